@@ -122,14 +122,18 @@ type CreateTransferResponse struct {
 // ReadTransferRequest requests a transfer.
 type ReadTransferRequest struct {
 	ID string `json:"id"`
+	// Sealed is the record stored with the asset that claims the transfer. With it the
+	// claim ends, if the asset has used the transfer or will not.
+	Sealed string `json:"sealed,omitempty"`
 }
 
 // TransferResponse is the public part of a transfer. The answer for an unknown
 // transfer is 404 with the fault url/transfer_id.
 type TransferResponse struct {
 	ID      string `json:"id"`
-	Date    int64  `json:"date"`               // of its creation or claim, µs since the Unix epoch
-	AssetID string `json:"asset_id,omitempty"` // the asset that it is claimed for
+	Date    int64  `json:"date"`               // of its creation or use, µs since the Unix epoch
+	AssetID string `json:"asset_id,omitempty"` // the asset that has used it
+	Claimed string `json:"claimed,omitempty"`  // the asset for which a request claims it
 }
 
 // ChangeOwnerRequest claims a transfer for an asset. It may be repeated.

@@ -88,9 +88,9 @@ func (c *Client) CreateTransfer(ctx context.Context, broker string) (CreateTrans
 }
 
 // ReadTransfer returns a transfer, or a fault of kind NotFound.
-func (c *Client) ReadTransfer(ctx context.Context, id string) (TransferResponse, error) {
+func (c *Client) ReadTransfer(ctx context.Context, r ReadTransferRequest) (TransferResponse, error) {
 	var answer TransferResponse
-	if err := c.call(ctx, ReadTransferPath, ReadTransferRequest{ID: id}, &answer); err != nil {
+	if err := c.call(ctx, ReadTransferPath, r, &answer); err != nil {
 		return TransferResponse{}, fmt.Errorf("read transfer: %w", err)
 	}
 	return answer, nil

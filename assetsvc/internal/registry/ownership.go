@@ -26,9 +26,21 @@ func (r *Registry) CreateTransfer(
 	return r.tokens.CreateTransfer(ctx, by.Broker)
 }
 
-// ReadTransfer returns a transfer, or a fault of kind NotFound.
+// ReadTransfer returns a transfer, or a fault of kind NotFound. If an asset claims it, the
+// asset tells whether it has used the transfer.
 func (r *Registry) ReadTransfer(ctx context.Context, id string) (authapi.TransferResponse, error) {
-	return r.tokens.ReadTransfer(ctx, id)
+	found, err := r.tokens.ReadTransfer(ctx, authapi.ReadTransferRequest{ID: id})
+	if err != nil || found.Claimed == "" {
+		return found, err
+	}
+	stored, err := r.Read(ctx, found.Claimed)
+	if fault.KindOf(err) == fault.NotFound { // the assets were restored
+		return found, nil
+	}
+	if err != nil {
+		return found, err
+	}
+	return r.tokens.ReadTransfer(ctx, authapi.ReadTransferRequest{ID: id, Sealed: stored.Sealed})
 }
 
 const brokersOnly = "only a broker's API key takes assets over"
@@ -40,28 +52,39 @@ type Handover struct {
 }
 
 // ChangeOwner hands an asset over (docs/contract.md, "Ownership"). One atomic write
-// changes the owner and the sealed token record, so the old tokens end with it.
-// After an interruption the same request may be repeated.
+// changes the owner and the sealed token record, so the old tokens end with it. The auth
+// service then learns that the transfer was used. After an interruption the same request
+// may be repeated.
 func (r *Registry) ChangeOwner(
 	ctx context.Context, by identity.Identity, id string, guard Guard, h Handover,
 ) (Record, error) {
-	var answer authapi.ChangeOwnerResponse
-	return r.save(ctx, id, step{
+	var (
+		answer  authapi.ChangeOwnerResponse
+		written bool
+	)
+	claim := func(stored Record) (authapi.ChangeOwnerResponse, error) {
+		answer, err := r.tokens.ChangeOwner(ctx, authapi.ChangeOwnerRequest{
+			AssetID:      id,
+			Broker:       by.Broker,
+			TransferID:   h.Transfer,
+			TransferHash: authapi.Hash(h.Token),
+			Sealed:       stored.Sealed,
+		})
+		if err != nil {
+			return answer, fmt.Errorf("change owner of asset %s: %w", id, err)
+		}
+		return answer, nil
+	}
+	saved, err := r.save(ctx, id, step{
 		ask: func(stored Record) (err error) {
 			if _, err = mayTakeOver(by, stored, guard); err != nil { // before authsvc claims the transfer
 				return err
 			}
-			answer, err = r.tokens.ChangeOwner(ctx, authapi.ChangeOwnerRequest{
-				AssetID:      id,
-				Broker:       by.Broker,
-				TransferID:   h.Transfer,
-				TransferHash: authapi.Hash(h.Token),
-				Sealed:       stored.Sealed,
-			})
-			if err != nil {
-				return fmt.Errorf("change owner of asset %s: %w", id, err)
+			answer, err = claim(stored)
+			if fault.KindOf(err) == fault.Forbidden && r.frees(ctx, h.Transfer) {
+				answer, err = claim(stored)
 			}
-			return nil
+			return err
 		},
 		next: func(stored Record) (Record, error) {
 			current, err := mayTakeOver(by, stored, guard)
@@ -69,9 +92,29 @@ func (r *Registry) ChangeOwner(
 				return Record{}, err
 			}
 			author := Author{by.Broker, by.KeyID, asset.Other}
+			written = true
 			return r.changed(stored, current, current.OwnedBy(answer.Owner), answer.Sealed, author)
 		},
 	})
+	if err != nil || !written {
+		return saved, err
+	}
+	// The same call with the new record settles the claim. A refusal means that the asset
+	// has changed hands again, which has settled it.
+	if _, err = claim(saved); fault.KindOf(err) == fault.Forbidden {
+		err = nil
+	}
+	return saved, err
+}
+
+// frees reports whether a claim of the transfer has ended without use just now.
+func (r *Registry) frees(ctx context.Context, transfer string) bool {
+	before, err := r.tokens.ReadTransfer(ctx, authapi.ReadTransferRequest{ID: transfer})
+	if err != nil || before.Claimed == "" {
+		return false
+	}
+	after, err := r.ReadTransfer(ctx, transfer)
+	return err == nil && after.Claimed == "" && after.AssetID == ""
 }
 
 // mayTakeOver returns the asset if the key and the guard let the caller take it

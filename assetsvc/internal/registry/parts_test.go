@@ -322,6 +322,56 @@ func (*handing) ChangeOwner(_ context.Context, r authapi.ChangeOwnerRequest) (au
 	return authapi.ChangeOwnerResponse{Owner: r.Broker, Sealed: "sealed by " + r.TransferID}, nil
 }
 
+// claiming is an auth service with one transfer. The asset another claims it, until somebody
+// reads the transfer with that asset's record.
+type claiming struct {
+	handing
+	another string // id; "" once the claim has ended
+	settled []string
+}
+
+func (c *claiming) ReadTransfer(_ context.Context, r authapi.ReadTransferRequest) (authapi.TransferResponse, error) {
+	if r.Sealed != "" {
+		c.another = ""
+		c.settled = append(c.settled, r.Sealed)
+	}
+	return authapi.TransferResponse{ID: r.ID, Claimed: c.another}, nil
+}
+
+func (c *claiming) ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest) (authapi.ChangeOwnerResponse, error) {
+	if c.another != "" {
+		return authapi.ChangeOwnerResponse{}, fault.New(fault.Forbidden, fault.Body, "transfer", "Transfer already used")
+	}
+	answer, err := c.handing.ChangeOwner(ctx, r)
+	if r.Sealed == answer.Sealed {
+		c.settled = append(c.settled, r.Sealed)
+	}
+	return answer, err
+}
+
+// TestAHandoverSettlesClaims takes an asset over with a transfer that another asset claims in
+// vain. Both claims end.
+func TestAHandoverSettlesClaims(t *testing.T) {
+	first, kept, _, id := open(t)
+	another, err := first.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	another.Sealed = "theirs"
+	if _, err := kept.Replace(t.Context(), another.Record); err != nil {
+		t.Fatal(err)
+	}
+	keys := &claiming{another: another.ID}
+	r := registry.New(kept, keys, plainRules, time.Now)
+	by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
+	if _, err := r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"theirs", "sealed by t"}, keys.settled); diff != "" {
+		t.Errorf("the records with which the claims end differ (-want +got):\n%s", diff)
+	}
+}
+
 func TestAnInterruptedHandoverCanBeRepeated(t *testing.T) {
 	for _, c := range []struct {
 		name  string

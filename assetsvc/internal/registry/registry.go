@@ -26,7 +26,7 @@ type Tokens interface {
 	IssueTokens(ctx context.Context, r authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error)
 	VerifyToken(ctx context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error)
 	CreateTransfer(ctx context.Context, broker string) (authapi.CreateTransferResponse, error)
-	ReadTransfer(ctx context.Context, id string) (authapi.TransferResponse, error)
+	ReadTransfer(ctx context.Context, r authapi.ReadTransferRequest) (authapi.TransferResponse, error)
 	ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest) (authapi.ChangeOwnerResponse, error)
 }
 

@@ -26,15 +26,29 @@ func (s *Store) LoadTransfer(ctx context.Context, id string) (t token.Transfer, 
 	return t, err
 }
 
-// ClaimTransfer durably sets the asset and the date of a transfer that has no
-// asset. It returns the transfer that the store then has, or token.ErrNotFound.
-func (s *Store) ClaimTransfer(ctx context.Context, id, assetID string, date int64) (t token.Transfer, err error) {
+// ClaimTransfer durably stores token.Transfer.Claimed. It returns the transfer that the
+// store then has, or token.ErrNotFound.
+func (s *Store) ClaimTransfer(ctx context.Context, id string, c token.Claim) (token.Transfer, error) {
+	return s.changeTransfer(ctx, id, func(t token.Transfer) token.Transfer { return t.Claimed(c) })
+}
+
+// SettleTransfer durably stores token.Transfer.Settled. It returns the transfer that the
+// store then has, or token.ErrNotFound.
+func (s *Store) SettleTransfer(ctx context.Context, id string, c token.Claim, used bool) (token.Transfer, error) {
+	return s.changeTransfer(ctx, id, func(t token.Transfer) token.Transfer { return t.Settled(c, used) })
+}
+
+func (s *Store) changeTransfer(
+	ctx context.Context, id string, change func(token.Transfer) token.Transfer,
+) (t token.Transfer, err error) {
 	err = s.batch(ctx, func(tx *bbolt.Tx) error {
-		var err error
-		if t, err = getTransfer(tx, id); err != nil || t.AssetID != "" {
+		before, err := getTransfer(tx, id)
+		if err != nil {
 			return err
 		}
-		t.AssetID, t.Date, t.Expires = assetID, date, 0
+		if t = change(before); t == before {
+			return nil
+		}
 		return putTransfer(tx, t)
 	})
 	return t, err

@@ -149,7 +149,7 @@ func (a *API) readTransfer(c *gin.Context) error {
 	if err := read(c, &r); err != nil {
 		return err
 	}
-	answer, err := a.tokens.Transfer(c.Request.Context(), r.ID, a.now())
+	answer, err := a.tokens.Transfer(c.Request.Context(), r, a.now())
 	if err != nil {
 		return err
 	}

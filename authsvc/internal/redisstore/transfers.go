@@ -15,11 +15,13 @@ import (
 // transferKey has the transfer's id as hash tag.
 func transferKey(id string) string { return "registry:transfer:{" + id + "}" }
 
-// The fields of a transfer's hash.
+// The fields of a transfer's hash. Before there was openField, each claim was a use.
 const (
-	transferField = "transfer" // text of the transfer
-	claimField    = "claim"    // date and asset of the claim
+	transferField = "transfer" // text of the transfer, without its claim
+	claimField    = "claim"    // date and asset of the claim or of the use
+	openField     = "open"     // generation and expiry of a claim; absent after the use
 )
+
 
 // create stores a transfer. It expires at ARGV[2], in ms since the Unix epoch,
 // unless that is 0 or the transfer exists and is claimed.
@@ -48,31 +50,82 @@ func (s *Store) CreateTransfer(ctx context.Context, t token.Transfer) error {
 
 // LoadTransfer returns a transfer, or token.ErrNotFound.
 func (s *Store) LoadTransfer(ctx context.Context, id string) (token.Transfer, error) {
-	fields, err := s.client.HMGet(ctx, transferKey(id), transferField, claimField).Result()
+	fields, err := s.client.HMGet(ctx, transferKey(id), transferField, claimField, openField).Result()
 	if err != nil {
 		return token.Transfer{}, fmt.Errorf("load transfer %s: %w", id, err)
 	}
 	return decodeTransfer(id, fields)
 }
 
-// claim sets the claim of a transfer that exists and has none. A claimed transfer
-// does not expire.
-var claim = redis.NewScript(`
-if redis.call('HEXISTS', KEYS[1], 'transfer') == 1 then
-	redis.call('HSETNX', KEYS[1], 'claim', ARGV[1])
-	redis.call('PERSIST', KEYS[1])
+// replace changes claimField and openField of a transfer that exists from ARGV[2] and ARGV[3]
+// to ARGV[4] and ARGV[5], if others have not changed them. '' stands for no field. The transfer
+// then expires at ARGV[1], in ms since the Unix epoch; 0: never.
+var replace = redis.NewScript(`
+local old = redis.call('HMGET', KEYS[1], 'transfer', 'claim', 'open')
+if old[1] and (old[2] or '') == ARGV[2] and (old[3] or '') == ARGV[3] then
+	for i, field in ipairs({'claim', 'open'}) do
+		local value = ARGV[3 + i]
+		if value == '' then redis.call('HDEL', KEYS[1], field) else redis.call('HSET', KEYS[1], field, value) end
+	end
+	if ARGV[1] == '0' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIREAT', KEYS[1], ARGV[1]) end
 end
-return redis.call('HMGET', KEYS[1], 'transfer', 'claim')
+return redis.call('HMGET', KEYS[1], 'transfer', 'claim', 'open')
 `)
 
-// ClaimTransfer durably sets the asset and the date of a transfer that has no
-// asset. It returns the transfer that Redis then has, or token.ErrNotFound.
-func (s *Store) ClaimTransfer(ctx context.Context, id, assetID string, date int64) (token.Transfer, error) {
-	fields, err := claim.Run(ctx, s.client, []string{transferKey(id)}, fmt.Sprintf("%d %s", date, assetID)).Slice()
-	if err != nil {
-		return token.Transfer{}, fmt.Errorf("claim transfer %s: %w", id, err)
+// ClaimTransfer durably stores token.Transfer.Claimed. It returns the transfer that Redis
+// then has, or token.ErrNotFound.
+func (s *Store) ClaimTransfer(ctx context.Context, id string, c token.Claim) (token.Transfer, error) {
+	return s.changeTransfer(ctx, id, func(t token.Transfer) token.Transfer { return t.Claimed(c) })
+}
+
+// SettleTransfer durably stores token.Transfer.Settled. It returns the transfer that Redis
+// then has, or token.ErrNotFound.
+func (s *Store) SettleTransfer(ctx context.Context, id string, c token.Claim, used bool) (token.Transfer, error) {
+	return s.changeTransfer(ctx, id, func(t token.Transfer) token.Transfer { return t.Settled(c, used) })
+}
+
+// changeTries is how often changeTransfer begins anew because others have changed the
+// transfer. Each of them has succeeded.
+const changeTries = 16
+
+func (s *Store) changeTransfer(
+	ctx context.Context, id string, change func(token.Transfer) token.Transfer,
+) (token.Transfer, error) {
+	before, err := s.LoadTransfer(ctx, id)
+	for range changeTries {
+		if err != nil {
+			return token.Transfer{}, err
+		}
+		after := change(before)
+		if after == before {
+			return before, nil
+		}
+		oldClaim, oldOpen := claimFields(before)
+		claim, open := claimFields(after)
+		fields, err := replace.Run(ctx, s.client, []string{transferKey(id)},
+			after.Ends()/1000, oldClaim, oldOpen, claim, open).Slice()
+		if err != nil {
+			return token.Transfer{}, fmt.Errorf("change transfer %s: %w", id, err)
+		}
+		has, err := decodeTransfer(id, fields)
+		if err != nil || has == after {
+			return has, err
+		}
+		before = has
 	}
-	return decodeTransfer(id, fields)
+	return token.Transfer{}, fmt.Errorf("change transfer %s: others have changed it %d times", id, changeTries)
+}
+
+// claimFields returns claimField and openField of a transfer, "" for a field that it lacks.
+func claimFields(t token.Transfer) (claim, open string) {
+	switch {
+	case t.AssetID != "":
+		return fmt.Sprintf("%d %s", t.Date, t.AssetID), ""
+	case t.Claim.AssetID != "":
+		return fmt.Sprintf("%d %s", t.Claim.Date, t.Claim.AssetID), fmt.Sprintf("%d %d", t.Claim.Generation, t.Claim.Expires)
+	default:
+		return "", ""
+	}
 }
 
 // SweepTransfers does nothing: Redis itself removes expired transfers.
@@ -80,36 +133,49 @@ func (s *Store) SweepTransfers(context.Context, string, time.Time) (next string,
 	return "", nil
 }
 
-// RestoreTransfer stores a transfer that another store has, with its claim. A claim
-// that Redis has stays.
+// RestoreTransfer stores a transfer that another store has, with its claim or its use. A
+// use that Redis has stays.
 func (s *Store) RestoreTransfer(ctx context.Context, t token.Transfer) error {
-	assetID, date := t.AssetID, t.Date
-	t.AssetID = ""
-	if assetID != "" {
-		t.Expires = 0
+	made := t
+	made.AssetID, made.Claim = "", token.Claim{}
+	if t.AssetID != "" {
+		made.Expires = 0
 	}
-	if err := s.CreateTransfer(ctx, t); err != nil || assetID == "" {
+	if err := s.CreateTransfer(ctx, made); err != nil || t.AssetID == "" && t.Claim == (token.Claim{}) {
 		return err
 	}
-	_, err := s.ClaimTransfer(ctx, t.ID, assetID, date)
+	_, err := s.changeTransfer(ctx, t.ID, func(has token.Transfer) token.Transfer {
+		if has.AssetID != "" {
+			return has
+		}
+		has.AssetID, has.Date, has.Expires, has.Claim = t.AssetID, t.Date, t.Expires, t.Claim
+		return has
+	})
 	return err
 }
 
-// decodeTransfer returns the transfer with the fields of its hash: transferField
-// and claimField.
+// decodeTransfer returns the transfer with the fields of its hash: transferField,
+// claimField and openField.
 func decodeTransfer(id string, fields []any) (token.Transfer, error) {
 	text, there := fields[0].(string)
 	if !there {
 		return token.Transfer{}, token.ErrNotFound
 	}
 	t, err := token.DecodeTransfer(id, []byte(text))
-	if claim, claimed := fields[1].(string); err == nil && claimed {
-		date, asset, _ := strings.Cut(claim, " ")
-		t.AssetID, t.Expires = asset, 0
-		t.Date, err = strconv.ParseInt(date, 10, 64)
+	claim, claimed := fields[1].(string)
+	if err != nil || !claimed {
+		return t, err
+	}
+	stamp, asset, _ := strings.Cut(claim, " ")
+	date, err := strconv.ParseInt(stamp, 10, 64)
+	if open, is := fields[2].(string); err == nil && is {
+		t.Claim = token.Claim{AssetID: asset, Date: date}
+		_, err = fmt.Sscan(open, &t.Claim.Generation, &t.Claim.Expires)
+	} else {
+		t.AssetID, t.Date, t.Expires = asset, date, 0
 	}
 	if err != nil {
-		return token.Transfer{}, fmt.Errorf("decode transfer %s: %w", id, err)
+		return token.Transfer{}, fmt.Errorf("decode the claim %q of transfer %s: %w", claim, id, err)
 	}
 	return t, nil
 }

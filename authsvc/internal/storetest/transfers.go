@@ -28,8 +28,11 @@ func testTransfer(t *testing.T, open Opener) {
 	if got, err := s.LoadTransfer(t.Context(), "none"); !errors.Is(err, token.ErrNotFound) {
 		t.Errorf("load: got %+v, %v; want ErrNotFound", got, err)
 	}
-	if got, err := s.ClaimTransfer(t.Context(), "none", "asset", 1); !errors.Is(err, token.ErrNotFound) {
+	if got, err := s.ClaimTransfer(t.Context(), "none", claimBy("asset", 1)); !errors.Is(err, token.ErrNotFound) {
 		t.Errorf("claim: got %+v, %v; want ErrNotFound", got, err)
+	}
+	if got, err := s.SettleTransfer(t.Context(), "none", token.Claim{}, true); !errors.Is(err, token.ErrNotFound) {
+		t.Errorf("settle: got %+v, %v; want ErrNotFound", got, err)
 	}
 	want, other := transfer("one"), transfer("two")
 	for _, made := range []token.Transfer{want, other} {
@@ -39,11 +42,32 @@ func testTransfer(t *testing.T, open Opener) {
 	}
 	got, err := s.LoadTransfer(t.Context(), "one")
 	checkTransfer(t, got, err, want)
-	want.AssetID, want.Date = "asset", want.Date+1
-	for i, claimed := range []string{"asset", "asset", "another"} {
-		got, err = s.ClaimTransfer(t.Context(), "one", claimed, want.Date+int64(i)*10)
+	settle := func(c token.Claim, used bool) {
+		t.Helper()
+		got, err := s.SettleTransfer(t.Context(), "one", c, used)
 		checkTransfer(t, got, err, want)
 	}
+	claim := func(c token.Claim) {
+		t.Helper()
+		got, err := s.ClaimTransfer(t.Context(), "one", c)
+		checkTransfer(t, got, err, want)
+	}
+	first, second := claimBy("asset", 2), claimBy("asset", 3)
+	want.Claim = first
+	claim(first)
+	claim(claimBy("another", 9)) // has no effect
+	want.Claim = second
+	claim(second)
+	claim(first)         // older
+	settle(first, false) // older
+	want.Claim = token.Claim{}
+	settle(second, false)
+	settle(second, true) // the claim has ended
+	want.Claim = claimBy("another", 9)
+	claim(want.Claim)
+	want.AssetID, want.Date, want.Claim = "another", want.Claim.Date, token.Claim{}
+	settle(claimBy("another", 9), true)
+	claim(first) // the transfer is used
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +76,12 @@ func testTransfer(t *testing.T, open Opener) {
 	checkTransfer(t, got, err, want)
 	got, err = s.LoadTransfer(t.Context(), "two")
 	checkTransfer(t, got, err, other)
+}
+
+// claimBy returns a claim for an asset.
+func claimBy(asset string, generation int64) token.Claim {
+	return token.Claim{AssetID: asset, Generation: generation, Date: 1_795_000_000_200_000 + generation,
+		Expires: time.Now().Add(time.Hour).Truncate(time.Hour).Add(time.Hour).UnixMicro()}
 }
 
 func testClaim(t *testing.T, open Opener) {
@@ -64,11 +94,11 @@ func testClaim(t *testing.T, open Opener) {
 	var wg sync.WaitGroup
 	for i := range racers {
 		wg.Go(func() {
-			got, err := s.ClaimTransfer(t.Context(), "one", fmt.Sprint("asset-", i), int64(i))
-			if err != nil || got.AssetID != fmt.Sprint("asset-", got.Date) {
-				t.Errorf("claim: got %+v, %v; want the asset and the date of one claim", got, err)
+			got, err := s.ClaimTransfer(t.Context(), "one", claimBy(fmt.Sprint("asset-", i), int64(i)))
+			if err != nil || got.Claim.AssetID != fmt.Sprint("asset-", got.Claim.Generation) {
+				t.Errorf("claim: got %+v, %v; want the asset and the generation of one claim", got, err)
 			}
-			claimed[i] = got.AssetID
+			claimed[i] = got.Claim.AssetID
 		})
 	}
 	wg.Wait()
@@ -93,8 +123,14 @@ func testExpiry(t *testing.T, open Opener) {
 	var over time.Time                 // the last expiry of a claimed transfer
 	for n := range claimed {
 		made := ending(fmt.Sprint("claimed-", n), 2*time.Second)
-		if _, err := s.ClaimTransfer(t.Context(), made.ID, "asset", made.Date+1); err != nil {
+		c := claimBy("asset", int64(n))
+		if _, err := s.ClaimTransfer(t.Context(), made.ID, c); err != nil {
 			t.Fatal(err)
+		}
+		if n%2 == 0 { // a claim and a use both delay the expiry
+			if _, err := s.SettleTransfer(t.Context(), made.ID, c, true); err != nil {
+				t.Fatal(err)
+			}
 		}
 		over = time.UnixMicro(made.Expires)
 	}
@@ -129,14 +165,14 @@ func testExpiry(t *testing.T, open Opener) {
 		}
 	}
 	for n := range claimed {
-		want := transfer(fmt.Sprint("claimed-", n))
-		want.AssetID, want.Date = "asset", want.Date+1
-		got, err := s.ClaimTransfer(t.Context(), want.ID, "asset", want.Date+1)
-		checkTransfer(t, got, err, want)
+		got, err := s.LoadTransfer(t.Context(), fmt.Sprint("claimed-", n))
+		if err != nil || n%2 == 0 && got.AssetID != "asset" || n%2 != 0 && got.Claim != claimBy("asset", int64(n)) {
+			t.Errorf("after the expiry: got %+v, %v; want the use or the claim by the asset", got, err)
+		}
 	}
 	got, err := s.LoadTransfer(t.Context(), "later")
 	checkTransfer(t, got, err, later)
-	if got, err := s.ClaimTransfer(t.Context(), "unclaimed-0", "asset", 1); !errors.Is(err, token.ErrNotFound) {
+	if got, err := s.ClaimTransfer(t.Context(), "unclaimed-0", claimBy("asset", 1)); !errors.Is(err, token.ErrNotFound) {
 		t.Errorf("claim an expired transfer: got %+v, %v; want ErrNotFound", got, err)
 	}
 }

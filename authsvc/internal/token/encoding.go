@@ -41,11 +41,12 @@ type encodedTransfer struct {
 	Date         int64  `json:"date"`
 	AssetID      string `json:"asset,omitempty"`
 	Expires      int64  `json:"expires,omitempty"`
+	Claim        Claim  `json:"claim,omitzero"`
 }
 
 // Encode returns the transfer as JSON for a store, without its id.
 func (t Transfer) Encode() ([]byte, error) {
-	text, err := json.Marshal(encodedTransfer{t.Broker, t.OwnerHash, t.TransferHash, t.Date, t.AssetID, t.Expires})
+	text, err := json.Marshal(encodedTransfer{t.Broker, t.OwnerHash, t.TransferHash, t.Date, t.AssetID, t.Expires, t.Claim})
 	if err != nil {
 		return nil, fmt.Errorf("encode transfer %s: %w", t.ID, err)
 	}
@@ -58,5 +59,5 @@ func DecodeTransfer(id string, text []byte) (Transfer, error) {
 	if err := json.Unmarshal(text, &e); err != nil {
 		return Transfer{}, fmt.Errorf("decode transfer %s: %w", id, err)
 	}
-	return Transfer{id, e.Broker, e.OwnerHash, e.TransferHash, e.Date, e.AssetID, e.Expires}, nil
+	return Transfer{id, e.Broker, e.OwnerHash, e.TransferHash, e.Date, e.AssetID, e.Expires, e.Claim}, nil
 }

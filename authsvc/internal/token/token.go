@@ -50,10 +50,12 @@ type Store interface {
 	CreateTransfer(ctx context.Context, t Transfer) error
 	// LoadTransfer returns a transfer, or ErrNotFound. It may return an expired one.
 	LoadTransfer(ctx context.Context, id string) (Transfer, error)
-	// ClaimTransfer durably sets the asset and the date of a transfer that has no
-	// asset. date is in µs since the Unix epoch. It returns the transfer that the
-	// store then has, or ErrNotFound. A claimed transfer does not expire.
-	ClaimTransfer(ctx context.Context, id, assetID string, date int64) (Transfer, error)
+	// ClaimTransfer durably stores Transfer.Claimed. It returns the transfer that the
+	// store then has, or ErrNotFound.
+	ClaimTransfer(ctx context.Context, id string, c Claim) (Transfer, error)
+	// SettleTransfer durably stores Transfer.Settled. It returns the transfer that the
+	// store then has, or ErrNotFound.
+	SettleTransfer(ctx context.Context, id string, c Claim, used bool) (Transfer, error)
 	// SweepTransfers reads a bounded number of transfers after a cursor, "" for the
 	// first ones. It removes expired transfers. It returns the cursor of the next call;
 	// "" if there are no more transfers.
@@ -152,7 +154,8 @@ func (s *Service) Reseal(sealed []string) (resealed []string, foreign int, err e
 }
 
 // newest returns the newer one of the sealed and the stored record of an asset. It
-// restores a stored record that is missing or older.
+// restores a stored record that is missing or older, and settles the transfer that led to
+// the sealed one.
 func (s *Service) newest(ctx context.Context, text, assetID string) (Record, error) {
 	sealed, err := s.sealer.Unseal(text)
 	if err != nil {
@@ -167,6 +170,11 @@ func (s *Service) newest(ctx context.Context, text, assetID string) (Record, err
 	}
 	if err == nil && stored.Generation >= sealed.Generation {
 		return stored, nil
+	}
+	if sealed.From != "" { // before the store has the record, so that this is done for each record
+		if _, err := s.settle(ctx, sealed.From, sealed, time.Time{}); err != nil && !errors.Is(err, ErrNotFound) {
+			return Record{}, fmt.Errorf("settle transfer of asset %s: %w", sealed.AssetID, err)
+		}
 	}
 	current, err := s.store.Save(ctx, sealed)
 	if err != nil {

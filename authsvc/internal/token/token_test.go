@@ -54,10 +54,19 @@ func (m *memory) LoadTransfer(_ context.Context, id string) (Transfer, error) {
 	return t, m.err
 }
 
-func (m *memory) ClaimTransfer(ctx context.Context, id, assetID string, date int64) (Transfer, error) {
+func (m *memory) ClaimTransfer(ctx context.Context, id string, c Claim) (Transfer, error) {
 	t, err := m.LoadTransfer(ctx, id)
-	if err == nil && t.AssetID == "" {
-		t.AssetID, t.Date = assetID, date
+	if err == nil {
+		t = t.Claimed(c)
+		m.transfers[id] = t
+	}
+	return t, err
+}
+
+func (m *memory) SettleTransfer(ctx context.Context, id string, c Claim, used bool) (Transfer, error) {
+	t, err := m.LoadTransfer(ctx, id)
+	if err == nil {
+		t = t.Settled(c, used)
 		m.transfers[id] = t
 	}
 	return t, err

@@ -19,14 +19,60 @@ type Transfer struct {
 	Broker       string // creates the transfer, and will own the asset
 	OwnerHash    string // authapi.Hash of the owner token
 	TransferHash string // authapi.Hash of the transfer token
-	Date         int64  // when it was created or claimed, µs since the Unix epoch
-	AssetID      string // asset that claimed it; "": none
-	Expires      int64  // µs since the Unix epoch; 0: never, as for a claimed transfer
+	Date         int64  // when it was created or used, µs since the Unix epoch
+	AssetID      string // asset that has used it; "": none
+	Expires      int64  // µs since the Unix epoch; 0: never, as for a used transfer
+	Claim        Claim  // of an asset that may use it now; the zero value: none
 }
 
-// Expired reports whether the transfer expired unclaimed.
+// Claim reserves a transfer for an asset, until the asset has changed hands.
+type Claim struct {
+	AssetID    string `json:"asset"`
+	Generation int64  `json:"generation"` // of the asset's record that the transfer leads to
+	Date       int64  `json:"date"`       // of the newest request, µs since the Unix epoch
+	Expires    int64  `json:"expires"`    // of the transfer, if the claim is not settled; µs since the Unix epoch
+}
+
+// Claimed returns the transfer with a claim. The claim has no effect on a used transfer, and
+// none on a claim of another asset or of a newer generation.
+func (t Transfer) Claimed(c Claim) Transfer {
+	held := t.Claim
+	if t.AssetID == "" && (held.AssetID == "" || held.AssetID == c.AssetID && held.Generation <= c.Generation) {
+		t.Claim = c
+	}
+	return t
+}
+
+// Settled returns the transfer without a claim: used by the claim's asset, or free again. It
+// has no effect if the transfer has another claim.
+func (t Transfer) Settled(c Claim, used bool) Transfer {
+	if t.Claim != c {
+		return t
+	}
+	t.Claim = Claim{}
+	if used {
+		t.AssetID, t.Date, t.Expires = c.AssetID, c.Date, 0
+	}
+	return t
+}
+
+// Expired reports whether the transfer expired unused.
 func (t Transfer) Expired(now time.Time) bool {
-	return t.AssetID == "" && t.Expires != 0 && t.Expires <= now.UnixMicro()
+	ends := t.Ends()
+	return ends != 0 && ends <= now.UnixMicro()
+}
+
+// Ends returns when the transfer expires, in µs since the Unix epoch; 0: never. A claim
+// delays it.
+func (t Transfer) Ends() int64 {
+	switch {
+	case t.AssetID != "":
+		return 0
+	case t.Claim.AssetID != "":
+		return t.Claim.Expires
+	default:
+		return t.Expires
+	}
 }
 
 // CreateTransfer creates a transfer for a broker. Only this response has its tokens.
@@ -44,13 +90,43 @@ func (s *Service) CreateTransfer(
 	return authapi.CreateTransferResponse{TransferResponse: t.shown(), Token: owner, Transfer: transfer}, nil
 }
 
-// Transfer returns the public fields of a transfer, or a fault of kind NotFound.
-func (s *Service) Transfer(ctx context.Context, id string, now time.Time) (authapi.TransferResponse, error) {
-	t, err := s.transfer(ctx, id, now)
+// Transfer returns the public fields of a transfer, or a fault of kind NotFound. With the
+// sealed record of the asset that claims the transfer, it settles the claim first.
+func (s *Service) Transfer(
+	ctx context.Context, r authapi.ReadTransferRequest, now time.Time,
+) (authapi.TransferResponse, error) {
+	t, err := s.transfer(ctx, r.ID, now)
 	if err != nil {
 		return authapi.TransferResponse{}, missing(err)
 	}
+	if r.Sealed != "" && t.Claim.AssetID != "" {
+		current, err := s.newest(ctx, r.Sealed, t.Claim.AssetID)
+		if err == nil {
+			t, err = s.settle(ctx, r.ID, current, now)
+		}
+		if err != nil {
+			return authapi.TransferResponse{}, missing(err)
+		}
+	}
 	return t.shown(), nil
+}
+
+// claimTime is how long a claim holds that leads to no change of the asset. It is longer
+// than a write of the asset service may take.
+const claimTime = time.Minute
+
+// settle ends the claim of a transfer for the asset of current, if its outcome is known:
+// the asset has used the transfer, it has used another one, or the request has ended.
+func (s *Service) settle(ctx context.Context, id string, current Record, now time.Time) (Transfer, error) {
+	t, err := s.store.LoadTransfer(ctx, id)
+	if err != nil || t.Claim.AssetID != current.AssetID || current.AssetID == "" {
+		return t, err
+	}
+	used := current.From == id
+	if !used && current.Generation < t.Claim.Generation && now.UnixMicro()-t.Claim.Date < claimTime.Microseconds() {
+		return t, nil
+	}
+	return s.store.SettleTransfer(ctx, id, t.Claim, used)
 }
 
 // transfer returns a transfer. An expired one is ErrNotFound.
@@ -83,7 +159,7 @@ func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 }
 
 func (t Transfer) shown() authapi.TransferResponse {
-	return authapi.TransferResponse{ID: t.ID, Date: t.Date, AssetID: t.AssetID}
+	return authapi.TransferResponse{ID: t.ID, Date: t.Date, AssetID: t.AssetID, Claimed: t.Claim.AssetID}
 }
 
 // ChangeOwner claims a transfer for an asset and returns the asset's next record. The
@@ -93,7 +169,8 @@ func (t Transfer) shown() authapi.TransferResponse {
 // asset's own atomic write, which the asset's revision guards. So one of two
 // concurrent callers wins, and the old tokens end with the same write. After a
 // failure between the claim and that write, the caller repeats the call and gets the
-// same record. For the faults see docs/contract.md, "Ownership".
+// same record. A call with the record that the asset then has settles the claim, for
+// the winner and for the others. For the faults see docs/contract.md, "Ownership".
 func (s *Service) ChangeOwner(
 	ctx context.Context, r authapi.ChangeOwnerRequest, now time.Time,
 ) (authapi.ChangeOwnerResponse, error) {
@@ -105,7 +182,10 @@ func (s *Service) ChangeOwner(
 		return s.owned(current, r.Sealed) // an earlier call did this
 	}
 	invalid := fault.New(fault.Forbidden, fault.Body, "transfer", "Invalid transfer")
-	if !equal(current.TransferHash, r.TransferHash) {
+	if !equal(current.TransferHash, r.TransferHash) { // another transfer may have won
+		if _, err := s.settle(ctx, r.TransferID, current, now); err != nil && !errors.Is(err, ErrNotFound) {
+			return authapi.ChangeOwnerResponse{}, fmt.Errorf("settle transfer: %w", err)
+		}
 		return authapi.ChangeOwnerResponse{}, invalid
 	}
 	t, err := s.transfer(ctx, r.TransferID, now)
@@ -115,10 +195,11 @@ func (s *Service) ChangeOwner(
 	if t.Broker != r.Broker { // only the creator of a transfer may use it
 		return authapi.ChangeOwnerResponse{}, invalid
 	}
-	if t, err = s.store.ClaimTransfer(ctx, r.TransferID, r.AssetID, now.UnixMicro()); err != nil {
+	claim := Claim{r.AssetID, current.Generation + 1, now.UnixMicro(), now.Add(s.lifetime).UnixMicro()}
+	if t, err = s.store.ClaimTransfer(ctx, r.TransferID, claim); err != nil {
 		return authapi.ChangeOwnerResponse{}, missing(err)
 	}
-	if t.AssetID != r.AssetID {
+	if t.AssetID != r.AssetID && t.Claim.AssetID != r.AssetID {
 		return authapi.ChangeOwnerResponse{}, fault.New(fault.Forbidden, fault.Body, "transfer", "Transfer already used")
 	}
 	return s.owned(Record{

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -71,10 +72,89 @@ func TestAnAssetChangesHands(t *testing.T) {
 		t.Error("the old owner with the old record, after the new record is used: got valid, want invalid")
 	}
 	want := authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), AssetID: asset}
-	if got, err := h.Transfer(t.Context(), h.made.ID, now); err != nil || got != want {
+	// The verification above has seen the asset's new record.
+	if got, err := h.read("", now); err != nil || got != want {
 		t.Errorf("the transfer: got %+v, %v; want %+v", got, err, want)
 	}
 }
+
+// read returns the transfer. Sealed is the record of the asset, or "".
+func (h *handover) read(sealed string, now time.Time) (authapi.TransferResponse, error) {
+	return h.Transfer(context.Background(), authapi.ReadTransferRequest{ID: h.made.ID, Sealed: sealed}, now)
+}
+
+// TestOnlyTheWinnersTransferIsUsed has two transfers claimed for one asset. The asset takes
+// one of them. The other one is free again, in each way in which its outcome comes out.
+func TestOnlyTheWinnersTransferIsUsed(t *testing.T) {
+	for name, tell := range map[string]func(t *testing.T, h *handover, loser authapi.ChangeOwnerRequest){
+		"its request is repeated": func(t *testing.T, h *handover, loser authapi.ChangeOwnerRequest) {
+			if _, err := h.ChangeOwner(t.Context(), loser, now); fault.KindOf(err) != fault.Forbidden {
+				t.Errorf("got %v, want kind Forbidden", err)
+			}
+		},
+		"it is read": func(t *testing.T, h *handover, loser authapi.ChangeOwnerRequest) {
+			if _, err := h.Transfer(t.Context(),
+				authapi.ReadTransferRequest{ID: loser.TransferID, Sealed: loser.Sealed}, now); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHandover(t)
+			other, err := h.CreateTransfer(t.Context(), "third", now.Add(-time.Hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+			loser := h.request()
+			loser.Broker, loser.TransferID = "third", other.ID
+			won, err := h.ChangeOwner(t.Context(), h.request(), now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.ChangeOwner(t.Context(), loser, now); err != nil {
+				t.Fatal(err)
+			}
+			want := authapi.TransferResponse{ID: other.ID, Date: now.Add(-time.Hour).UnixMicro(), Claimed: asset}
+			read := authapi.ReadTransferRequest{ID: other.ID, Sealed: loser.Sealed}
+			if got, err := h.Transfer(t.Context(), read, now); err != nil || got != want {
+				t.Errorf("before the asset is written: got %+v, %v; want %+v", got, err, want)
+			}
+			loser.Sealed = won.Sealed // the asset has the winner's record
+			tell(t, h, loser)
+			want.Claimed = ""
+			if got, err := h.Transfer(t.Context(), authapi.ReadTransferRequest{ID: other.ID}, now); err != nil || got != want {
+				t.Errorf("the other transfer: got %+v, %v; want %+v", got, err, want)
+			}
+			want = authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), AssetID: asset}
+			if got, err := h.read("", now); err != nil || got != want {
+				t.Errorf("the winner's transfer: got %+v, %v; want %+v", got, err, want)
+			}
+		})
+	}
+}
+
+// TestAClaimWithoutAWriteEnds claims a transfer, and nothing writes the asset.
+func TestAClaimWithoutAWriteEnds(t *testing.T) {
+	h := newHandover(t)
+	if _, err := h.ChangeOwner(t.Context(), h.request(), now); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		at      time.Time
+		sealed  string
+		claimed string
+	}{
+		{now.Add(claimTime - time.Microsecond), h.issued.Sealed, asset},
+		{now.Add(claimTime), "", asset}, // only the asset's record tells that nothing wrote it
+		{now.Add(claimTime), h.issued.Sealed, ""},
+	} {
+		want := authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), Claimed: c.claimed}
+		if got, err := h.read(c.sealed, c.at); err != nil || got != want {
+			t.Errorf("after %s: got %+v, %v; want %+v", c.at.Sub(now), got, err, want)
+		}
+	}
+}
+
 
 func TestWhateverIsInterruptedIsHealedByARepeat(t *testing.T) {
 	h := newHandover(t)
@@ -99,19 +179,19 @@ func TestWhateverIsInterruptedIsHealedByARepeat(t *testing.T) {
 func TestATransferThatNobodyClaimsExpires(t *testing.T) {
 	last, over := now.Add(lifetime-time.Microsecond), now.Add(lifetime)
 	h := newHandover(t)
-	if _, err := h.Transfer(t.Context(), h.made.ID, last); err != nil {
+	if _, err := h.read("", last); err != nil {
 		t.Errorf("just before the expiry: got %v, want no error", err)
 	}
-	_, reading := h.Transfer(t.Context(), h.made.ID, over)
+	_, reading := h.read("", over)
 	_, claiming := h.ChangeOwner(t.Context(), h.request(), over)
-	_, never := h.Transfer(t.Context(), "none", over)
+	_, never := h.Transfer(t.Context(), authapi.ReadTransferRequest{ID: "none"}, over)
 	for _, err := range []error{reading, claiming} {
 		if fault.KindOf(err) != fault.NotFound || err.Error() != never.Error() {
 			t.Errorf("an expired transfer: got %v, want %v", err, never)
 		}
 	}
-	if got := h.store.transfers[h.made.ID]; got.AssetID != "" {
-		t.Errorf("an expired transfer: got a claim for asset %s, want none", got.AssetID)
+	if got := h.store.transfers[h.made.ID]; got.Claim.AssetID != "" {
+		t.Errorf("an expired transfer: got a claim for asset %s, want none", got.Claim.AssetID)
 	}
 	if err := h.Sweep(t.Context(), over); err != nil || len(h.store.transfers) != 0 {
 		t.Errorf("after the sweep: got transfers %v, %v; want none", h.store.transfers, err)
@@ -122,12 +202,19 @@ func TestATransferThatNobodyClaimsExpires(t *testing.T) {
 	if err != nil {
 		t.Fatalf("claimed just before the expiry: got %v, want no error", err)
 	}
-	// Nothing writes the asset. The client repeats the request long after the expiry.
-	if err := h.Sweep(t.Context(), over.Add(lifetime)); err != nil {
+	// Nothing writes the asset. The claim delays the expiry by a lifetime.
+	last = last.Add(lifetime - time.Microsecond)
+	if err := h.Sweep(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
-	if second, err := h.ChangeOwner(t.Context(), h.request(), over.Add(lifetime)); err != nil || second != first {
+	if second, err := h.ChangeOwner(t.Context(), h.request(), last); err != nil || second != first {
 		t.Errorf("repeated after the expiry: got %+v, %v; want %+v", second, err, first)
+	}
+	if _, err := h.read(first.Sealed, last); err != nil { // the asset is written
+		t.Fatal(err)
+	}
+	if got, err := h.read("", last.Add(2*lifetime)); err != nil || got.AssetID != asset {
+		t.Errorf("used, after two lifetimes: got %+v, %v; want the transfer of asset %s", got, err, asset)
 	}
 }
 
@@ -153,7 +240,12 @@ func TestChangeOwnerRefuses(t *testing.T) {
 			r.Broker = "third"
 		}, fault.Forbidden, "body/transfer: Invalid transfer"},
 		"a used transfer": {func(t *testing.T, h *handover, r *authapi.ChangeOwnerRequest) {
-			if _, err := h.store.ClaimTransfer(t.Context(), h.made.ID, "another", 1); err != nil {
+			used := h.store.transfers[h.made.ID]
+			used.AssetID = "another"
+			h.store.transfers[h.made.ID] = used
+		}, fault.Forbidden, "body/transfer: Transfer already used"},
+		"a claimed transfer": {func(t *testing.T, h *handover, r *authapi.ChangeOwnerRequest) {
+			if _, err := h.store.ClaimTransfer(t.Context(), h.made.ID, Claim{AssetID: "another"}); err != nil {
 				t.Fatal(err)
 			}
 		}, fault.Forbidden, "body/transfer: Transfer already used"},
@@ -177,8 +269,8 @@ func TestChangeOwnerRefuses(t *testing.T) {
 			if fault.KindOf(err) != c.kind || err.Error() != c.at {
 				t.Errorf("got %v, want %s", err, c.at)
 			}
-			got, err := h.Transfer(t.Context(), h.made.ID, now)
-			if err != nil || got.AssetID == asset && name != "a used transfer token" {
+			got, err := h.read("", now)
+			if err != nil || (got.AssetID == asset || got.Claimed == asset) && name != "a used transfer token" {
 				t.Errorf("the transfer: got %+v, %v; want no claim for the asset", got, err)
 			}
 		})

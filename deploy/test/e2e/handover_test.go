@@ -34,7 +34,13 @@ func TestKillDuringHandover(t *testing.T) {
 			done++
 		}
 		registry = standalone(t, addr, dir, &processes.Output{})
+		want := "" // a transfer is used if the asset has its new owner
+		if a.read(t, c.id).data()["owner"] == "broker3" {
+			want = "/assets/" + c.id
+		}
+		equal(t, "usedFor after the crash", a.usedFor(t, made.id), want)
 		a.takeOver(t, "broker3", c.id, made.id, token).must(t, 200)
+		equal(t, "usedFor after the repeat", a.usedFor(t, made.id), "/assets/"+c.id)
 		a.as(t, "broker3", created{id: c.id, token: made.token}, "PATCH", "/assets/"+c.id,
 			fields{"description": "мій"}).must(t, 200)
 		a.patch(t, c, fields{"description": "чужий"}).fails(t, 403, "body/data")

@@ -160,6 +160,22 @@ func raceForAsset(t *testing.T, a api) {
 		}
 	}
 	a.patch(t, c, fields{"description": "чужий"}).must(t, 403)
+	for i, key := range keys {
+		if used := a.usedFor(t, made[i].id); (used != "") != (i == won) {
+			t.Errorf("the transfer of broker %d: got usedFor %q, want it for broker %d alone", i, used, won)
+		}
+		if i != won { // the transfer is as good as new
+			other, token := a.publishWithTransfer(t)
+			a.takeOver(t, key, other.id, made[i].id, token).must(t, 200)
+			equal(t, "usedFor of a transfer that lost a race before", a.usedFor(t, made[i].id), "/assets/"+other.id)
+		}
+	}
+}
+
+// usedFor returns the asset that a transfer was used for, or "".
+func (a api) usedFor(t *testing.T, transfer string) string {
+	t.Helper()
+	return text(a.do(t, call{method: "GET", path: "/transfers/" + transfer}).must(t, 200).data()["usedFor"])
 }
 
 // raceForTransfer has one broker use one transfer for four assets. One of them
