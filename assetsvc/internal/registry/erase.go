@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/sleep"
 	"asset-registry/shared/translog"
 )
 
@@ -18,8 +21,12 @@ type Erasure struct {
 	At int64  `json:"at"` // µs since the Unix epoch
 }
 
-// eraseTries is how often Erase begins anew because the record was changed meanwhile.
-const eraseTries = 4
+// eraseTries is how often Erase begins anew because the record was changed meanwhile. Of
+// several erasures at the same time at least one succeeds in each round.
+const eraseTries = 32
+
+// erasePause is the longest pause before Erase begins anew.
+const erasePause = 20 * time.Millisecond
 
 // Erase destroys the content of a past revision of an asset: its patch, its whole asset
 // and the salt of its leaf (docs/contract.md, "Revisions"). The leaf, the position and the
@@ -37,6 +44,7 @@ func (r *Registry) Erase(ctx context.Context, by identity.Identity, id string, r
 		}
 		return Change{}, forbidden("only the administrator erases revisions")
 	}
+	var overtaken error
 	for range eraseTries {
 		change, there, err := r.revision(ctx, id, revision)
 		if err != nil {
@@ -45,33 +53,36 @@ func (r *Registry) Erase(ctx context.Context, by identity.Identity, id string, r
 		if !there {
 			return Change{}, noRevision("the asset has no revision %d.", revision)
 		}
-		done, err := r.erase(ctx, author, &change)
-		if err != nil {
-			return Change{}, err
-		}
-		if done {
+		if overtaken = r.erase(ctx, author, &change); overtaken == nil {
 			return change.decode()
 		}
+		if !errors.Is(overtaken, errRewritten) && !errors.Is(overtaken, ErrNoCopy) {
+			return Change{}, overtaken
+		}
+		if !sleep.For(ctx, rand.N(erasePause)) {
+			break
+		}
 	}
-	return Change{}, Unavailable(fmt.Sprintf("erase revision %d of asset %s", revision, id), errRewritten)
+	return Change{}, Unavailable(fmt.Sprintf("erase revision %d of asset %s", revision, id), overtaken)
 }
 
-// errRewritten is the cause of an erasure that others have overtaken too often.
+// errRewritten means that another erasure has changed the record meanwhile.
 var errRewritten = errors.New("the record was changed meanwhile")
 
-// erase erases a change, and replaces it by what is left. Done is false if the record was
-// changed meanwhile.
-func (r *Registry) erase(ctx context.Context, author Author, of *Revision) (done bool, err error) {
+// erase erases a change, and replaces it by what is left. It returns errRewritten or ErrNoCopy
+// if another erasure has changed the record meanwhile: what was read of it does not fit
+// together.
+func (r *Registry) erase(ctx context.Context, author Author, of *Revision) error {
 	c, err := of.read()
 	if err != nil || c.Erased != nil {
-		return err == nil, err
+		return err
 	}
 	next, err := r.following(ctx, *of)
 	if err != nil {
-		return false, err
+		return err
 	}
-	if done, err := r.stand(ctx, next); err != nil || !done {
-		return false, err
+	if err := r.stand(ctx, next); err != nil {
+		return err
 	}
 	left := change{By: c.By, Size: c.Size, Leaf: c.Leaf, Erased: &Erasure{By: author, At: r.now().UnixMicro()}}
 	if left.Leaf != nil {
@@ -112,41 +123,42 @@ func (r *Registry) following(ctx context.Context, change Revision) (Revision, er
 }
 
 // stand gives a change a whole asset, so that it does not depend on the change before. A
-// change that was erased needs none. Done is false if the record was changed meanwhile.
-func (r *Registry) stand(ctx context.Context, of Revision) (done bool, err error) {
+// change that was erased needs none. Its errors are those of erase.
+func (r *Registry) stand(ctx context.Context, of Revision) error {
 	c, err := of.read()
 	if err != nil || c.Extra == wholeAsset || c.Erased != nil {
-		return err == nil, err
+		return err
 	}
 	past, err := r.Past(ctx, of.ID, of.Position)
-	switch {
-	case errors.Is(err, ErrNoCopy):
-		return false, fmt.Errorf("make asset %s of %d again: %w", of.ID, of.Position, err)
-	case err != nil:
-		return false, err
+	if err != nil {
+		return fmt.Errorf("make asset %s of %d again: %w", of.ID, of.Position, err)
 	}
 	whole, err := r.packer.pack(record.Append(nil, past))
 	if err != nil {
-		return false, err
+		return err
 	}
 	c.Extra = wholeAsset
 	return r.rewrite(ctx, &of, c, whole)
 }
 
-// rewrite replaces what the record has of a change. Done is false if the record was changed
-// meanwhile.
-func (r *Registry) rewrite(ctx context.Context, of *Revision, c change, whole []byte) (done bool, err error) {
+// rewrite replaces what the record has of a change. It returns errRewritten if the record was
+// changed meanwhile.
+func (r *Registry) rewrite(ctx context.Context, of *Revision, c change, whole []byte) error {
 	text, err := c.encode()
 	if err != nil {
-		return false, err
+		return err
 	}
 	kept, err := r.packer.pack(text)
 	if err != nil {
-		return false, err
+		return err
 	}
-	if done, err = r.store.Rewrite(ctx, *of, kept, whole); err != nil {
-		return false, Unavailable(fmt.Sprintf("erase a revision of asset %s", of.ID), err)
+	done, err := r.store.Rewrite(ctx, *of, kept, whole)
+	if err != nil {
+		return Unavailable(fmt.Sprintf("erase a revision of asset %s", of.ID), err)
+	}
+	if !done {
+		return errRewritten
 	}
 	of.Change, of.Whole = kept, whole
-	return done, nil
+	return nil
 }

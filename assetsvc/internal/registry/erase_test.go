@@ -2,9 +2,11 @@ package registry_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
@@ -117,5 +119,53 @@ func TestAnErasureIsRefused(t *testing.T) {
 	}
 	if got := p.proved(t, 2); got.erased {
 		t.Error("got the newest revision erased, want it as it was")
+	}
+}
+
+// disturbed is a store in which something happens before one call of Log.
+type disturbed struct {
+	registry.Store
+	left int // calls of Log before it happens
+	do   func()
+}
+
+func (d *disturbed) Log(ctx context.Context, id string, q registry.LogQuery) ([]registry.Revision, error) {
+	if d.left--; d.left == 0 {
+		d.do()
+	}
+	return d.Store.Log(ctx, id, q)
+}
+
+// TestErasuresAtTheSameTimeSucceed has another service erase all other revisions, between any
+// two readings of the service that erases one.
+func TestErasuresAtTheSameTimeSucceed(t *testing.T) {
+	const last = 9
+	for call, happened := 1, true; happened; call++ {
+		p := newProver(t)
+		for i := 2; i <= last; i++ {
+			p.change(t, fmt.Sprintf(`{"title":"secret %d"}`, i))
+		}
+		happened = false
+		erased := map[int64]bool{5: true}
+		store := &disturbed{Store: p.store, left: call, do: func() {
+			happened = true
+			for revision := int64(1); revision < last; revision++ {
+				erased[revision] = true
+				if revision == 5 {
+					continue
+				}
+				if _, err := p.Erase(t.Context(), admin, p.id, revision); err != nil {
+					t.Errorf("the other service, revision %d: got %v, want no error", revision, err)
+				}
+			}
+		}}
+		change, err := registry.New(store, p.tokens, plainRules, time.Now).Erase(t.Context(), admin, p.id, 5)
+		if err != nil || change.Erased == nil {
+			t.Errorf("erasures before reading %d: got %+v, %v; want the revision erased", call, change, err)
+		}
+		p.checkErased(t, erased)
+		if call > 100 {
+			t.Fatal("got over 100 readings for an erasure, want few")
+		}
 	}
 }

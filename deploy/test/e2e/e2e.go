@@ -76,6 +76,7 @@ var inVersion25 = []scenario{
 	{"twenty concurrent repeats create one asset", testRepeatsAtOnce},
 	{"the record of an asset has its whole life in pages", testLongLife},
 	{"an administrator erases a past revision", testErasure},
+	{"revisions that are erased at once are all erased", testErasuresAtOnce},
 	{"a snapshot and the feed are everything", testSnapshot},
 	{"the public log has each change of a public asset", testPublicLog},
 	{"each public revision of an asset has a proof", testProofs},

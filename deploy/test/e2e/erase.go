@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -51,4 +52,28 @@ func testErasure(t *testing.T, a api) {
 		}
 	}
 	equal(t, "the asset itself", at(a.read(t, c.id).must(t, 200).json, "data.description"), any("відкрито"))
+}
+
+// testErasuresAtOnce erases each revision of an asset but the newest, twice, all at once.
+func testErasuresAtOnce(t *testing.T, a api) {
+	const last = 8
+	c := a.publish(t, validAsset())
+	for i := range last - 2 {
+		a.patch(t, c, fields{"description": fmt.Sprint("таємниця ", i)}).must(t, 200)
+	}
+	var erasing sync.WaitGroup
+	for i := range 2 * (last - 1) {
+		erasing.Go(func() {
+			path := fmt.Sprint("/assets/", c.id, "/revisions/", i/2+1)
+			if got := a.do(t, call{method: "DELETE", path: path, key: "administrator"}); got.status != 200 {
+				t.Errorf("DELETE %s: got %d %s, want 200", path, got.status, got.text)
+			}
+		})
+	}
+	erasing.Wait()
+	for i, revision := range a.record(t, c.id, "broker", c.token) {
+		if (at(revision, "erased") != nil) != (i > 0) {
+			t.Errorf("got the revision %v, want it erased: %t", revision, i > 0)
+		}
+	}
 }
