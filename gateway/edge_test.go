@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -26,7 +28,11 @@ func tagged(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		w.WriteHeader(http.StatusCreated)
 	}
-	io.WriteString(w, `{"data":"`+strings.Repeat("x", 3000)+`"}`)
+	text := `{"data":"` + strings.Repeat("x", 3000) + `"}`
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	if r.Method != http.MethodHead {
+		io.WriteString(w, text)
+	}
 }
 
 // fetch sends a request with the body {}. header lists names and values in turn.
@@ -87,6 +93,17 @@ func TestReadingsAreCompressedForWhoTakesIt(t *testing.T) {
 			if !strings.Contains(vary, "Accept-Encoding") || !strings.Contains(vary, "Authorization") {
 				t.Errorf("%s, Accept-Encoding %q: got Vary %q, want Accept-Encoding and Authorization in it",
 					at.place, c.accept, vary)
+			}
+			head := fetch(t, at.s, "HEAD", path, "Accept-Encoding", c.accept)
+			length := head.Header().Get("Content-Length")
+			for _, h := range []http.Header{got.Header(), head.Header()} {
+				h.Del("Content-Length") // HEAD may leave out that of a compressed answer
+				h.Del("X-Request-ID")
+				h.Del("Date")
+			}
+			if diff := cmp.Diff(got.Header(), head.Header()); diff != "" || head.Body.Len() > 0 || c.want != "" && length != "" {
+				t.Errorf("%s, HEAD, Accept-Encoding %q: got %d bytes, Content-Length %q; want no body, and no length if compressed; "+
+					"headers of GET and HEAD differ:\n%s", at.place, c.accept, head.Body.Len(), length, diff)
 			}
 			again := fetch(t, at.s, "GET", path, "Accept-Encoding", c.accept, "If-None-Match", tag)
 			if again.Code != http.StatusNotModified || again.Header().Get("ETag") != tag {

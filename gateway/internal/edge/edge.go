@@ -33,7 +33,8 @@ const encoderSize = 1 << 20
 // handler serves requests as the package comment says.
 type handler struct {
 	plain      http.Handler
-	compressed http.Handler // plain, with compressed answers
+	compressed http.Handler                        // plain, with compressed answers to GET
+	compress   func(http.Handler) http.HandlerFunc // makes such a handler
 	encoders   *memory.Budget
 	proxies    clientaddr.Proxies
 	cors       cors
@@ -59,7 +60,7 @@ func New(next http.Handler, c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compress answers: %w", err)
 	}
-	return handler{next, compress(next), c.Encoders, c.TrustedProxies, newCORS(c.CORSOrigins)}, nil
+	return handler{next, compress(next), compress, c.Encoders, c.TrustedProxies, newCORS(c.CORSOrigins)}, nil
 }
 
 // vary is Vary of an answer that is not compressed. Gzhttp adds the second value to others.
@@ -88,6 +89,10 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer h.encoders.Release(encoderSize)
 		if sent != "" {
 			w = &notModified{w, sent}
+		}
+		if r.Method == http.MethodHead {
+			h.serveHead(w, r)
+			return
 		}
 		h.compressed.ServeHTTP(w, r)
 		return

@@ -1,0 +1,32 @@
+package edge
+
+import (
+	"net/http"
+	"strconv"
+)
+
+// serveHead answers a HEAD request with the headers of a compressed answer to GET, if that
+// would be compressed (RFC 9110, 9.3.2). Gzhttp leaves HEAD alone, and decides by the first
+// bytes of a body. So it gets a GET request, and a body if the service names a length.
+func (h handler) serveHead(w http.ResponseWriter, r *http.Request) {
+	get := *r
+	get.Method = http.MethodGet
+	h.compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		h.plain.ServeHTTP(w, r)
+		if n, err := strconv.Atoi(w.Header().Get("Content-Length")); err == nil && n >= minCompressed {
+			_, _ = w.Write(blank[:])
+		}
+	})).ServeHTTP(bodiless{w}, &get)
+}
+
+// blank is the body that serveHead shows to gzhttp.
+var blank [minCompressed]byte
+
+// bodiless sends the headers of an answer only.
+type bodiless struct{ http.ResponseWriter }
+
+// Write implements io.Writer.
+func (bodiless) Write(p []byte) (int, error) { return len(p), nil }
+
+// Unwrap returns the wrapped writer, for http.ResponseController.
+func (w bodiless) Unwrap() http.ResponseWriter { return w.ResponseWriter }
