@@ -1,7 +1,10 @@
 package asset
 
 import (
+	"cmp"
 	"errors"
+	"regexp"
+	"strings"
 	"time"
 )
 
@@ -77,6 +80,26 @@ func ParseTime(text string, zone *time.Location) (time.Time, error) {
 		return time.Time{}, ErrTimeRange
 	}
 	return t, nil
+}
+
+// offsetForm is the form of an offset: a date, and perhaps a time of day, and its zone. The
+// groups are the year, a hyphen or nothing, month, hyphen, day, hour, a colon or nothing,
+// minute, colon, second, fraction, and the zone.
+var offsetForm = regexp.MustCompile(
+	`^(\d{4})(-?)(\d\d)(-?)(\d\d)(?:[Tt ](\d\d)(?:(:?)(\d\d)(?:(:?)(\d\d)([.,]\d+)?)?)?([Zz]|[-+ ]\d\d(?::?\d\d)?)?)?$`)
+
+// ParseOffset reads an offset in the feed (docs/contract.md, "Offsets"). It takes what
+// ParseTime takes, the basic format without hyphens and colons, and a time of day without
+// minutes. A blank before the zone is a '+' that the client did not escape. Without a zone
+// it is in UTC. ParseOffset returns the errors of ParseTime.
+func ParseOffset(text string) (time.Time, error) {
+	f := offsetForm.FindStringSubmatch(text)
+	if f == nil || f[2] != f[4] || f[10] != "" && f[7] != f[9] {
+		return time.Time{}, ErrTimeForm
+	}
+	extended := f[1] + "-" + f[3] + "-" + f[5] + "T" + cmp.Or(f[6], "00") + ":" + cmp.Or(f[8], "00") + ":" +
+		cmp.Or(f[10], "00") + f[11] + strings.Replace(f[12], " ", "+", 1)
+	return ParseTime(extended, time.UTC)
 }
 
 // The errors of ParseTime.

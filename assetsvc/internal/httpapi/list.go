@@ -157,11 +157,7 @@ func modeOf(text string) registry.Mode {
 // in UTC. A blank before the zone is a '+' that the client did not escape
 // (docs/contract.md, "Offsets").
 func parseOffset(text string) (int64, error) {
-	repaired := text
-	if date := len("2006-01-02T"); len(text) > date {
-		repaired = text[:date] + strings.ReplaceAll(text[date:], " ", "+")
-	}
-	t, err := asset.ParseTime(repaired, time.UTC)
+	t, err := asset.ParseOffset(text)
 	if err != nil {
 		return 0, fault.New(fault.NotFound, fault.Query, "offset", "Invalid offset provided: %s", text)
 	}

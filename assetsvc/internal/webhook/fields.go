@@ -3,7 +3,6 @@ package webhook
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
@@ -110,7 +109,7 @@ func (r *reader) offset() int64 {
 	if text == "" {
 		return 0
 	}
-	t, err := asset.ParseTime(text, time.UTC)
+	t, err := asset.ParseOffset(text)
 	if err != nil {
 		r.wrong("offset", "Send an ISO 8601 timestamp, such as 2026-11-22T09:30:00Z: this is %s.", err)
 		return 0

@@ -177,6 +177,7 @@ func testBadQueries(t *testing.T, a api) {
 		{"limit=1.5", 400, "querystring/limit"},
 		{"offset=yesterday", 404, "querystring/offset"},
 		{"offset=2026-13-01", 404, "querystring/offset"},
+		{"offset=2026-W47-7", 404, "querystring/offset"},
 		{"offset=1795217164964702", 404, "querystring/offset"},
 		{"opt_jsonp=alert(1)", 400, "querystring/opt_jsonp"},
 		{"opt_jsonp=%3Cscript%3E", 400, "querystring/opt_jsonp"},
