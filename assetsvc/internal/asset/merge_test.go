@@ -71,6 +71,28 @@ func TestPutReplacesTheWholeAsset(t *testing.T) {
 	}
 }
 
+// TestPutOfAStatusChangesNothingElse has the administrator replace an asset in test mode by
+// its status alone.
+func TestPutOfAStatusChangesNothingElse(t *testing.T) {
+	a := valid(t, `{"mode":"test","rectificationPeriod":{"startDate":"2026-11-20T00:00:00+00:00"}}`)
+	put := func(text string) Asset {
+		t.Helper()
+		next, _, err := rules.Change(a, Change{Fields: parse(t, text), Whole: true, Caller: Caller{Role: Administrator},
+			Version: "2.5", Now: evening, NewID: ids()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	if next := put(`{"status":"draft"}`); !record.Equal(next.fields, a.fields) {
+		t.Errorf("got %s, want %s", next.Encode(), a.Encode())
+	}
+	next := put(`{"status":"draft","mode":null,"rectificationPeriod":null}`)
+	if next.fields.Get("mode") != nil || next.fields.Get(periodField) != nil {
+		t.Errorf("with null: got %s, want neither mode nor period", next.Encode())
+	}
+}
+
 func TestHiddenFieldsAreRogue(t *testing.T) {
 	const hidden = "assetCustodian.additionalContactPoints"
 	o := origin()

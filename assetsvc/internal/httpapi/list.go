@@ -49,7 +49,7 @@ func (a *API) list(c *gin.Context, v version) error {
 		}
 	}
 	body = append(body, ']')
-	next, prev := a.offsets(params, entries)
+	next, prev := a.offsets(params, q, entries)
 	l := links{
 		base: c.GetHeader(httpserver.BaseURLHeader), path: v.prefix() + "/assets", params: params, descending: q.Descending,
 	}
@@ -152,10 +152,8 @@ func modeOf(text string) registry.Mode {
 	return registry.Real
 }
 
-// parseOffset returns the position that a page starts after. An offset is a
-// timestamp as listings print it, or any ISO 8601 timestamp; without a zone it is
-// in UTC. A blank before the zone is a '+' that the client did not escape
-// (docs/contract.md, "Offsets").
+// parseOffset returns the position that a page starts after (docs/contract.md,
+// "Offsets").
 func parseOffset(text string) (int64, error) {
 	t, err := asset.ParseOffset(text)
 	if err != nil {
@@ -165,13 +163,25 @@ func parseOffset(text string) (int64, error) {
 }
 
 // offsets returns the offsets of the next and the previous page: the positions of
-// the last and the first entry. For an empty page both are its own offset.
-func (a *API) offsets(params url.Values, entries []registry.Entry) (next, prev string) {
+// the last and the first entry. The next page of an empty one has its offset. The
+// previous page begins a microsecond further on, so that it has the entry at the
+// offset: no page has shown it.
+func (a *API) offsets(params url.Values, q registry.Query, entries []registry.Entry) (next, prev string) {
 	if len(entries) == 0 {
-		return params.Get("offset"), params.Get("offset")
+		back := q.Offset + 1
+		if q.Descending {
+			back = q.Offset - 1
+		}
+		if next = params.Get("offset"); next == "" || back > lastOffset {
+			return next, next
+		}
+		return next, printPosition(back, a.zone)
 	}
 	return printPosition(entries[len(entries)-1].Position, a.zone), printPosition(entries[0].Position, a.zone)
 }
+
+// lastOffset is the last position that can be printed: the year 9999 ends, in each zone.
+var lastOffset = time.Date(9999, 12, 30, 0, 0, 0, 0, time.UTC).UnixMicro()
 
 // links makes the links from a page to its neighbours (docs/contract.md, "Pages").
 type links struct {

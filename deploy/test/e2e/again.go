@@ -17,6 +17,27 @@ import (
 // reads is the number of readings that testFreshReads checks.
 var reads = flag.Int("reads", 2_000, "readings that the scenario of fresh readings checks")
 
+// testCaching asks each kind of answer whether a cache may keep it (docs/contract.md,
+// "Caching and compression").
+func testCaching(t *testing.T, a api) {
+	c := a.publish(t, validAsset())
+	made := a.makeTransfer(t, "broker3")
+	for path, want := range map[string]string{
+		"/": "no-cache", "/assets": "no-cache", "/assets/" + c.id: "no-cache",
+		"/assets/" + c.id + "/items": "no-cache", "/transfers/" + made.id: "no-cache", "/api/2.5/spore": "no-cache",
+		"/api/2.5/openapi.json": "no-cache", "/api/2.5/me": "no-store", "/api/2.5/health": "no-store",
+		"/webhooks":                      "no-store",
+		"/assets/" + c.id + "/revisions": "no-store", "/assets/none": "no-store",
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			got := a.do(t, call{method: method, path: path, key: "administrator"})
+			if cache := got.header.Get("Cache-Control"); cache != want {
+				t.Errorf("%s %s: got %d with Cache-Control %q, want %q", method, path, got.status, cache, want)
+			}
+		}
+	}
+}
+
 // testReadAgain reads an asset several times in each form, before and after a change. The
 // registry may answer later readings from memory, and the client sees no difference.
 func testReadAgain(t *testing.T, a api) {

@@ -75,6 +75,7 @@ var inVersion25 = []scenario{
 	{"one of fifty writes with the same ETag wins", testConditionalRace},
 	{"twenty concurrent repeats create one asset", testRepeatsAtOnce},
 	{"the record of an asset has its whole life in pages", testLongLife},
+	{"an answer says whether a cache may keep it", testCaching},
 	{"an administrator erases a past revision", testErasure},
 	{"revisions that are erased at once are all erased", testErasuresAtOnce},
 	{"a snapshot and the feed are everything", testSnapshot},

@@ -138,15 +138,27 @@ func testPages(t *testing.T, a api) {
 	if !strings.Contains(text(p.prev["path"]), "descending=1") || p.prev["offset"] != p.entries[0].modified {
 		t.Errorf("got prev_page %v, want descending from %s", p.prev, p.entries[0].modified)
 	}
-	// An empty page keeps its offset in the form that the client sent.
+	// An empty page keeps its offset in the form that the client sent. Its prev_page has the
+	// entry at the offset too.
 	for _, offset := range []string{"9998-01-01T00:00:00.000000+00:00", "9998-01-01T00:00:00",
 		"9998-01-01T02:00:00+02:00", "9998-01-01 00:00:00Z"} {
 		p := a.page(t, "?offset="+url.QueryEscape(offset))
-		if len(p.entries) != 0 || p.next["offset"] != offset || p.prev["offset"] != offset {
-			t.Errorf("offset %s: got %v, next_page %v and prev_page %v, want no entries and this offset in both",
-				offset,
-				p.entries, p.next, p.prev)
+		if len(p.entries) != 0 || p.next["offset"] != offset || p.prev["offset"] != "9998-01-01T00:00:00.000001+00:00" {
+			t.Errorf("offset %s: got %v, next_page %v and prev_page %v, want no entries, this offset and the one before it",
+				offset, p.entries, p.next, p.prev)
 		}
+	}
+	newest := a.publish(t, validAsset())
+	for next := "?mode=_all_&limit=1000&offset=" + url.QueryEscape(a.now(t)); ; {
+		p := a.page(t, next)
+		if len(p.entries) > 0 { // others write
+			next = text(p.next["path"])
+			continue
+		}
+		if back := a.page(t, text(p.prev["path"])); len(only(back.entries, newest.id)) != 1 {
+			t.Errorf("got %v before the empty page, want %s on it", back.entries, newest.id)
+		}
+		break
 	}
 	start := a.now(t)
 	c := a.publish(t, validAsset())
@@ -194,8 +206,8 @@ func testDescending(t *testing.T, a api) {
 		t.Errorf("got the second asset %d times, want once", len(all))
 	}
 	if empty := a.page(t, "?descending=1&offset=1990-01-01"); len(empty.entries) != 0 ||
-		empty.prev["offset"] != "1990-01-01" || empty.next["offset"] != "1990-01-01" {
-		t.Errorf("got %v before the first entry, want an empty page with this offset", empty.json)
+		empty.prev["offset"] != "1989-12-31T23:59:59.999999+00:00" || empty.next["offset"] != "1990-01-01" {
+		t.Errorf("got %v before the first entry, want an empty page with this offset, and the one before", empty.json)
 	}
 }
 

@@ -35,6 +35,7 @@ func (a *API) answerHealth(c *gin.Context) error {
 	if err := a.Health(c.Request.Context()); err != nil {
 		return err
 	}
+	c.Header("Cache-Control", "no-store")
 	return httpserver.JSON(c, http.StatusOK, gin.H{"status": "ok"})
 }
 

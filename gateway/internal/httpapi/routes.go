@@ -144,5 +144,6 @@ func (a *API) welcome(c *gin.Context) error {
 	if a.isMirror() {
 		answer["origin"] = a.config.Origin
 	}
+	c.Header("Cache-Control", "no-cache")
 	return httpserver.JSON(c, http.StatusOK, answer)
 }

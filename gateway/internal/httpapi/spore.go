@@ -25,6 +25,7 @@ func (a *API) spore(v routes.Version) handler {
 		methods[sporeName(r)] = gin.H{"path": r.Pattern, "method": r.Method, "expected_status": []int{status}}
 	}
 	return func(c *gin.Context) error {
+		c.Header("Cache-Control", "no-cache")
 		return httpserver.JSON(c, http.StatusOK, gin.H{
 			"name":            "asset registry",
 			"version":         v.Target,
