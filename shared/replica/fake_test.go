@@ -29,6 +29,7 @@ type fake struct {
 	files    map[string][]byte // segments by path
 	read     []string          // paths of segments that were read
 	reading  func(path string) // is called before a segment is read, if not nil
+	paging   func()            // is called before a page is read, with the lock, if not nil
 }
 
 func newFake(t *testing.T) *fake {
@@ -118,7 +119,12 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Write(f.files[r.URL.Path])
 	case r.URL.Path == "/api/2.5/snapshot" && f.manifest != "":
 		fmt.Fprint(w, f.manifest)
+	case r.URL.Path == "/api/2.5/assets" && r.URL.Query().Has("descending"):
+		fmt.Fprint(w, f.end())
 	case r.URL.Path == "/api/2.5/assets" && (offset == "" || !other):
+		if f.paging != nil {
+			f.paging()
+		}
 		fmt.Fprint(w, f.page(offset))
 	default:
 		w.WriteHeader(http.StatusNotFound)
@@ -136,6 +142,21 @@ func (f *fake) page(offset string) string {
 		}
 	}
 	next := offset
+	if len(entries) > 0 {
+		next = lastStamp(entries)
+	}
+	return fmt.Sprintf(`{"data":[%s],"next_page":{"offset":%q}}`, strings.Join(entries, ","), next)
+}
+
+// end returns the descending page with the newest entry.
+func (f *fake) end() string {
+	var entries []string
+	for id, second := range f.assets {
+		if second == slices.Max(slices.Collect(maps.Values(f.assets))) {
+			entries = append(entries, f.entry(id))
+		}
+	}
+	next := ""
 	if len(entries) > 0 {
 		next = lastStamp(entries)
 	}

@@ -44,7 +44,7 @@ type State struct {
 	Origin   string          `json:"origin"`   // address of the registry
 	Position client.Position `json:"position"` // in the feed; everything up to it is in the copy
 	Loading  bool            `json:"loading"`  // some files of a snapshot are missing
-	Complete bool            `json:"complete"` // the copy has once reached the end of the feed
+	Complete bool            `json:"complete"` // the copy has once reached the end that the feed then had
 }
 
 // Replica is an open copy. It is safe for concurrent use, and only one process may have

@@ -368,3 +368,34 @@ func TestASampleHasDifferentAssets(t *testing.T) {
 		}
 	}
 }
+
+// TestACatchUpEndsWhileTheFeedGrows has an asset change before each page, so that no page is
+// empty. The copy has everything that the registry had at the beginning.
+func TestACatchUpEndsWhileTheFeedGrows(t *testing.T) {
+	f, r := newFake(t), open(t, t.TempDir())
+	for n := range 10 {
+		f.publish(n, 100+n)
+	}
+	pages := 0
+	f.paging = func() {
+		if pages++; pages > 100 {
+			t.Error("got over 100 pages, want an end")
+			f.paging = nil
+			return
+		}
+		for n := 100; n < 110; n++ {
+			f.assets[idOf(n)] = 1000 + 10*pages + n
+		}
+	}
+	if err := r.CatchUp(t.Context(), f.source(t), func(Progress) {}); err != nil {
+		t.Fatal(err)
+	}
+	if state := r.State(); !state.Complete {
+		t.Errorf("got the state %+v, want a complete copy", state)
+	}
+	for n := range 10 {
+		if _, ok, err := r.Get(idOf(n)); !ok || err != nil {
+			t.Errorf("asset %d: got %v, %v; want it in the copy", n, ok, err)
+		}
+	}
+}

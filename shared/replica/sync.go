@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -49,7 +50,11 @@ type run struct {
 	source Source
 	tell   func(Progress)
 	done   Progress
+	goal   int64 // position of the newest entry when the run began; never: there is no goal
 }
+
+// never is a position that no feed reaches.
+const never = math.MaxInt64
 
 // CatchUp heals the copy, then brings it to the end of the registry's feed with the function
 // CatchUp.
@@ -65,11 +70,15 @@ func (r *Replica) Follow(ctx context.Context, source Source, tell func(Progress)
 	return Follow(ctx, r, source, tell)
 }
 
-// CatchUp brings a copy to the end of the registry's feed: an empty one by the newest
-// snapshot, if there is one, and by the feed after it. It calls tell after each change of
-// the copy.
+// CatchUp brings a copy to where the registry's feed ended when it was called: an empty one by
+// the newest snapshot, if there is one, and by the feed after it. So it ends, however fast the
+// feed grows. It calls tell after each change of the copy.
 func CatchUp(ctx context.Context, to Store, source Source, tell func(Progress)) error {
 	run := &run{Store: to, source: source, tell: tell}
+	var err error
+	if run.goal, err = run.end(ctx); err != nil {
+		return err
+	}
 	if state := to.State(); state.Loading || state.Position.Offset == "" && !state.Complete {
 		if err := run.load(ctx); err != nil {
 			return err
@@ -81,7 +90,7 @@ func CatchUp(ctx context.Context, to Store, source Source, tell func(Progress)) 
 // Follow stores each change as it comes, until ctx is done or an error occurs. The copy
 // must have caught up. The caller may go on after an error.
 func Follow(ctx context.Context, to Store, source Source, tell func(Progress)) error {
-	run := &run{Store: to, source: source, tell: tell}
+	run := &run{Store: to, source: source, tell: tell, goal: never}
 	feed := run.feed()
 	feed.Live = true
 	for page, err := range source.Follow(ctx, feed, source.Pause) {
@@ -102,7 +111,24 @@ func (r *run) feed() client.Feed {
 	}
 }
 
-// pages stores the feed up to its end. The next page is read while one is stored.
+// end returns the position of the newest entry of the feed, 0 if there is none.
+func (r *run) end(ctx context.Context) (int64, error) {
+	page, err := r.source.Page(ctx, client.Feed{Descending: true, Limit: 1, Mode: client.AllModes})
+	if err != nil {
+		return 0, err
+	}
+	if err := r.same(page.Next); err != nil {
+		return 0, err
+	}
+	end, err := positionOf(page.Next) // that of the page's last entry
+	if err != nil || end > Latest() {
+		return 0, fmt.Errorf("%w: the feed ends at %.50q", ErrAnswer, page.Next.Offset)
+	}
+	return end, nil
+}
+
+// pages stores the feed up to the goal, or to its end. The next page is read while one is
+// stored.
 func (r *run) pages(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	read, feed := make(chan client.Page), r.feed()
@@ -116,6 +142,9 @@ func (r *run) pages(ctx context.Context) error {
 			case read <- page:
 			case <-ctx.Done():
 				return ctx.Err()
+			}
+			if upto, err := positionOf(page.Next); err == nil && upto >= r.goal {
+				return nil
 			}
 		}
 		return nil
@@ -147,7 +176,7 @@ func (r *run) page(page client.Page) error {
 	}
 	c := Change{State: r.State()}
 	c.State.Origin, c.State.Position = r.source.Address, page.Next
-	c.State.Complete = c.State.Complete || page.Len() == 0
+	c.State.Complete = c.State.Complete || page.Len() == 0 || upto >= r.goal
 	for _, text := range page.Raw {
 		e, err := parseEntry(text)
 		if err != nil {

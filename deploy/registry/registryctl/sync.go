@@ -150,7 +150,7 @@ func (s syncCopy) anew(copied *replica.Replica) (*replica.Replica, error) {
 // once brings the copy to the end of the feed, and follows it from there unless --once is
 // given. While the registry does not answer, it waits, unless --once is given.
 func (s syncCopy) once(
-	ctx context.Context, p *program, copied *replica.Replica, source replica.Source, shown *syncProgress,
+	ctx context.Context, p *program, copied *replica.Replica, source replica.Source, shown syncProgress,
 ) error {
 	for {
 		err := copied.CatchUp(ctx, source, shown.tell)

@@ -14,9 +14,9 @@ const (
 	tellEvery = 10 * time.Second       // elsewhere
 )
 
-// syncProgress shows how far a synchronisation is: on a terminal in one line that is
-// drawn again, elsewhere in a line each 10 s.
-type syncProgress struct {
+// line shows how far a command is: on a terminal in one line that is drawn again, elsewhere
+// in a line each 10 s.
+type line struct {
 	out      io.Writer
 	terminal bool
 	begun    time.Time
@@ -24,9 +24,9 @@ type syncProgress struct {
 	drawn    bool
 }
 
-func newSyncProgress(out io.Writer) *syncProgress {
+func newLine(out io.Writer) *line {
 	now := time.Now()
-	p := &syncProgress{out: out, begun: now, next: now.Add(tellEvery)}
+	p := &line{out: out, begun: now, next: now.Add(tellEvery)}
 	if file, ok := out.(*os.File); ok {
 		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 			p.terminal, p.next = true, now
@@ -35,13 +35,14 @@ func newSyncProgress(out io.Writer) *syncProgress {
 	return p
 }
 
-// tell shows the progress if it is time. A failure to show it does not matter.
-func (p *syncProgress) tell(done replica.Progress) {
+// show shows a text if it is time. The text gets the time since the command began. A failure
+// to show it does not matter.
+func (p *line) show(text func(in time.Duration) string) {
 	now := time.Now()
 	if now.Before(p.next) {
 		return
 	}
-	line := progressLine(done, now.Sub(p.begun))
+	line := text(now.Sub(p.begun))
 	if p.terminal {
 		p.next, p.drawn = now.Add(drawEvery), true
 		_, _ = fmt.Fprintf(p.out, "\r%s\x1b[K", line)
@@ -52,11 +53,20 @@ func (p *syncProgress) tell(done replica.Progress) {
 }
 
 // end removes the line.
-func (p *syncProgress) end() {
+func (p *line) end() {
 	if p.drawn {
 		_, _ = fmt.Fprint(p.out, "\r\x1b[K")
 		p.drawn = false
 	}
+}
+
+// syncProgress shows how far a synchronisation is.
+type syncProgress struct{ *line }
+
+func newSyncProgress(out io.Writer) syncProgress { return syncProgress{newLine(out)} }
+
+func (p syncProgress) tell(done replica.Progress) {
+	p.show(func(in time.Duration) string { return progressLine(done, in) })
 }
 
 // progressLine says what was done in a time, and how long the rest of a snapshot takes.

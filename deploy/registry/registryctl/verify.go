@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -33,7 +32,7 @@ signature, the witnesses, each leaf and each tile, and that the log continues th
 
 --assets asks the registry for the proof of each leaf, and compares the newest ones with the assets and the
 list as they are now. Without --url, the registry is at the address of --log, without /log. An API key raises
-the rate limits. Memory then grows with the number of assets.
+the rate limits. A proof takes a few milliseconds of the registry; the command shows how far it is. Memory grows with the number of assets.
 
 If the log does not continue the remembered checkpoint, the new one is kept beside it, in a file that ends
 with .conflict. Both together prove the fault to everyone.`
@@ -79,7 +78,7 @@ func (v verifyLog) whole(ctx context.Context, p *program, policy *translog.Polic
 	if err != nil {
 		return err
 	}
-	progress := newProgress(source)
+	progress := progress{newLine(p.errOut), source}
 	defer progress.end()
 	verifier := translog.Verifier{Policy: policy, Remembered: older, Ahead: parallel, Leaf: progress.leaf}
 	var signed translog.Signed
@@ -187,38 +186,19 @@ func (s *keepingSource) ReadCheckpoint(ctx context.Context) ([]byte, error) {
 	return signed, nil
 }
 
-// progress shows on a terminal how many leaves are verified.
+// progress shows how many leaves are verified, and the time that one takes.
 type progress struct {
+	*line
 	source *keepingSource
-	file   *os.File // nil: no terminal
-	next   time.Time
-	shown  bool
-}
-
-// newProgress returns a progress line on standard error, if that is a terminal.
-func newProgress(source *keepingSource) *progress {
-	p := &progress{source: source}
-	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-		p.file = os.Stderr
-	}
-	return p
 }
 
 // leaf counts a leaf. Its error is always nil.
-func (p *progress) leaf(index int64, _ translog.Leaf) error {
-	if now := time.Now(); p.file != nil && now.After(p.next) {
-		p.next, p.shown = now.Add(200*time.Millisecond), true
-		_, _ = fmt.Fprintf(p.file, "\r%d of %d leaves ", index+1, p.source.parsed.Size) // it is only shown
-	}
+func (p progress) leaf(index int64, _ translog.Leaf) error {
+	p.show(func(in time.Duration) string {
+		each := float64(in.Microseconds()) / 1000 / float64(index+1)
+		return fmt.Sprintf("%d of %d leaves, %.1f ms a leaf", index+1, p.source.parsed.Size, each)
+	})
 	return nil
-}
-
-// end removes the line.
-func (p *progress) end() {
-	if p.shown {
-		_, _ = fmt.Fprint(p.file, "\r\x1b[K")
-		p.shown = false
-	}
 }
 
 // timeOf formats a position in UTC.
