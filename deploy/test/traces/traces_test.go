@@ -239,7 +239,7 @@ server PATCH /api/2.5/assets/:id
     server POST /internal/v1/keys/verify
   client PATCH
     server PATCH /api/2.5/assets/:id
-      client aggregate assets
+      client find assets
       client POST
         server POST /internal/v1/tokens/verify
           client hget
