@@ -1,24 +1,55 @@
 package docs
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // badStart finds a sentence that starts as docs/style.md, "Prose", forbids. A
 // sentence starts after a comment sign, a heading, a quote, or another sentence.
 var badStart = regexp.MustCompile("(?m)(?:^\\s*(?://|#+|--|\\*|- )\\s*|[.:!?] +|[\"`])((?:What|Who|Whose|That) [a-z]+)")
 
+// badStarts returns the lines and beginnings of the sentences that the style forbids.
+func badStarts(text string) (found []string) {
+	for _, at := range badStart.FindAllStringSubmatchIndex(text, -1) {
+		found = append(found, fmt.Sprintf("%d: %s", strings.Count(text[:at[2]], "\n")+1, text[at[2]:at[3]]))
+	}
+	return found
+}
+
 // TestNoSentenceStartsAsTheStyleForbids reads every comment, text and document.
 func TestNoSentenceStartsAsTheStyleForbids(t *testing.T) {
-	sources(t, func(path, text string) {
+	files := 0
+	read := func(path, text string) {
 		if path == "docs/style.md" || strings.HasPrefix(path, "deploy/test/docs/") {
 			return // they name the words
 		}
-		for _, at := range badStart.FindAllStringSubmatchIndex(text, -1) {
-			line := strings.Count(text[:at[2]], "\n") + 1
-			t.Errorf("%s:%d: got a sentence that starts with %q, want subject, verb, object", path, line, text[at[2]:at[3]])
+		files++
+		for _, found := range badStarts(text) {
+			t.Errorf("%s:%s: got a sentence that starts so, want subject, verb, object", path, found)
 		}
-	})
+	}
+	sources(t, read)
+	for _, d := range documents(t) {
+		read(d.path, d.text)
+	}
+	if files < 500 {
+		t.Errorf("got %d files, want at least 500", files)
+	}
+}
+
+// TestBadStartsAreFound plants sentences of each place and word.
+func TestBadStartsAreFound(t *testing.T) {
+	text := "// What comes first\n\n\t# Who asks is told.\n-- Whose key this is\n * That one is gone\n- What a list says\n" +
+		"Fine. That one is not.\nx := \"Who are you\"\n## What is new\nWell: What now\n`What else`\n" +
+		"// That's fine, and What is here, too\nThat which begins a line of a document\n"
+	want := []string{"1: What comes", "3: Who asks", "4: Whose key", "5: That one", "6: What a", "7: That one",
+		"8: Who are", "9: What is", "10: What now", "11: What else"}
+	if diff := cmp.Diff(want, badStarts(text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

@@ -95,25 +95,38 @@ func TestLinesOfCodeAreShort(t *testing.T) {
 	}
 }
 
-func TestLinksLeadSomewhere(t *testing.T) {
-	for _, d := range documents(t) {
-		for _, match := range link.FindAllStringSubmatch(d.prose, -1) {
-			if strings.Contains(match[1], "://") {
-				continue
-			}
-			file, anchor, _ := strings.Cut(match[1], "#")
-			to := filepath.Join(root, d.path)
-			if file != "" {
-				to = filepath.Join(root, filepath.Dir(d.path), file)
-			}
-			if _, err := os.Stat(to); err != nil {
-				t.Errorf("%s: got a link to %s, want one to a file that exists", d.path, match[1])
-				continue
-			}
-			if anchor != "" && !slices.Contains(anchors(t, to), anchor) {
-				t.Errorf("%s: got a link to %s, want a heading of that name", d.path, match[1])
-			}
+// lostLinks returns the links of a document that lead nowhere, and how many it has to our files.
+func lostLinks(t *testing.T, d document) (lost []string, all int) {
+	t.Helper()
+	for _, match := range link.FindAllStringSubmatch(d.prose, -1) {
+		if strings.Contains(match[1], "://") {
+			continue
 		}
+		all++
+		file, anchor, _ := strings.Cut(match[1], "#")
+		to := filepath.Join(root, d.path)
+		if file != "" {
+			to = filepath.Join(root, filepath.Dir(d.path), file)
+		}
+		_, err := os.Stat(to)
+		if err != nil || anchor != "" && !slices.Contains(anchors(t, to), anchor) {
+			lost = append(lost, match[1])
+		}
+	}
+	return lost, all
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	links := 0
+	for _, d := range documents(t) {
+		lost, all := lostLinks(t, d)
+		links += all
+		for _, to := range lost {
+			t.Errorf("%s: got a link to %s, want one to a file and a heading that exist", d.path, to)
+		}
+	}
+	if links < 100 {
+		t.Errorf("got %d links, want at least 100", links)
 	}
 }
 
@@ -143,21 +156,38 @@ var notPaths = []string{
 	"shared/registry", // a file of secrets, with Compose
 }
 
+// named finds a path of the repository, and the letter after it.
+var named = regexp.MustCompile(`(^|[^\w./-])((?:gateway|assetsvc|authsvc|searchsvc|clients|shared|deploy|docs)/[\w./-]*\w)(.?)`)
+
+// lostPaths returns the paths in a text that do not exist, and how many it has.
+func lostPaths(text string) (lost []string, all int) {
+	for _, match := range named.FindAllStringSubmatch(text, -1) {
+		path := match[2]
+		if slices.Contains(notPaths, path) || match[3] == "{" {
+			continue
+		}
+		all++
+		if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+			lost = append(lost, path)
+		}
+	}
+	return lost, all
+}
+
 func TestPathsExist(t *testing.T) {
-	named := regexp.MustCompile(`(^|[^\w./-])((?:gateway|assetsvc|authsvc|shared|deploy|docs)/[\w./-]*\w)(.?)`)
+	paths := 0
 	for _, d := range documents(t) {
 		if dir := filepath.Dir(d.path); dir != "." && dir != "docs" {
 			continue // others name paths from where they are
 		}
-		for _, match := range named.FindAllStringSubmatch(d.text, -1) {
-			path := match[2]
-			if slices.Contains(notPaths, path) || match[3] == "{" {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(root, path)); err != nil {
-				t.Errorf("%s: got the path %s, want one that exists", d.path, path)
-			}
+		lost, all := lostPaths(d.text)
+		paths += all
+		for _, path := range lost {
+			t.Errorf("%s: got the path %s, want one that exists", d.path, path)
 		}
+	}
+	if paths < 50 {
+		t.Errorf("got %d paths, want at least 50", paths)
 	}
 }
 
@@ -194,9 +224,23 @@ func sources(t *testing.T, f func(path, text string)) {
 // nextLine is the end of a comment's line and the beginning of its next one.
 var nextLine = regexp.MustCompile(`\s*\n\s*(?://|#|\*) ?`)
 
-func TestCitedSectionsExist(t *testing.T) {
+// lostSections returns the sections that a text cites and that titles, by document, lack, and how many it cites.
+func lostSections(text string, titles map[string][]string) (lost []string, all int) {
 	cited := regexp.MustCompile(`docs/(\w+)\.md, (?:sections? )?((?:"[^"\n]+"(?:, (?:and )?| and )?)+)`)
 	quoted := regexp.MustCompile(`"([^"\n]+)"`)
+	for _, match := range cited.FindAllStringSubmatch(nextLine.ReplaceAllString(text, " "), -1) {
+		file := fmt.Sprintf("docs/%s.md", match[1])
+		for _, title := range quoted.FindAllStringSubmatch(match[2], -1) {
+			all++
+			if !slices.Contains(titles[file], title[1]) {
+				lost = append(lost, file+", "+title[1])
+			}
+		}
+	}
+	return lost, all
+}
+
+func TestCitedSectionsExist(t *testing.T) {
 	titles := map[string][]string{}
 	for _, d := range documents(t) {
 		for _, match := range heading.FindAllStringSubmatch(d.prose, -1) {
@@ -205,35 +249,74 @@ func TestCitedSectionsExist(t *testing.T) {
 	}
 	citations := 0
 	sources(t, func(path, text string) {
-		for _, match := range cited.FindAllStringSubmatch(nextLine.ReplaceAllString(text, " "), -1) {
-			file := fmt.Sprintf("docs/%s.md", match[1])
-			for _, title := range quoted.FindAllStringSubmatch(match[2], -1) {
-				citations++
-				if !slices.Contains(titles[file], title[1]) {
-					t.Errorf("%s: got a citation of %s, %q, want a section that exists", path, file, title[1])
-				}
-			}
+		lost, all := lostSections(text, titles)
+		citations += all
+		for _, section := range lost {
+			t.Errorf("%s: got a citation of %s, want a section that exists", path, section)
 		}
 	})
-	if citations == 0 {
-		t.Error("got no citation of a section, want some")
+	if citations < 20 {
+		t.Errorf("got %d citations of sections, want at least 20", citations)
 	}
 }
-func TestOnlyDocumentsOfTheRepositoryAreCited(t *testing.T) {
+
+// lostDocuments returns the documents that a text cites and that the repository lacks, and how many it cites.
+func lostDocuments(text string) (lost []string, all int) {
 	cited := regexp.MustCompile(`docs/\w+\.md`)
 	gone := regexp.MustCompile(`(?i)interface document|\bcontract,? (?:sections?|decisions?|appendix)\b|\.\./shared/\w+\.md|(?:^|[^/\w])architecture\.md`)
-	sources(t, func(path, text string) {
-		text = nextLine.ReplaceAllString(text, " ")
-		for _, match := range gone.FindAllString(text, -1) {
-			t.Errorf("%s: got a citation of %q, want one of a section of docs", path, match)
+	text = nextLine.ReplaceAllString(text, " ")
+	lost = gone.FindAllString(text, -1)
+	for _, match := range cited.FindAllString(text, -1) {
+		all++
+		if strings.Contains(text, "/public/"+match) { // where Grafana has a copy
+			continue
 		}
-		for _, match := range cited.FindAllString(text, -1) {
-			if strings.Contains(text, "/public/"+match) { // where Grafana has a copy
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(root, match)); err != nil {
-				t.Errorf("%s: got a citation of %s, want a document that exists", path, match)
-			}
+		if _, err := os.Stat(filepath.Join(root, match)); err != nil {
+			lost = append(lost, match)
+		}
+	}
+	return lost, all
+}
+
+func TestOnlyDocumentsOfTheRepositoryAreCited(t *testing.T) {
+	citations := 0
+	sources(t, func(path, text string) {
+		lost, all := lostDocuments(text)
+		citations += all
+		for _, name := range lost {
+			t.Errorf("%s: got a citation of %q, want one of a document that exists", path, name)
 		}
 	})
+	if citations < 50 {
+		t.Errorf("got %d citations of documents, want at least 50", citations)
+	}
+}
+
+// TestLostTargetsAreFound plants links, paths and citations that lead nowhere.
+func TestLostTargetsAreFound(t *testing.T) {
+	links := "[a](no.md), [b](style.md#no), [c](style.md#prose), [d](#no), [e](https://x.example/no.md) and [f](../README.md)"
+	titles := map[string][]string{"docs/style.md": {"Prose", "Size"}}
+	for _, c := range []struct {
+		name string
+		find func() ([]string, int)
+		want []string
+		all  int
+	}{
+		{"links", func() ([]string, int) { return lostLinks(t, document{path: "docs/contract.md", prose: links}) },
+			[]string{"no.md", "style.md#no", "#no"}, 5},
+		{"paths", func() ([]string, int) {
+			return lostPaths("`deploy/no`, (searchsvc/internal/no.go), clients/go, shared/no/x.go and shared/registry. docs/{a,b}")
+		}, []string{"deploy/no", "searchsvc/internal/no.go", "shared/no/x.go"}, 4},
+		{"sections", func() ([]string, int) {
+			return lostSections("// See docs/style.md, \"Prose\" and \"No\".\n// See docs/style.md,\n// sections \"Size\",\n"+
+				"// \"None\". See docs/no.md, \"Prose\".", titles)
+		}, []string{"docs/style.md, No", "docs/style.md, None", "docs/no.md, Prose"}, 5},
+		{"documents", func() ([]string, int) {
+			return lostDocuments("// docs/style.md, docs/no.md\n// The interface\n// document, contract section 3, ../shared/x.md")
+		}, []string{"interface document", "contract section", "../shared/x.md", "docs/no.md"}, 2},
+	} {
+		if lost, all := c.find(); !slices.Equal(lost, c.want) || all != c.all {
+			t.Errorf("%s: got %q among %d, want %q among %d", c.name, lost, all, c.want, c.all)
+		}
+	}
 }

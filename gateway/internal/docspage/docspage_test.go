@@ -1,6 +1,7 @@
 package docspage
 
 import (
+	"fmt"
 	"html"
 	"net/http/httptest"
 	"regexp"
@@ -28,18 +29,51 @@ func served(t *testing.T, o Options, path string, sandbox bool) string {
 	return w.Body.String()
 }
 
+// forbidden returns what the policy of a page forbids in it, and how many links it has.
+func forbidden(page string) (found []string, links int) {
+	for _, form := range []string{`<script(?:\s+defer)?>`, `<style`, `\sstyle=`, `\son[a-z]+=`, `javascript:`} {
+		found = append(found, regexp.MustCompile(form).FindAllString(page, -1)...)
+	}
+	for _, link := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		links++
+		if !strings.HasPrefix(link[1], "#") && !strings.HasPrefix(link[1], ".") {
+			found = append(found, link[1])
+		}
+	}
+	return found, links
+}
+
 func TestAPageHoldsNothingThatItsPolicyForbids(t *testing.T) {
 	for _, path := range []string{"/docs", "/docs/2.4"} {
 		page := served(t, Options{}, path, true)
-		for _, forbidden := range []string{`<script(?:\s+defer)?>`, `<style`, `\sstyle=`, `\son[a-z]+=`, `javascript:`} {
-			if got := regexp.MustCompile(forbidden).FindString(page); got != "" {
-				t.Errorf("%s: got %q, want none", path, got)
-			}
+		found, links := forbidden(page)
+		if len(found) > 0 {
+			t.Errorf("%s: got %q, want none", path, found)
 		}
-		for _, link := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(page, -1) {
-			if !strings.HasPrefix(link[1], "#") && !strings.HasPrefix(link[1], ".") {
-				t.Errorf("%s: got a link to %s, want relative ones only", path, link[1])
-			}
+		if scripts := strings.Count(page, "<script"); links < 50 || scripts == 0 {
+			t.Errorf("%s: got %d links and %d scripts, want at least 50 and 1", path, links, scripts)
+		}
+	}
+}
+
+// TestForbiddenPartsAreFound plants what a policy forbids.
+func TestForbiddenPartsAreFound(t *testing.T) {
+	for _, c := range []struct {
+		page  string
+		want  []string
+		links int
+	}{
+		{`<script src="./a.js"></script><a href="#x">on = style</a>`, nil, 2},
+		{`<script>x()</script>`, []string{"<script>"}, 0},
+		{`<script defer>x()</script>`, []string{"<script defer>"}, 0},
+		{`<style>p {}</style><p style="x">`, []string{"<style", " style="}, 0},
+		{`<p onclick="x()">`, []string{" onclick="}, 0},
+		{`<a href="javascript:x">`, []string{"javascript:", "javascript:x"}, 1},
+		{`<a href="https://a.example"><img src="//b.example"><a href="/c">`,
+			[]string{"https://a.example", "//b.example", "/c"}, 3},
+	} {
+		if found, links := forbidden(c.page); !slices.Equal(found, c.want) || links != c.links {
+			t.Errorf("%s: got %q among %d links, want %q among %d", c.page, found, links, c.want, c.links)
 		}
 	}
 }
@@ -178,14 +212,32 @@ func TestAnswersHaveTheTypeOfTheirJSON(t *testing.T) {
 	}
 }
 
-func TestHeadingsAreInOrder(t *testing.T) {
+// disordered returns the headings of a page that come after a wrong one, and how many it has.
+func disordered(page string) (found []string, all int) {
 	level := 0
-	for _, h := range regexp.MustCompile(`<h([1-6])[ >]`).FindAllStringSubmatch(served(t, Options{}, "/docs", false), -1) {
+	for _, h := range regexp.MustCompile(`<h([1-6])[ >]`).FindAllStringSubmatch(page, -1) {
+		all++
 		next := int(h[1][0] - '0')
 		if next == 1 && level > 2 || next > level+1 && level > 0 {
-			t.Errorf("got h%d after h%d, want no level skipped", next, level)
+			found = append(found, fmt.Sprintf("h%d after h%d", next, level))
 		}
 		level = next
+	}
+	return found, all
+}
+
+func TestHeadingsAreInOrder(t *testing.T) {
+	found, all := disordered(served(t, Options{}, "/docs", false))
+	if len(found) > 0 || all < 20 {
+		t.Errorf("got %q among %d headings, want no level skipped among at least 20", found, all)
+	}
+}
+
+// TestDisorderedHeadingsAreFound plants headings that skip a level.
+func TestDisorderedHeadingsAreFound(t *testing.T) {
+	found, all := disordered(`<h1 id="a">x</h1><h2>x</h2><h4 id="b">x</h4><h1>x</h1><h2>x</h2><header>`)
+	if want := []string{"h4 after h2", "h1 after h4"}; !slices.Equal(found, want) || all != 5 {
+		t.Errorf("got %q among %d headings, want %q among 5", found, all, want)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,13 +12,29 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
+// textsOf returns the names of texts in a template.
+func textsOf(template string) (names []string) {
+	for _, m := range regexp.MustCompile(`\bt "([^"]+)"`).FindAllStringSubmatch(template, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// TestTextsOfATemplateAreFound plants names that TestEveryTextIsThereInBothLanguages looks up.
+func TestTextsOfATemplateAreFound(t *testing.T) {
+	got := textsOf(`{{t "a.b"}} {{- if eq (t "Other-1") .Text}} {{.Start "x"}} {{$.t "c" | print}}`)
+	if want := []string{"a.b", "Other-1", "c"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestEveryTextIsThereInBothLanguages(t *testing.T) {
 	for name, text := range texts {
 		if text.uk == "" || text.en == "" {
 			t.Errorf("got an empty text of %s, want both languages", name)
 		}
 	}
-	used := regexp.MustCompile(`\bt "([a-z.]+)"`)
+	used := 0
 	names, err := fs.Glob(embedded, "templates/*.html")
 	if err != nil {
 		t.Fatal(err)
@@ -27,11 +44,15 @@ func TestEveryTextIsThereInBothLanguages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range used.FindAllStringSubmatch(string(content), -1) {
-			if _, known := texts[m[1]]; !known {
-				t.Errorf("%s: got no text %s, want one", file, m[1])
+		for _, name := range textsOf(string(content)) {
+			used++
+			if _, known := texts[name]; !known {
+				t.Errorf("%s: got no text %s, want one", file, name)
 			}
 		}
+	}
+	if used < 50 {
+		t.Errorf("got %d texts in templates, want at least 50", used)
 	}
 	var made []string // by a template or by code, from a value
 	for _, name := range append(search.FilterParams(), "q", "sort", "search_after") {
