@@ -32,6 +32,38 @@ type envelope struct {
 	Position client.Timestamp           `json:"position"`
 	Facets   map[search.FacetName]facet `json:"facets,omitempty"`
 	Next     *nextPage                  `json:"next_page,omitempty"`
+	Read     *interpreted               `json:"interpreted,omitempty"`
+}
+
+// interpreted says how the words of a question were read, if not as they are.
+type interpreted struct {
+	Steps    []search.Step `json:"steps"`
+	Used     []string      `json:"used"`
+	LeftOut  []string      `json:"left_out"`
+	Replaced []replaced    `json:"replaced"`
+	NotFound []string      `json:"not_found"` // words that no asset has, if nothing was found
+}
+
+type replaced struct {
+	Word string `json:"word"`
+	By   string `json:"by"`
+}
+
+// newInterpreted returns how a question was read; nil for one that was read as it is and found
+// something.
+func newInterpreted(r search.Result) *interpreted {
+	if !r.Reading.IsAnother() && len(r.NotFound) == 0 {
+		return nil
+	}
+	read := &interpreted{
+		Steps: append([]search.Step{}, r.Reading.Steps...), Used: append([]string{}, r.Reading.Used()...),
+		LeftOut: append([]string{}, r.Reading.LeftOut()...), Replaced: []replaced{},
+		NotFound: append([]string{}, r.NotFound...),
+	}
+	for _, w := range r.Reading.Replaced() {
+		read.Replaced = append(read.Replaced, replaced{w.Text, w.Said})
+	}
+	return read
 }
 
 type facet struct {
@@ -90,7 +122,7 @@ func (s *Server) encoded(ctx context.Context, q search.Query, values url.Values,
 
 // view returns the answer to a question. base is the start of links.
 func view(q search.Query, r search.Result, base string) envelope {
-	e := envelope{Data: []json.RawMessage{}, Total: r.Total, Position: r.Position.Offset}
+	e := envelope{Data: []json.RawMessage{}, Total: r.Total, Position: r.Position.Offset, Read: newInterpreted(r)}
 	for _, hit := range r.Hits {
 		e.Data = append(e.Data, hit.Asset)
 	}

@@ -4,7 +4,7 @@ import "asset-registry/searchsvc/internal/search"
 
 // Parameters has the values and bounds of the parameters of a search (docs/contract.md, "Search").
 type Parameters struct {
-	Statuses, Sorts, Facets          []string // values, in the order of documents
+	Statuses, Sorts, Facets, Steps   []string // values, in the order of documents
 	Filters                          []Filter
 	MaxText                          int // letters of q
 	MaxValue, MaxValues              int // letters of a filter's value, values of a filter
@@ -31,6 +31,7 @@ func Describe() Parameters {
 	return Parameters{
 		Filters:  filters,
 		Statuses: texts(search.Statuses), Sorts: texts(search.Sorts), Facets: texts(search.FacetNames()),
+		Steps:   texts(search.Steps),
 		MaxText: search.MaxText, MaxValue: search.MaxValue, MaxValues: search.MaxValues,
 		MaxLimit: search.MaxLimit, DefaultLimit: search.DefaultLimit,
 		MaxFacets: search.MaxFacets, MaxFacetLimit: search.MaxFacetLimit, DefaultFacetLimit: search.DefaultFacetLimit,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/index"
+	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/fault"
@@ -38,6 +40,7 @@ type keeper struct {
 	source   replica.Source
 	asker    *http.Client
 	log      *slog.Logger
+	synonyms *meaning.Synonyms
 	failures *failurelog.Log
 	fresh    replica.Freshness
 	rebuilt  atomic.Int64
@@ -52,13 +55,33 @@ func newKeeper(c Config) (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
+	synonyms, err := readSynonyms(c.Synonyms)
+	if err != nil {
+		return nil, err
+	}
 	k := &keeper{
-		config: c, source: replica.Source{Client: of, Address: c.Of, Pause: again}, log: c.Log,
+		config: c, synonyms: synonyms, source: replica.Source{Client: of, Address: c.Of, Pause: again}, log: c.Log,
 		asker:    httpclient.New(c.Transport),
 		failures: failurelog.New(c.Log, "the index cannot be brought up to date; it is tried again"),
 	}
 	k.say("The search service starts.")
 	return k, nil
+}
+
+// readSynonyms returns the synonyms of the project, and those of a file; "": there is none.
+func readSynonyms(file string) (*meaning.Synonyms, error) {
+	if file == "" {
+		return meaning.NewSynonyms("")
+	}
+	further, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--synonyms: %w", err)
+	}
+	synonyms, err := meaning.NewSynonyms(string(further))
+	if err != nil {
+		return nil, fmt.Errorf("--synonyms %s: %w", file, err)
+	}
+	return synonyms, nil
 }
 
 func (k *keeper) say(sentence string) { k.doing.Store(sentence) }
@@ -103,7 +126,7 @@ func isVoid(err error) bool {
 // keep opens the index and follows the registry, until ctx is done, or the index is void,
 // or it cannot be opened.
 func (k *keeper) keep(ctx context.Context) (err error) {
-	opened, err := index.Open(k.config.Dir)
+	opened, err := index.Open(k.config.Dir, k.synonyms)
 	if err != nil {
 		return err
 	}

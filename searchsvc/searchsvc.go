@@ -33,6 +33,7 @@ type Config struct {
 	Of        string            // address of the registry, or of a mirror
 	Transport http.RoundTripper // to the registry; nil: http.DefaultTransport
 	Dir       string            // of the index, which nothing else uses
+	Synonyms  string            // file of further words of one meaning (docs/search.md); empty: none
 
 	Timeout   time.Duration // longest time of a search; 0: DefaultTimeout
 	MaxBehind time.Duration // /readyz fails while the index is further behind; 0: never for that

@@ -13,6 +13,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/index"
+	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/replica"
 )
@@ -114,7 +115,7 @@ func TestFaultyConfigurationsAreRefused(t *testing.T) {
 func startWith(t *testing.T, assets int) *Server {
 	t.Helper()
 	s := start(t)
-	x, err := index.Open(t.TempDir())
+	x, err := index.Open(t.TempDir(), &meaning.Synonyms{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,24 @@ type Found struct {
 	Position Timestamp        `json:"position"` // the page has every change of the feed up to it
 	Facets   map[string]Facet `json:"-"`        // by their names
 	Next     string           `json:"-"`        // value of search_after for the next page; empty: this is the last one
+
+	// Interpreted says how the words were read. Nil: as they are.
+	Interpreted *Interpretation `json:"interpreted"`
+}
+
+// Interpretation says how the words of a question were read, if they found nothing as they are.
+type Interpretation struct {
+	Steps    []string      `json:"steps"`
+	Used     []string      `json:"used"`
+	LeftOut  []string      `json:"left_out"`
+	Replaced []Replacement `json:"replaced"`
+	NotFound []string      `json:"not_found"` // words that no asset has, if nothing was found
+}
+
+// Replacement is a word of a question and another one in its place.
+type Replacement struct {
+	Word string `json:"word"`
+	By   string `json:"by"`
 }
 
 // Facet counts the found assets by the values of a property.

@@ -315,6 +315,23 @@ class SearchFacet(TypedDict, total=False):
     more: bool
 
 
+class SearchReplacement(TypedDict):
+    """SearchReplacement is a word of a question and another one in its place."""
+
+    word: str
+    by: str
+
+
+class SearchInterpretation(TypedDict):
+    """SearchInterpretation says how the words of a question were read, if they found nothing as they are."""
+
+    steps: list[str]
+    used: list[str]
+    left_out: list[str]
+    replaced: list[SearchReplacement]
+    not_found: list[str]
+
+
 class SearchAnswer(TypedDict, total=False):
     """SearchAnswer is what a search finds. It has every change of the feed up to `position`."""
 
@@ -323,6 +340,7 @@ class SearchAnswer(TypedDict, total=False):
     position: str
     facets: dict[str, SearchFacet]
     next_page: dict[str, str]
+    interpreted: SearchInterpretation
 
 
 T = TypeVar("T")

@@ -13,7 +13,8 @@ var searchOperations = map[string]operation{
 		id: "searchAssets", tag: "search", summary: "Search assets",
 		text: "Assets that have all words of `q` and meet all filters. Drafts, deleted assets and assets in test mode are " +
 			"never found. A filter that is repeated is met by any of its values. Words are compared by their stems, in " +
-			"Ukrainian and English. The answer has every change up to `position`. Follow `next_page` for more; the last " +
+			"Ukrainian and English. A question that finds nothing is asked again in other words; `interpreted` says in which. " +
+			"The answer has every change up to `position`. Follow `next_page` for more; the last " +
 			"page has none. A registry without a search service answers 404, as version 2.4 does.",
 		params: append(append(searchParameterNames(), "If-None-Match"), reading...),
 		answer: "SearchAnswer", tagged: true, javascript: true,
@@ -42,6 +43,8 @@ func searchParameters() []searchParameter {
 	all := []searchParameter{
 		{"q", "Words, all of which the asset has.", object{{"type", "string"}, {"maxLength", search.MaxText},
 			{"examples", []string{"нежитлові приміщення"}}}},
+		{"exact", "1: the words are not read otherwise if they find nothing. So are words in quotes.",
+			object{{"type", "string"}, {"enum", []string{"0", "1"}}}},
 	}
 	for _, f := range search.Filters {
 		schema := many
@@ -152,15 +155,31 @@ func searchSchemas() object {
 		{"search_after", text("Place of the last asset of this page.")}, {"path", text("Path and query of the page.")},
 		{"uri", text("Address of the page.")},
 	})
+	words := func(says string) object {
+		return object{{"type", "array"}, {"items", text("A word.")}, {"description", says}}
+	}
+	replacement := closed("A word of a question and another one in its place.", object{
+		{"word", text("As it was asked.")}, {"by", text("As it was read.")},
+	})
+	interpretation := closed("How the words were read, if they found nothing as they are.", object{
+		{"steps", listOf(str("A second try.", member{"enum", search.Steps}))},
+		{"used", words("Words that the assets have.")},
+		{"left_out", words("Words that were left out.")},
+		{"replaced", listOf(reference("schemas", "SearchReplacement"))},
+		{"not_found", words("Words that no asset has, if nothing was found.")},
+	})
 	return object{
 		{"SearchHit", hit},
 		{"SearchFacet", facet},
+		{"SearchReplacement", replacement},
+		{"SearchInterpretation", interpretation},
 		{"SearchAnswer", closed("The answer to a search.", object{
 			{"data", listOf(reference("schemas", "SearchHit"))},
 			{"total", integer("Assets on all pages.", member{"minimum", 0})},
 			{"position", stamp("The answer has every change of the feed up to here.")},
 			{"facets", closed("Facets that were asked for.", facets, search.Facets...)},
 			{"next_page", next},
-		}, "facets", "next_page")},
+			{"interpreted", reference("schemas", "SearchInterpretation")},
+		}, "facets", "next_page", "interpreted")},
 	}
 }

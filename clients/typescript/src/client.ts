@@ -23,6 +23,7 @@ export type TransferData = Schemas["Transfer"];
 export type Revision = Schemas["Revision"];
 /** SearchAnswer is what a search finds. It has every change of the feed up to `position`. */
 export type SearchAnswer = Schemas["SearchAnswer"];
+export type SearchInterpretation = Schemas["SearchInterpretation"];
 export type SearchHit = Schemas["SearchHit"];
 export type SearchFacet = Schemas["SearchFacet"];
 export type Caller = Schemas["Caller"]["data"];

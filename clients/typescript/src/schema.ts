@@ -232,7 +232,7 @@ export interface paths {
         };
         /**
          * Search assets
-         * @description Assets that have all words of `q` and meet all filters. Drafts, deleted assets and assets in test mode are never found. A filter that is repeated is met by any of its values. Words are compared by their stems, in Ukrainian and English. The answer has every change up to `position`. Follow `next_page` for more; the last page has none. A registry without a search service answers 404, as version 2.4 does.
+         * @description Assets that have all words of `q` and meet all filters. Drafts, deleted assets and assets in test mode are never found. A filter that is repeated is met by any of its values. Words are compared by their stems, in Ukrainian and English. A question that finds nothing is asked again in other words; `interpreted` says in which. The answer has every change up to `position`. Follow `next_page` for more; the last page has none. A registry without a search service answers 404, as version 2.4 does.
          */
         get: operations["searchAssets"];
         put?: never;
@@ -2964,6 +2964,24 @@ export interface components {
              */
             more?: true;
         };
+        /** @description A word of a question and another one in its place. */
+        SearchReplacement: {
+            /** @description As it was asked. */
+            word: string;
+            /** @description As it was read. */
+            by: string;
+        };
+        /** @description How the words were read, if they found nothing as they are. */
+        SearchInterpretation: {
+            steps: ("small" | "layout" | "code" | "spelling" | "synonym" | "prefix" | "nearest" | "known" | "missing")[];
+            /** @description Words that the assets have. */
+            used: string[];
+            /** @description Words that were left out. */
+            left_out: string[];
+            replaced: components["schemas"]["SearchReplacement"][];
+            /** @description Words that no asset has, if nothing was found. */
+            not_found: string[];
+        };
         /** @description The answer to a search. */
         SearchAnswer: {
             data: components["schemas"]["SearchHit"][];
@@ -2995,6 +3013,7 @@ export interface components {
                 /** @description Address of the page. */
                 uri: string;
             };
+            interpreted?: components["schemas"]["SearchInterpretation"];
         };
         /** @description A webhook. */
         Webhook: {
@@ -3665,13 +3684,15 @@ export interface components {
         download: string;
         /** @description Words, all of which the asset has. */
         q: string;
+        /** @description 1: the words are not read otherwise if they find nothing. So are words in quotes. */
+        exact: "0" | "1";
         /** @description State of the asset. */
         status: ("pending" | "verification" | "active" | "complete")[];
         /** @description `assetType` of the asset. */
         type: string[];
         /** @description Code of an item, with or without its check digit. A code of a division, group or class stands for the codes in it. The first 2 to 8 digits will do. */
         classification: string[];
-        /** @description Region of an item. Case and words such as область do not count. */
+        /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
         region: string[];
         /** @description Locality of an item. Case and words such as місто do not count. */
         locality: string[];
@@ -4697,13 +4718,15 @@ export interface operations {
             query?: {
                 /** @description Words, all of which the asset has. */
                 q?: components["parameters"]["q"];
+                /** @description 1: the words are not read otherwise if they find nothing. So are words in quotes. */
+                exact?: components["parameters"]["exact"];
                 /** @description State of the asset. */
                 status?: components["parameters"]["status"];
                 /** @description `assetType` of the asset. */
                 type?: components["parameters"]["type"];
                 /** @description Code of an item, with or without its check digit. A code of a division, group or class stands for the codes in it. The first 2 to 8 digits will do. */
                 classification?: components["parameters"]["classification"];
-                /** @description Region of an item. Case and words such as область do not count. */
+                /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
                 region?: components["parameters"]["region"];
                 /** @description Locality of an item. Case and words such as місто do not count. */
                 locality?: components["parameters"]["locality"];

@@ -36,6 +36,9 @@ var schemas = map[string][]string{
 	"SearchHit":           {"SearchHit"},
 	"SearchFacet":         {"SearchFacet"},
 	"SearchAnswer":        {"SearchAnswer"},
+
+	"SearchReplacement":    {"SearchReplacement"},
+	"SearchInterpretation": {"SearchInterpretation"},
 }
 
 // notTyped are fields that the registry accepts and ignores, or that only the answer for

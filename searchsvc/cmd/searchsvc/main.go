@@ -24,6 +24,7 @@ type settings struct {
 	Addr      string        `default:"127.0.0.1:8083" help:"Address to listen on."`
 	Of        string        `default:"http://127.0.0.1:8080" placeholder:"URL" help:"${of}"`
 	Data      string        `default:"./search" help:"Directory of the index; created if it does not exist."`
+	Synonyms  string        `placeholder:"FILE" help:"File of further words of one meaning; by default none."`
 	Timeout   time.Duration `default:"2s" help:"Longest time for a search."`
 	PublicKey []string      `sep:"none" placeholder:"KEY" help:"${public_key}"`
 	MaxBehind time.Duration `default:"5m" help:"/readyz fails while the index is further behind; 0: never for that."`
@@ -61,7 +62,7 @@ func run(ctx context.Context, args []string) error {
 	s.Budget = s.Memory
 	open := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
 		return searchsvc.New(ctx, searchsvc.Config{
-			Of: s.Of, Dir: s.Data, Timeout: s.Timeout, MaxBehind: s.MaxBehind, LogKeys: s.PublicKey,
+			Of: s.Of, Dir: s.Data, Synonyms: s.Synonyms, Timeout: s.Timeout, MaxBehind: s.MaxBehind, LogKeys: s.PublicKey,
 			Memory: s.Memory,
 			Log:    log, Telemetry: t,
 		})

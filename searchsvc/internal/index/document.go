@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -51,6 +52,7 @@ type asset struct {
 	AssetHolder    organisation     `json:"assetHolder,omitzero"`
 	Decisions      []decision       `json:"decisions,omitzero"`
 	Documents      []document       `json:"documents,omitzero"`
+	Processes      []process        `json:"relatedProcesses,omitzero"`
 }
 
 type period struct {
@@ -113,6 +115,11 @@ type decision struct {
 	DecisionID string `json:"decisionID,omitzero"`
 }
 
+type process struct {
+	RelatedProcessID string `json:"relatedProcessID,omitzero"`
+	Identifier       string `json:"identifier,omitzero"`
+}
+
 type document struct {
 	DocumentType string `json:"documentType,omitzero"`
 	Title        string `json:"title,omitzero"`
@@ -163,6 +170,10 @@ func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, e
 			t.add(quantityField, floatTerm(number))
 		}
 	}
+	for i := range a.places() {
+		t.place(a.Items[i].Address.Locality)
+		t.place(a.Items[i].Address.Region)
+	}
 	a.words(&t)
 	hit, err = a.hit()
 	return t.lists(), hit, err
@@ -192,7 +203,7 @@ var valuesOf = map[search.FacetName]func(a *asset, add func(term, value, name st
 	},
 	search.ByRegion: func(a *asset, add func(term, value, name string)) {
 		for i := range a.places() {
-			key := ukrainian.Place(a.Items[i].Address.Region)
+			key := ukrainian.Region(a.Items[i].Address.Region)
 			add(key, key, a.Items[i].Address.Region)
 		}
 	},
@@ -204,6 +215,19 @@ var valuesOf = map[search.FacetName]func(a *asset, add func(term, value, name st
 	},
 }
 
+// place adds the keys of a name of a place, if it is one word.
+func (t *termSet) place(name string) {
+	words := ukrainian.Words(ukrainian.Place(name))
+	if len(words) != 1 {
+		return
+	}
+	for _, key := range words[0] {
+		if !strings.HasPrefix(key, "+") {
+			t.add(placeField, cut(key, maxTerm))
+		}
+	}
+}
+
 // places is the number of items whose place, code and quantity are found.
 func (a *asset) places() int { return min(len(a.Items), maxPlaces) }
 
@@ -212,12 +236,16 @@ func (a *asset) words(t *termSet) {
 	t.title(a.Title, a.TitleEn, a.TitleRu)
 	t.text(wordField, a.Description, a.DescriptionEn, a.DescriptionRu, a.ID, a.AssetID)
 	for _, o := range []*organisation{&a.AssetCustodian, &a.AssetHolder} {
-		t.text(wordField, o.Name, o.NameEn, o.NameRu, o.Identifier.LegalName, o.Identifier.text())
+		t.text(wordField, o.Name, o.NameEn, o.NameRu, o.Identifier.LegalName, o.Identifier.text(),
+			o.Identifier.key())
 		t.address(&o.Address)
 	}
 	for n := range a.Items {
 		i := &a.Items[n]
 		t.text(wordField, i.Description, i.DescriptionEn, i.DescriptionRu, i.Registration.RegistrationID)
+		if _, ok := i.number(); ok && len(i.Quantity) <= maxCode {
+			t.text(wordField, string(i.Quantity))
+		}
 		t.address(&i.Address)
 		t.classification(&i.Classification)
 		for n := range i.Additional {
@@ -226,6 +254,9 @@ func (a *asset) words(t *termSet) {
 	}
 	for _, d := range a.Decisions {
 		t.text(wordField, d.Title, d.DecisionID)
+	}
+	for _, p := range a.Processes {
+		t.text(wordField, p.RelatedProcessID, p.Identifier)
 	}
 	for _, d := range a.Documents {
 		if d.DocumentType != client.InformationDetails { // every asset has one of the same title
@@ -404,7 +435,44 @@ func (t *termSet) title(texts ...string) {
 			t.add(titleField, term)
 			t.add(wordField, term)
 		})
+		before, words := "", 0
+		for w := range ukrainian.Written(text, maxTitle) {
+			words++
+			t.add(exactField, cut(w.Text, maxTerm))
+			if before != "" {
+				t.add(pairField, pairOf(before, w.Key))
+			}
+			before = w.Key
+		}
+		if words > 0 {
+			t.add(lengthField, lengthTerm(words))
+		}
 	}
+}
+
+// maxTitle is the number of words of a title that count for the order of hits.
+const maxTitle = 24
+
+// pairOf returns the term of two neighbours.
+func pairOf(a, b string) string { return cut(a, maxTerm/2) + " " + cut(b, maxTerm/2) }
+
+// pairsOf returns the terms of all pairs of keys of two words.
+func pairsOf(first, second []string) (all []string) {
+	for _, a := range first {
+		for _, b := range second {
+			all = append(all, pairOf(a, b))
+		}
+	}
+	return all
+}
+
+// lengths are the numbers of words from which a title is longer.
+var lengths = []int{2, 3, 4, 5, 7, 10, 15}
+
+// lengthTerm returns the term of a title of so many words: a digit.
+func lengthTerm(words int) string {
+	at, _ := slices.BinarySearch(lengths, words+1)
+	return strconv.Itoa(at)
 }
 
 // cut returns at most so many bytes of a text, and whole characters.

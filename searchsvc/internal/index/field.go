@@ -9,6 +9,10 @@ import (
 const (
 	wordField      = "w"   // words of the whole asset
 	titleField     = "t"   // words of the titles
+	exactField     = "e"   // words of the titles as they are written
+	pairField      = "p"   // pairs of neighbours in titles (pairOf)
+	lengthField    = "n"   // lengthTerm of the title
+	placeField     = "pl"  // words that are the name of a place of an item
 	positionField  = "at"  // numberTerm of the position
 	publishedField = "pub" // numberTerm of the publication
 	quantityField  = "q"   // floatTerm of each quantity

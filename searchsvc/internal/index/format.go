@@ -64,5 +64,6 @@ func sample() *asset {
 		}},
 		Decisions: []decision{{"Наказ", "1637-10"}},
 		Documents: []document{{"notice", "Оголошення"}, {client.InformationDetails, "Інформація"}},
+		Processes: []process{{"fedcba9876543210fedcba9876543210", "UA-LR-SSP-2026-11-20-000001"}},
 	}
 }

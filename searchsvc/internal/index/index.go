@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/boltfile"
 	"asset-registry/shared/fault"
@@ -66,21 +67,24 @@ type Index struct {
 	failed  atomic.Pointer[error] // the newest failure to write to the disk
 	damaged atomic.Pointer[error] // the index must be built anew
 
+	synonyms *meaning.Synonyms
+
 	refreshing sync.Mutex // one refresh at a time
 	mu         sync.Mutex
 	state      replica.State
 	view       *view // nil: there is none yet
 }
 
-// Open opens the index in a directory, and creates both unless they exist. The error wraps
+// Open opens the index in a directory, and creates both unless they exist. Second tries use the
+// synonyms. The error wraps
 // ErrDamaged if the index must be removed.
-func Open(dir string) (x *Index, err error) {
+func Open(dir string, synonyms *meaning.Synonyms) (x *Index, err error) {
 	dir = filepath.Clean(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the directory of the index: %w", err)
 	}
 	x = &Index{
-		dir: dir, queue: bleve.NewAnalysisQueue(analysers),
+		dir: dir, synonyms: synonyms, queue: bleve.NewAnalysisQueue(analysers),
 		unsaved: make(chan struct{}, mostUnstored), closing: make(chan struct{}),
 	}
 	defer func() { // scorch panics on some damaged files
@@ -518,5 +522,5 @@ func (x *Index) Search(ctx context.Context, q search.Query) (result search.Resul
 			err = x.damage(r)
 		}
 	}()
-	return v.search(ctx, q)
+	return v.search(ctx, q, x.synonyms)
 }

@@ -17,6 +17,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/replica"
@@ -71,16 +72,16 @@ func (s simple) entry(t testing.TB) replica.Entry {
 }
 
 var (
-	vocabulary = strings.Fields("альфа бета гамма дельта епсилон дзета ета тета йота капа")
-	codes      = []string{"04121000-2", "04122000-9", "04210000-3", "06110000-6"}
-	regions    = []string{"Київська", "Львівська", "Одеська"}
+	vocabularyWords = strings.Fields("альфа бета гамма дельта епсилон дзета ета тета йота капа")
+	codes           = []string{"04121000-2", "04122000-9", "04210000-3", "06110000-6"}
+	regions         = []string{"Київська", "Львівська", "Одеська"}
 )
 
 func random(r *rand.Rand, n int, position int64) simple {
 	words := func(most int) string {
 		var list []string
 		for range 1 + r.IntN(most) {
-			list = append(list, vocabulary[r.IntN(len(vocabulary))])
+			list = append(list, vocabularyWords[r.IntN(len(vocabularyWords))])
 		}
 		return strings.Join(list, " ")
 	}
@@ -103,9 +104,18 @@ func random(r *rand.Rand, n int, position int64) simple {
 	return s
 }
 
+func synonyms(t testing.TB) *meaning.Synonyms {
+	t.Helper()
+	s, err := meaning.NewSynonyms("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func openIndex(t testing.TB, dir string) *Index {
 	t.Helper()
-	x, err := Open(dir)
+	x, err := Open(dir, synonyms(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,11 +184,11 @@ func slicesMap(list []string) map[int]bool {
 
 func randomQuery(r *rand.Rand) search.Query {
 	q := search.Query{
-		Limit: 10 + r.IntN(50), Facets: []search.FacetName{search.ByStatus, search.ByRegion, search.ByMonth, search.ByClassification},
+		Exact: true, Limit: 10 + r.IntN(50), Facets: []search.FacetName{search.ByStatus, search.ByRegion, search.ByMonth, search.ByClassification},
 		FacetLimit: 100,
 	}
 	for range r.IntN(3) {
-		q.Text += vocabulary[r.IntN(len(vocabulary))] + " "
+		q.Text += vocabularyWords[r.IntN(len(vocabularyWords))] + " "
 	}
 	q.Sort = search.Sorts[r.IntN(len(search.Sorts))]
 	if q.Text == "" && q.Sort == search.ByRelevance {
@@ -393,7 +403,7 @@ func TestADamagedIndexIsRefusedOrEmpty(t *testing.T) {
 			if err := c.spoil(dir); err != nil {
 				t.Fatal(err)
 			}
-			x, err := Open(dir)
+			x, err := Open(dir, synonyms(t))
 			if errors.Is(err, ErrDamaged) {
 				return
 			}
@@ -438,7 +448,7 @@ func TestAnIndexOfAnotherVersionIsRefused(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); !errors.Is(err, ErrDamaged) {
+	if _, err := Open(dir, synonyms(t)); !errors.Is(err, ErrDamaged) {
 		t.Errorf("got %v, want %v", err, ErrDamaged)
 	}
 }
@@ -447,7 +457,7 @@ func TestOneProcessHasTheIndexOpen(t *testing.T) {
 	dir := t.TempDir()
 	x := openIndex(t, dir)
 	defer x.Close()
-	other, err := Open(dir)
+	other, err := Open(dir, synonyms(t))
 	if err == nil {
 		other.Close()
 	}

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"math/bits"
+	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -14,22 +15,44 @@ import (
 type condition struct {
 	field string
 	terms []string
+	begin bool // or a term that begins with one of them, of the first mostEndings
+}
+
+// mostEndings is the number of terms that a beginning stands for in a part.
+const mostEndings = 64
+
+// phrase is met by the assets that meet all its conditions.
+type phrase []condition
+
+// asked is a word of a question. It is met by the assets that meet one of its phrases.
+type asked struct {
+	phrases []phrase
+	isFixed bool   // it may not be missing
+	exact   string // as it was asked; "" if it was replaced
 }
 
 // plan is a question in the terms of the index.
 type plan struct {
 	search.Query
-	words   []condition // of wordField
+	reading search.Reading
+	words   []asked
+	pairs   [][]string // of neighbours: terms of pairField
 	filters []condition
 }
 
-func newPlan(q search.Query) plan {
-	p := plan{Query: q}
-	for _, terms := range ukrainian.Words(q.Text) {
-		for i := range terms {
-			terms[i] = cut(terms[i], maxTerm)
+// newPlan returns the plan of a question. Without words in the reading, those of the text count.
+func newPlan(q search.Query, r search.Reading) plan {
+	p := plan{Query: q, reading: r}
+	if len(r.Words) > 0 {
+		p.addReading(r)
+	} else {
+		words := ukrainian.Ask(q.Text)
+		for i, a := range words {
+			p.words = append(p.words, asked{phrases: []phrase{{word(a)}}, exact: a.Text})
+			if i > 0 {
+				p.pairs = append(p.pairs, pairsOf(words[i-1].Keys, a.Keys))
+			}
 		}
-		p.words = append(p.words, condition{wordField, terms})
 	}
 	for _, property := range search.Properties {
 		values := q.Filters.ValuesOf(property.Name)
@@ -48,6 +71,61 @@ func newPlan(q search.Query) plan {
 	return p
 }
 
+func word(a ukrainian.Asked) condition {
+	terms := make([]string, len(a.Keys))
+	for i, key := range a.Keys {
+		terms[i] = cut(key, maxTerm)
+	}
+	return condition{field: wordField, terms: terms}
+}
+
+// addReading adds the words of a reading.
+func (p *plan) addReading(r search.Reading) {
+	var before []string // keys of the word before
+	for _, w := range r.Words {
+		if w.Out {
+			continue
+		}
+		a := asked{isFixed: w.Fixed}
+		by := w.By
+		if len(by) == 0 {
+			by, a.exact = []string{w.Text}, w.Text
+		}
+		for _, text := range by {
+			if made := newPhrase(text); len(made) > 0 {
+				a.phrases = append(a.phrases, made)
+			}
+		}
+		var keys []string
+		for _, made := range a.phrases {
+			keys = append(keys, made[0].terms...)
+		}
+		if p.words = append(p.words, a); before != nil && len(keys)*len(before) <= 100 {
+			p.pairs = append(p.pairs, pairsOf(before, keys))
+		}
+		before = keys
+	}
+}
+
+// newPhrase returns the conditions of a text of search.Word.By.
+func newPhrase(text string) (made phrase) {
+	for sign, c := range map[string]condition{
+		search.Key:       {field: wordField},
+		search.Beginning: {field: wordField, begin: true},
+		search.ID:        {field: idField, begin: true},
+		search.Code:      {field: search.PropertyOf(search.ByClassification).Field},
+	} {
+		if term, ok := strings.CutPrefix(text, sign); ok {
+			c.terms = []string{cut(term, maxTerm)}
+			return phrase{c}
+		}
+	}
+	for _, a := range ukrainian.Ask(text) {
+		made = append(made, word(a))
+	}
+	return made
+}
+
 // match is the outcome in one part.
 type match struct {
 	*part
@@ -61,14 +139,14 @@ func (p *part) match(ctx context.Context, q *plan) (match, error) {
 	if err := ctx.Err(); err != nil {
 		return m, err
 	}
-	for _, c := range q.words {
-		set, err := p.having(c)
+	for _, w := range q.words {
+		set, err := p.meeting(w, wordField)
 		if err != nil {
 			return m, err
 		}
 		m.words = append(m.words, set)
-		m.and(set)
 	}
+	m.combine(q)
 	for _, c := range q.filters {
 		set, err := p.having(c)
 		if err != nil {
@@ -84,6 +162,70 @@ func (p *part) match(ctx context.Context, q *plan) (match, error) {
 		m.found.AndNot(p.deleted)
 	}
 	return m, m.ranges(ctx, q.Filters)
+}
+
+// meeting returns the assets that meet a word in a field in place of wordField.
+func (p *part) meeting(w asked, field string) (*roaring.Bitmap, error) {
+	set := roaring.New()
+	for _, made := range w.phrases {
+		var all *roaring.Bitmap
+		for _, c := range made {
+			if c.field == wordField {
+				c.field = field
+			}
+			one, err := p.having(c)
+			if err != nil {
+				return nil, err
+			}
+			if all == nil {
+				all = one
+			} else {
+				all.And(one)
+			}
+		}
+		set.Or(all)
+	}
+	return set, nil
+}
+
+// mayMiss is the number of words of which one may be missing.
+const mayMiss = 5
+
+// combine keeps the assets that have all words. If one word may be missing, those with as many as
+// may be missing are kept, too.
+func (m *match) combine(q *plan) {
+	free := 0
+	for i, w := range q.words {
+		if w.isFixed || !q.reading.Has(search.ByMissing) {
+			m.and(m.words[i])
+		} else {
+			free++
+		}
+	}
+	if free == 0 {
+		return
+	}
+	all := m.found
+	if all == nil {
+		all = roaring.New()
+		all.AddRange(0, uint64(m.count))
+	}
+	missing := make([]*roaring.Bitmap, 1+max(1, free/mayMiss)) // by the number of missing words
+	for i := range missing {
+		missing[i] = all.Clone()
+	}
+	for i, w := range q.words {
+		if w.isFixed {
+			continue
+		}
+		for n := len(missing) - 1; n >= 0; n-- {
+			less := missing[max(0, n-1)]
+			if missing[n] = roaring.And(missing[n], m.words[i]); n > 0 {
+				missing[n].Or(less)
+			}
+		}
+	}
+	m.found = missing[len(missing)-1]
 }
 
 // and keeps the assets that are in a set.
@@ -102,7 +244,18 @@ func (p *part) having(c condition) (*roaring.Bitmap, error) {
 		return nil, err
 	}
 	set := roaring.New()
-	for _, term := range c.terms {
+	terms := c.terms
+	if c.begin {
+		terms = nil
+		for _, begin := range c.terms {
+			found, err := r.begins(begin, mostEndings)
+			if err != nil {
+				return nil, err
+			}
+			terms = append(terms, found...)
+		}
+	}
+	for _, term := range terms {
 		found, err := r.postings(term)
 		if err != nil {
 			return nil, err

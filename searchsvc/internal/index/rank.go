@@ -5,7 +5,10 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"asset-registry/searchsvc/internal/search"
 )
@@ -35,9 +38,9 @@ type place struct {
 }
 
 // cursor returns the cursor of the page after the place.
-func (p place) cursor(sort search.Sort) *search.Cursor {
-	sign := direction(sort)
-	return &search.Cursor{Sort: sort, Key: sign * p.key, At: sign * p.at}
+func (p place) cursor(q *plan) *search.Cursor {
+	sign := direction(q.Sort)
+	return &search.Cursor{Sort: q.Sort, Key: sign * p.key, At: sign * p.at, Reading: q.reading}
 }
 
 func comparePlaces(a, b place) int { return cmp.Or(cmp.Compare(b.key, a.key), cmp.Compare(b.at, a.at)) }
@@ -111,26 +114,72 @@ func (m *match) keys(ctx context.Context, q *plan, weigh []int64) (keys []int64,
 
 var scorePool pool[int64]
 
-// scores adds the weights of the words that the titles of the found assets have. All assets
-// have all words somewhere.
+// The parts of a score, for each unit of a word's weight. All that a title has besides its words
+// is less than one word of the least weight.
+const (
+	byTitle  = 64 // the title has a form of the word
+	byForm   = 8  // it has the word as it was asked
+	byPair   = 8  // it has the word beside the one before
+	byText   = 16 // the asset has the word, if one may be missing
+	byLength = 4  // the title is as short as titles are, if it has all words
+)
+
+// scores adds the weights of the words that the titles of the found assets have.
 func (m *match) scores(ctx context.Context, q *plan, weigh []int64) (scores []int64, free func(), err error) {
 	scores, free = scorePool.zeros(int(m.count))
-	for w, c := range q.words {
-		titles, err := m.having(condition{titleField, c.terms})
-		if err == nil {
-			titles.And(m.found)
-			err = each(ctx, titles, func(numbers []uint32) {
-				for _, n := range numbers {
-					scores[n] += weigh[w]
-				}
-			})
+	add := func(set *roaring.Bitmap, weight int64) {
+		set.And(m.found)
+		err = each(ctx, set, func(numbers []uint32) {
+			for _, n := range numbers {
+				scores[n] += weight
+			}
+		})
+	}
+	whole := m.found
+	for w, word := range q.words {
+		if q.reading.Has(search.ByMissing) {
+			add(m.words[w].Clone(), byText*weigh[w])
 		}
-		if err != nil {
+		titles, failed := m.meeting(word, titleField)
+		if failed != nil {
 			free()
-			return nil, nil, err
+			return nil, nil, failed
+		}
+		add(titles, byTitle*weigh[w])
+		whole = roaring.And(whole, titles)
+		if word.exact != "" {
+			m.addTerms(exactField, []string{word.exact}, byForm*weigh[w], add, &err)
 		}
 	}
+	if len(q.words) > 0 && !whole.IsEmpty() {
+		for _, terms := range q.pairs {
+			m.addTerms(pairField, terms, byPair, add, &err)
+		}
+		for n := range lengths {
+			m.addTerms(lengthField, []string{strconv.Itoa(n)}, int64(byLength*(len(lengths)-n)), func(set *roaring.Bitmap, weight int64) {
+				set.And(whole)
+				add(set, weight)
+			}, &err)
+		}
+	}
+	if err != nil {
+		free()
+		return nil, nil, err
+	}
 	return scores, free, nil
+}
+
+// addTerms calls add for the assets that have a term of a field, unless there was an error.
+func (m *match) addTerms(field string, terms []string, weight int64, add func(*roaring.Bitmap, int64), err *error) {
+	if *err != nil {
+		return
+	}
+	set, failed := m.having(condition{field: field, terms: terms})
+	if failed != nil {
+		*err = failed
+		return
+	}
+	add(set, weight)
 }
 
 // firsts keeps the first values of an order. It sorts a few at a time, because it may be

@@ -9,7 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/searchsvc/internal/ukrainian"
 	"asset-registry/shared/fault"
 )
 
@@ -19,31 +21,79 @@ const atOnce = 2
 // errLate is returned for a search that takes too long.
 var errLate = fault.New(fault.Unavailable, fault.URL, "search", "The search takes too long; use fewer or rarer words.")
 
-// search answers a question from the view.
-func (v *view) search(ctx context.Context, q search.Query) (search.Result, error) {
-	p := newPlan(q)
-	result := search.Result{Position: v.position}
-	matches := make([]match, len(v.parts))
-	finds := make([]func() error, len(v.parts))
-	for i := range v.parts {
-		finds[i] = func() (err error) {
-			matches[i], err = v.parts[i].match(ctx, &p)
-			return err
-		}
+// search answers a question from the view, in other words if it finds nothing as it is.
+func (v *view) search(ctx context.Context, q search.Query, synonyms *meaning.Synonyms) (search.Result, error) {
+	var reading search.Reading
+	if q.After != nil {
+		reading = q.After.Reading
 	}
-	if err := together(finds...); err != nil {
+	p := newPlan(q, reading)
+	result := search.Result{Position: v.position, Reading: reading}
+	matches, total, err := v.match(ctx, &p)
+	if err != nil {
 		return search.Result{}, orLate(err)
 	}
-	for _, m := range matches {
-		result.Total += int64(m.found.GetCardinality())
+	if total == 0 && q.Text != "" && !q.Exact && q.After == nil {
+		if err := v.again(ctx, &p, &matches, &total, synonyms); err != nil {
+			return search.Result{}, orLate(err)
+		}
+		result.Reading = p.reading
 	}
-	err := together(func() (err error) {
+	if total == 0 && q.Text != "" {
+		result.NotFound = v.notFound(q.Text)
+	}
+	result.Total = total
+	err = together(func() (err error) {
 		result.Facets, err = v.facets(ctx, &p, matches)
 		return err
 	}, func() error {
 		return v.page(ctx, &p, matches, &result)
 	})
 	return result, orLate(err)
+}
+
+// match finds the assets of a plan in all parts.
+func (v *view) match(ctx context.Context, p *plan) (matches []match, total int64, err error) {
+	matches = make([]match, len(v.parts))
+	finds := make([]func() error, len(v.parts))
+	for i := range v.parts {
+		finds[i] = func() (err error) {
+			matches[i], err = v.parts[i].match(ctx, p)
+			return err
+		}
+	}
+	err = together(finds...)
+	for _, m := range matches {
+		if err == nil {
+			total += int64(m.found.GetCardinality())
+		}
+	}
+	return matches, total, err
+}
+
+// again tries a plan that finds nothing in other words.
+func (v *view) again(ctx context.Context, p *plan, matches *[]match, total *int64, synonyms *meaning.Synonyms) error {
+	words := &vocabulary{view: v}
+	_, _, err := meaning.Read(p.Text, synonyms, words, func(r search.Reading) (bool, error) {
+		tried := newPlan(p.Query, r)
+		found, count, err := v.match(ctx, &tried)
+		if err == nil && count > 0 {
+			*p, *matches, *total = tried, found, count
+		}
+		return count > 0, err
+	})
+	return errors.Join(err, words.err)
+}
+
+// notFound returns the words of a question that no asset has.
+func (v *view) notFound(text string) (all []string) {
+	words := &vocabulary{view: v}
+	for _, a := range ukrainian.Ask(text) {
+		if !words.Has(a.Keys) {
+			all = append(all, a.Text)
+		}
+	}
+	return all
 }
 
 // page adds the hits of the page to a result, and the cursor of the next page.
@@ -54,7 +104,7 @@ func (v *view) page(ctx context.Context, q *plan, matches []match, result *searc
 	}
 	if len(best) > q.Limit && q.Limit > 0 { // rank returns one more, if there is one
 		best = best[:q.Limit]
-		result.Next = best[len(best)-1].cursor(q.Sort)
+		result.Next = best[len(best)-1].cursor(q)
 	}
 	for _, place := range best {
 		hit, err := place.hit()

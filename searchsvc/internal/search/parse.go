@@ -16,6 +16,7 @@ import (
 // The parameters of a search (docs/contract.md, "Search").
 const (
 	textParam          = "q"
+	exactParam         = "exact"
 	publishedFromParam = "published_from"
 	publishedToParam   = "published_to"
 	modifiedFromParam  = "modified_from"
@@ -34,7 +35,7 @@ const (
 // error is a fault.Invalid that lists every faulty parameter.
 func Parse(values url.Values) (Query, error) {
 	p := parser{values: values}
-	q := Query{Text: p.text()}
+	q := Query{Text: p.text(), Exact: p.flag(exactParam)}
 	f := &q.Filters
 	for _, property := range Properties {
 		if property.In != nil {
@@ -69,6 +70,18 @@ func (p *parser) fault(name, format string, args ...any) {
 
 // one returns the first value of a parameter without blanks around it.
 func (p *parser) one(name string) string { return strings.TrimSpace(p.values.Get(name)) }
+
+// flag returns a parameter that is 1 or 0.
+func (p *parser) flag(name string) bool {
+	switch p.one(name) {
+	case "", "0":
+		return false
+	case "1":
+		return true
+	}
+	p.fault(name, "Value must be 1 or 0.")
+	return false
+}
 
 func (p *parser) text() string {
 	text := p.one(textParam)
@@ -253,6 +266,9 @@ func (q Query) Values() url.Values {
 	}
 	f := q.Filters
 	set(textParam, q.Text)
+	if q.Exact {
+		set(exactParam, "1")
+	}
 	for _, p := range Properties {
 		if list := f.ValuesOf(p.Name); len(list) > 0 {
 			v[string(p.Name)] = slices.Clone(list)

@@ -75,7 +75,7 @@ func TestFaultyParametersAreRefusedAllAtOnce(t *testing.T) {
 		{"q=" + strings.Repeat("a+", MaxWords+1), "q"},
 		{"q=%ff", "q"},
 		{"q=" + strings.Repeat("\ufdfa", MaxText), "q"}, // four words each
-		{"q=" + strings.Repeat("\ufdfa", MaxWords/4+2), "q"},
+		{"q=" + strings.Repeat("\ufdfa", MaxWords/3+2), "q"},
 		{"q=" + strings.Repeat("a.", MaxWords+1), "q"},
 		{"q=" + strings.Repeat("а-", MaxWords+1), "q"},
 		{"status=draft", "status"},

@@ -38,6 +38,7 @@ type State struct {
 // in Limit.
 type Query struct {
 	Text    string // words, all of which an asset must have; empty: no condition
+	Exact   bool   // there are no second tries
 	Filters Filters
 	Sort    Sort        // empty: ByRelevance with Text, else NewestFirst
 	Limit   int         // hits of a page; 0: none, for an answer of facets only
@@ -109,8 +110,8 @@ var Sorts = []Sort{ByRelevance, NewestFirst, OldestFirst, LatestPublished, First
 
 // The bounds of a question (docs/contract.md, "Search").
 const (
-	MaxText           = 256 // characters of Text
-	MaxWords          = 16  // words of Text, as ukrainian.Count counts them; further ones are a fault
+	MaxText           = 600 // characters of Text
+	MaxWords          = 64  // words of Text, as ukrainian.Count counts them; further ones are a fault
 	MaxValues         = 10  // values of one filter
 	MaxValue          = 200 // characters of a value
 	DefaultLimit      = 20
@@ -130,6 +131,8 @@ type Result struct {
 	Facets   []Facet         // in the order of Query.Facets
 	Position client.Position // the answer has everything up to it, and perhaps a little more
 	Next     *Cursor         // the next page; nil: there is none
+	Reading  Reading         // how Query.Text was read, unless as it is
+	NotFound []string        // words that no asset has, if nothing is found
 }
 
 // Hit is a found asset.

@@ -39,7 +39,20 @@ type foundPage struct {
 	API     string // path of the same search in the API
 	Sorts   []choice
 	IsBegun bool // the search has a text or a filter
+	Read    reading
+	Tries   []link // other searches, if nothing was found
+	Missing string // words that no asset has, if nothing was found
 }
+
+// reading says in which words a question was asked, if not in its own.
+type reading struct {
+	Used, LeftOut string
+	IsPartial     bool   // one word may be missing
+	Insist        string // path of the search for exactly the words of the question
+}
+
+// link is a path with what it leads to.
+type link struct{ Path, Says string }
 
 // hit is an asset of a list.
 type hit struct {
@@ -167,6 +180,11 @@ func newFoundPage(l Lang, q search.Query, found search.Result) foundPage {
 	}
 	p.Active = chips(l, plain, found.Facets)
 	p.IsBegun = q.Text != "" || len(p.Active) > 0
+	p.Read = newReading(root, plain, found.Reading)
+	if found.Total == 0 {
+		p.Missing = quoted(found.NotFound)
+		p.Tries = tries(l, root, plain)
+	}
 	p.Clear = root + queryOf(search.Query{Text: q.Text, Limit: search.DefaultLimit})
 	if found.Next != nil {
 		next := plain
@@ -182,6 +200,47 @@ func newFoundPage(l Lang, q search.Query, found search.Result) foundPage {
 	api.After = nil
 	p.API = "/api/2.5/search" + queryOf(api)
 	return p
+}
+
+// newReading says how a question was read. The zero value says nothing.
+func newReading(root string, q search.Query, r search.Reading) reading {
+	if !r.IsAnother() {
+		return reading{}
+	}
+	q.After, q.Exact = nil, true
+	return reading{
+		Used: quoted(r.Used()), LeftOut: quoted(r.LeftOut()), IsPartial: r.Has(search.ByMissing), Insist: root + queryOf(q),
+	}
+}
+
+// quoted returns words with marks around each.
+func quoted(words []string) string {
+	var all []string
+	for _, w := range words {
+		all = append(all, "«"+w+"»")
+	}
+	return strings.Join(all, " ")
+}
+
+const mostTries = 6 // links on a page that has found nothing
+
+// tries returns searches to try in place of one that finds nothing: with the second tries, without
+// filters, and without each word.
+func tries(l Lang, root string, q search.Query) (all []link) {
+	q.After = nil
+	if q.Exact {
+		freely := q
+		freely.Exact = false
+		all = append(all, link{root + queryOf(freely), texts["search.freely"].in(l)})
+	}
+	if words := strings.Fields(q.Text); len(words) > 1 {
+		for i := range min(len(words), mostTries) {
+			without := q
+			without.Text = strings.Join(slices.Delete(slices.Clone(words), i, i+1), " ")
+			all = append(all, link{root + queryOf(without), without.Text})
+		}
+	}
+	return all
 }
 
 // newHit returns an asset of a list.
@@ -287,6 +346,13 @@ func chips(l Lang, q search.Query, facets []search.Facet) []chip {
 	return all
 }
 
+func defaultSort(q search.Query) search.Sort {
+	if q.Text != "" {
+		return search.ByRelevance
+	}
+	return search.NewestFirst
+}
+
 // sorts returns the orders of hits.
 func sorts(l Lang, q search.Query) []choice {
 	var all []choice
@@ -294,8 +360,12 @@ func sorts(l Lang, q search.Query) []choice {
 		if sort == search.ByRelevance && q.Text == "" {
 			continue
 		}
+		value := string(sort)
+		if sort == defaultSort(q) { // the form sends none, so that a later text is sorted by relevance
+			value = ""
+		}
 		all = append(all, choice{
-			Value: string(sort), Name: texts["sort."+string(sort)].in(l), Chosen: sort == q.Sort,
+			Value: value, Name: texts["sort."+string(sort)].in(l), Chosen: sort == q.Sort,
 		})
 	}
 	return all

@@ -34,7 +34,7 @@ func TestPages(t *testing.T) {
 		{"/uk/?q=будинок&status=active", nil, 200, []string{`value="будинок"`, "Прибрати фільтр: Стан, Виставлено на продаж",
 			`<meta name="robots" content="noindex, follow">`}},
 		{"/uk/?status=draft", nil, 400, []string{"Стан: неправильне значення"}},
-		{"/uk/?q=" + strings.Repeat("а+", 40), nil, 400, []string{"до 256 символів"}},
+		{"/uk/?q=" + strings.Repeat("а+", 70), nil, 400, []string{"до 600 символів"}},
 		{"/en/?limit=x&facets=nothing", nil, 200, nil}, // they are of the API only
 		{"/uk/assets/" + id, nil, 200, []string{"UA-AR-DGF-2026-11-22-000017", "12\u00a0240,50", "м²", "Перевірити цей запис"}},
 		{"/en/assets/" + id, nil, 200, []string{"Up for sale", "22 November 2026, 15:00", "12,240.50", "m²"}},
@@ -457,5 +457,33 @@ func TestTheFirstPageIsSmall(t *testing.T) {
 		if bytes > 60_000 {
 			t.Errorf("%s: got %d bytes, want at most 60,000", path, bytes)
 		}
+	}
+}
+
+// TestAPageSaysHowItReadTheWords asks with a reading of other words, and with none that finds
+// anything.
+func TestAPageSaysHowItReadTheWords(t *testing.T) {
+	f := newFound()
+	f.result.Reading = search.Reading{Steps: []search.Step{search.ByNearest}, Words: []search.Word{
+		{Text: "ексковатор", By: []string{"=екскаватор"}, Said: "екскаватор"}, {Text: "терміново", Out: true},
+	}}
+	s := newSite(t, newRegistry(whole), f)
+	_, body := get(t, s, "/uk/?q=ексковатор+терміново")
+	for _, want := range []string{"За запитом «ексковатор терміново» нічого немає.", "Показано: «екскаватор».",
+		"Без слів: «терміново».", "exact=1"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("got no %q on the page, want it there", want)
+		}
+	}
+	f.result = search.Result{NotFound: []string{"йцукен"}, Position: f.result.Position}
+	_, body = get(t, s, "/uk/?q=йцукен+гараж")
+	for _, want := range []string{"Жоден актив не має слів: «йцукен».", `>гараж</a>`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("got no %q on the page of no hits, want it there", want)
+		}
+	}
+	_, body = get(t, s, "/uk/?q=гараж")
+	if strings.Contains(body, `value="relevance"`) {
+		t.Error("got a form that sends the order by relevance, want one that sends none unless somebody chooses")
 	}
 }

@@ -9,6 +9,10 @@ import (
 func stems(word string) []string {
 	word = strings.ReplaceAll(fold(word), "'", "")
 	k := &keySet{}
+	if isWhole(word) {
+		k.add(word)
+		return k.all
+	}
 	k.nominal(word)
 	k.verbal(word)
 	return k.all
@@ -63,6 +67,7 @@ func (k *keySet) nominal(word string) {
 	}
 	k.add(stem)
 	k.softened(stem, ending)
+	k.derived(stem, ending)
 	if short, ok := strings.CutSuffix(word, "й"); ok {
 		k.add(short)
 	}
@@ -159,4 +164,51 @@ var verbSoftenings = []struct {
 	{"бл", []string{"б"}}, {"пл", []string{"п"}}, {"вл", []string{"в"}}, {"мл", []string{"м"}}, {"фл", []string{"ф"}},
 	{"дж", []string{"д"}}, {"ждж", []string{"зд"}}, {"щ", []string{"ст", "ск"}}, {"ж", []string{"з", "г"}},
 	{"ч", []string{"т", "к"}}, {"ш", []string{"с", "х"}},
+}
+
+// shortStems are stems of two consonants that words of three letters have. Other words of this form
+// are abbreviations, prepositions and numerals, which have no forms here: "ПРУ" is not "при".
+var shortStems = []string{"дн", "сн", "пс", "тл", "зл"}
+
+// isWhole tells whether a word has no ending: it is a Roman numeral, or has three letters and would
+// lose its only vowel.
+func isWhole(word string) bool {
+	if strings.Trim(word, "іх") == "" {
+		return true
+	}
+	letters := []rune(word)
+	return len(letters) == 3 && isVowel(letters[2]) && !hasVowel(string(letters[:2])) &&
+		!slices.Contains(shortStems, string(letters[:2]))
+}
+
+// derivations are suffixes of adjectives that are made of nouns, with the letters that the noun has
+// at least. Adjectives of places are not among them: a region is no town.
+var derivations = []struct {
+	suffix string
+	least  int
+}{{"ськ", 5}, {"ян", 4}, {"ов", 5}, {"ев", 5}, {"н", 4}}
+
+// ofPlaces are nouns with -ськ that are no places.
+var ofPlaces = strings.Fields("склад завод банк рибаль господар")
+
+var adjectiveEndings = strings.Fields("ий ого ому им ими их ої ою а у е і")
+
+// derived adds the key of the noun that an adjective is made of ("складське", "склад").
+func (k *keySet) derived(stem, ending string) {
+	if !slices.Contains(adjectiveEndings, ending) {
+		return
+	}
+	for _, d := range derivations {
+		noun, ok := strings.CutSuffix(stem, d.suffix)
+		if !ok || len([]rune(noun)) < d.least {
+			continue
+		}
+		last := []rune(noun)[len([]rune(noun))-1]
+		if isVowel(last) || d.suffix == "ськ" && !slices.Contains(ofPlaces, noun) ||
+			d.suffix == "н" && ending == "і" && (last == 'р' || last == 'х') { // "лікарні", "поверхні" are nouns
+			return
+		}
+		k.add(noun)
+		return
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -25,6 +26,7 @@ const maxCode = 64
 // Each calls visit for the keys of the words of a text, and returns the number of these words.
 // It goes through at most so many words. A key may come several times.
 func Each(text string, most int, visit func(key string)) (words int) {
+	number := ""
 	for w := range split(text) {
 		if words += w.count(); words > most {
 			return most
@@ -37,13 +39,80 @@ func Each(text string, most int, visit func(key string)) (words int) {
 				visit(key)
 			}
 		}
+		if number != "" && isLetterOfHouse(w.text) {
+			visit(number + oneAlphabet(w.text))
+		}
+		if number = ""; !w.isCode && len(w.text) < leadingZeros && hasDigit(w.text) {
+			number = w.text
+		}
+	}
+	return words
+}
+
+// isLetterOfHouse tells whether a word is one letter.
+func isLetterOfHouse(word string) bool {
+	return len(word) <= 2 && utf8.RuneCountInString(word) == 1 && hasLetter(word)
+}
+
+// Form is a word of a text.
+type Form struct {
+	Text string // in its normal form
+	Key  string // one of its keys, which most of its forms have
+}
+
+// Written returns the first words of a text.
+func Written(text string, most int) iter.Seq[Form] {
+	return func(yield func(Form) bool) {
+		words := 0
+		for w := range split(text) {
+			forms := w.parts
+			if w.isCode {
+				forms = []string{w.text}
+			}
+			for _, form := range forms {
+				if words++; words > most {
+					return
+				}
+				found := Form{form, form}
+				if !w.isCode {
+					found.Key = slices.MinFunc(known.keys(form), func(a, b string) int { return len(a) - len(b) })
+				}
+				if !yield(found) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Asked is a word of a question.
+type Asked struct {
+	Text     string   // in its normal form
+	Keys     []string // one of which a text must have
+	HasDigit bool     // the word is a number or a code
+	IsUnit   bool     // the word is a unit of a number
+}
+
+// Ask returns the words of a question.
+func Ask(text string) []Asked {
+	var words []Asked
+	for w := range split(asking(text)) {
+		if w.isCode {
+			words = append(words, Asked{Text: w.text, Keys: []string{w.text}, HasDigit: true})
+			continue
+		}
+		for _, part := range w.parts {
+			words = append(words, Asked{
+				Text: part, Keys: keys(part), HasDigit: hasDigit(part), IsUnit: isUnit(part),
+			})
+		}
 	}
 	return words
 }
 
 // Count returns the number of words of a question, as Words returns them.
 func Count(text string) (words int) {
-	for w := range split(text) {
+	for w := range split(asking(text)) {
 		if w.isCode {
 			words++
 			continue
@@ -56,18 +125,8 @@ func Count(text string) (words int) {
 // Words returns for each word of a question its keys, one of which a text must have.
 func Words(text string) [][]string {
 	var words [][]string
-	for w := range split(text) {
-		if w.isCode {
-			words = append(words, []string{w.text})
-			continue
-		}
-		for _, part := range w.parts {
-			found := keys(part)
-			if other, ok := lookAlike(part); ok {
-				found = append(found, keys(other)...)
-			}
-			words = append(words, found)
-		}
+	for _, word := range Ask(text) {
+		words = append(words, word.Keys)
 	}
 	return words
 }
@@ -81,6 +140,11 @@ func keys(word string) []string {
 		found = stems(word)
 	case latin:
 		found = []string{english(word)}
+		if other, ok := lookAlike(word); ok {
+			found = append(found, stems(other)...)
+		}
+	case otherScript:
+		return []string{numberKey(word)}
 	}
 	found = slices.DeleteFunc(found, func(key string) bool { return key == "" })
 	if len(found) == 0 {
@@ -109,8 +173,10 @@ func split(text string) iter.Seq[word] {
 	return func(yield func(word) bool) {
 		for piece := range pieces(text) {
 			for field := range strings.FieldsFuncSeq(normal(piece), isBetween) {
-				if w := newWord(field); len(w.parts) > 0 && !yield(w) {
-					return
+				for _, field := range apart(trimSigns(field)) {
+					if w := newWord(field); len(w.parts) > 0 && !yield(w) {
+						return
+					}
 				}
 			}
 		}
@@ -123,22 +189,53 @@ func isBetween(r rune) bool { return !isPart(r) && !isInner(r) }
 // newWord returns the word of a field between blanks and marks. It has no parts if the field
 // has signs only.
 func newWord(field string) word {
-	field = strings.TrimFunc(field, func(r rune) bool { return !isPart(r) })
+	field = trimSigns(field)
+	if slices.Contains(squares, field) {
+		return word{text: squares[0], parts: squares[:1]}
+	}
 	w := word{text: cut(field, maxCode), isCode: isCode(field)}
+	if w.isCode {
+		field = oneAlphabet(field)
+		w.text = codeKey(cut(field, maxCode))
+	}
 	for part := range strings.FieldsFuncSeq(field, func(r rune) bool { return !isPart(r) && r != apostrophe }) {
 		if part = strings.Trim(part, string(apostrophe)); part != "" {
-			w.parts = append(w.parts, cutWord(part))
+			w.addPart(cutWord(part))
 		}
 	}
 	return w
 }
 
+// addPart adds a part of a code or of a name with hyphens. Letters and digits of a code are also
+// parts.
+func (w *word) addPart(part string) {
+	if !w.isCode || part != w.text {
+		w.parts = append(w.parts, part)
+	}
+	if !w.isCode || !hasDigit(part) || !hasLetter(part) {
+		return
+	}
+	for _, run := range runs(part) {
+		if run != part {
+			w.parts = append(w.parts, run)
+		}
+	}
+	if len(w.parts) == 0 {
+		w.parts = append(w.parts, part)
+	}
+}
+
+func trimSigns(field string) string {
+	return strings.TrimFunc(field, func(r rune) bool { return !isPart(r) })
+}
+
 const apostrophe = '\''
 
-// apostrophes gives all apostrophes one form. It must come first: some of them are letters
+// apostrophes gives all apostrophes one form, and a blank to the sign of numbers, which NFKC makes
+// a word of. It must come first: some of them are letters
 // to Unicode, and NFKC makes a blank of another one.
 var apostrophes = strings.NewReplacer(
-	"ʼ", "'", "ʻ", "'", "ʹ", "'", "’", "'", "‘", "'", "‛", "'", "`", "'", "´", "'", "′", "'",
+	"№", " ", "ʼ", "'", "ʻ", "'", "ʹ", "'", "’", "'", "‘", "'", "‛", "'", "`", "'", "´", "'", "′", "'",
 )
 
 // isPart tells whether a rune is a letter, a digit or a mark.
@@ -152,30 +249,13 @@ func isLetter(r rune) bool {
 // isInner tells whether a rune may stand within a code or a word.
 func isInner(r rune) bool { return strings.ContainsRune("'-./:_", r) }
 
-// isCode tells whether a field is a code such as 04121000-2: it has a digit, a sign, and
-// letters of ASCII only.
-func isCode(field string) bool {
-	digit, sign := false, false
-	for _, r := range field {
-		switch {
-		case r > unicode.MaxASCII || r == apostrophe:
-			return false
-		case '0' <= r && r <= '9':
-			digit = true
-		case !isPart(r):
-			sign = true
-		}
-	}
-	return digit && sign
-}
-
 // normal returns a text in small letters, with one form of each letter, apostrophe and
 // hyphen. Letters that look alike get the script of the rest of their word.
 func normal(text string) string {
 	if !isUsual(text) {
-		text = norm.NFKC.String(apostrophes.Replace(text))
+		text = strings.Map(visible, norm.NFKC.String(apostrophes.Replace(text)))
 	}
-	text = strings.ToLower(text)
+	text = decimalPoints(strings.ToLower(text))
 	var out strings.Builder
 	out.Grow(len(text))
 	begin := 0
@@ -191,7 +271,7 @@ func normal(text string) string {
 		switch r {
 		case '‐', '‑', '−', '–':
 			out.WriteByte('-')
-		case '\u0301', '\u00ad': // a stress mark, a soft hyphen
+		case '\u0301': // a stress mark
 		default:
 			out.WriteRune(r)
 		}
@@ -199,6 +279,35 @@ func normal(text string) string {
 	flush(len(text))
 	return out.String()
 }
+
+// visible leaves out characters that have no width. Programs put them into words.
+func visible(r rune) rune {
+	switch {
+	case r == '\u00ad', r >= '\u200b' && r <= '\u200f', r >= '\u202a' && r <= '\u202e',
+		r >= '\u2060' && r <= '\u2064', r == '\ufeff', r == '\u180e':
+		return -1
+	}
+	return r
+}
+
+// decimalPoints returns a text with a point in place of each comma between digits.
+func decimalPoints(text string) string {
+	for i := 1; i < len(text)-1; i++ {
+		if text[i] != ',' || !isASCIIDigit(text[i-1]) || !isASCIIDigit(text[i+1]) {
+			continue
+		}
+		changed := []byte(text)
+		for ; i < len(text)-1; i++ {
+			if text[i] == ',' && isASCIIDigit(text[i-1]) && isASCIIDigit(text[i+1]) {
+				changed[i] = '.'
+			}
+		}
+		return string(changed)
+	}
+	return text
+}
+
+func isASCIIDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 // isUsual tells whether a text has only characters that NFKC leaves as they are, and no
 // apostrophe of another form: ASCII and the letters of Ukrainian. Most texts are so.
@@ -220,7 +329,11 @@ func Place(name string) string {
 	name = cut(name, maxPlace)
 	var kept []string
 	for w := range split(name) {
-		for _, part := range w.parts {
+		parts := w.parts
+		if w.isCode {
+			parts = []string{w.text}
+		}
+		for _, part := range parts {
 			if !kindsOfPlaces[part] {
 				kept = append(kept, strings.ReplaceAll(fold(part), string(apostrophe), ""))
 			}
@@ -234,5 +347,5 @@ func Place(name string) string {
 
 var kindsOfPlaces = map[string]bool{
 	"область": true, "обл": true, "м": true, "місто": true, "с": true, "село": true, "смт": true, "селище": true,
-	"сел": true,
+	"сел": true, "oblast": true, "region": true,
 }

@@ -1,0 +1,234 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+	"github.com/blevesearch/vellum/levenshtein"
+
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/searchsvc/internal/ukrainian"
+)
+
+// The bounds of the questions that second tries ask of the vocabulary for one search.
+const (
+	mostLookups  = 3000 // of words
+	mostNear     = 6    // comparisons of a word with all others
+	leastNear    = 4    // letters of a key that is compared
+	mostCompared = 500  // terms that a comparison goes through in a part
+)
+
+// vocabulary is the words of a view. It implements meaning.Vocabulary for one search. Beyond the
+// bounds, and after an error, it has no further words.
+type vocabulary struct {
+	view    *view
+	err     error
+	lookups int
+	near    int
+}
+
+// readers returns a reader of a field for each part.
+func (v *vocabulary) readers(field string) (all []*reader) {
+	for i := range v.view.parts {
+		r, err := newReader(v.view.parts[i].segment, field)
+		if err != nil {
+			v.err = cmp.Or(v.err, err)
+			return nil
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// has tells whether a field has one of the terms.
+func (v *vocabulary) has(field string, terms ...string) bool {
+	for _, r := range v.readers(field) {
+		for _, term := range terms {
+			if v.lookups++; v.lookups > mostLookups {
+				return false
+			}
+			found, err := r.dictionary.Contains([]byte(cut(term, maxTerm)))
+			if err != nil {
+				v.err = cmp.Or(v.err, err)
+				return false
+			}
+			if found {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Has implements meaning.Vocabulary.
+func (v *vocabulary) Has(keys []string) bool { return v.has(wordField, keys...) }
+
+// IsPlace implements meaning.Vocabulary.
+func (v *vocabulary) IsPlace(keys []string) bool { return v.has(placeField, keys...) }
+
+// IsValue implements meaning.Vocabulary.
+func (v *vocabulary) IsValue(word string) bool {
+	for _, name := range []search.FacetName{search.ByStatus, search.ByType, search.ByOwner} {
+		if v.has(search.PropertyOf(name).Field, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasID implements meaning.Vocabulary.
+func (v *vocabulary) HasID(beginning string) bool { return len(v.begins(idField, beginning, 1)) > 0 }
+
+// HasCode implements meaning.Vocabulary.
+func (v *vocabulary) HasCode(beginning string) bool {
+	return v.has(search.PropertyOf(search.ByClassification).Field, beginning)
+}
+
+// Begins implements meaning.Vocabulary.
+func (v *vocabulary) Begins(beginning string, most int) []string {
+	return v.begins(wordField, beginning, most)
+}
+
+func (v *vocabulary) begins(field, beginning string, most int) (all []string) {
+	for _, r := range v.readers(field) {
+		found, err := r.begins(beginning, most)
+		v.err = cmp.Or(v.err, err)
+		all = append(all, found...)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return all[:min(len(all), most)]
+}
+
+// Said implements meaning.Vocabulary.
+func (v *vocabulary) Said(key string) (shortest string) {
+	for _, written := range v.begins(exactField, key, 8) {
+		isForm := slices.ContainsFunc(ukrainian.Words(written), func(keys []string) bool { return slices.Contains(keys, key) })
+		if isForm && (shortest == "" || len(written) < len(shortest)) {
+			shortest = written
+		}
+	}
+	return shortest
+}
+
+// nearTerm is a term that is near a key.
+type nearTerm struct {
+	term     string
+	distance uint8
+	count    uint64 // of the assets that have it
+}
+
+// distances makes automata of words that differ by up to two letters.
+var distances = sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
+	return levenshtein.NewLevenshteinAutomatonBuilder(2, true)
+})
+
+// Near implements meaning.Vocabulary. Of two letters, the first one of the word is not one.
+func (v *vocabulary) Near(key string, letters int) []string {
+	if v.near++; v.near > mostNear || utf8.RuneCountInString(key) < leastNear {
+		return nil
+	}
+	builder, err := distances()
+	if err != nil {
+		v.err = cmp.Or(v.err, err)
+		return nil
+	}
+	var found []nearTerm
+	for distance := 1; distance <= letters; distance++ {
+		begin := ""
+		if distance > 1 {
+			begin = string([]rune(key)[:1])
+		}
+		automaton, err := builder.BuildDfa(key, uint8(distance))
+		if err != nil { // the word is too long to be nearTerm
+			break
+		}
+		for _, r := range v.readers(wordField) {
+			found = v.compare(found, r, automaton, begin)
+		}
+		if len(found) > 0 {
+			break
+		}
+	}
+	slices.SortFunc(found, func(a, b nearTerm) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.count, a.count), cmp.Compare(a.term, b.term))
+	})
+	var terms []string
+	for _, c := range found {
+		if !slices.Contains(terms, c.term) && isNear(key, c.term) {
+			terms = append(terms, c.term)
+		}
+	}
+	return terms
+}
+
+// isNear tells whether a term may be meant by a key: it is no verb and no number, and has as many
+// letters or nearly so.
+func isNear(key, term string) bool {
+	letters := utf8.RuneCountInString(term)
+	return !strings.ContainsAny(term, "+0123456789") && letters >= leastNear && letters >= utf8.RuneCountInString(key)-1
+}
+
+func (v *vocabulary) compare(found []nearTerm, r *reader, to *levenshtein.DFA, begin string) []nearTerm {
+	from, until := beginningOf(begin)
+	all := r.dictionary.AutomatonIterator(to, from, until)
+	for range mostCompared {
+		entry, err := all.Next()
+		if err != nil || entry == nil {
+			v.err = cmp.Or(v.err, err)
+			return found
+		}
+		_, distance := to.MatchAndDistance(entry.Term)
+		at := slices.IndexFunc(found, func(c nearTerm) bool { return c.term == entry.Term })
+		if at < 0 {
+			found = append(found, nearTerm{entry.Term, distance, entry.Count})
+			continue
+		}
+		found[at].count += entry.Count
+	}
+	return found
+}
+
+// beginningOf returns the range of the terms that begin so; all for "".
+func beginningOf(text string) (from, until []byte) {
+	if text == "" {
+		return nil, nil
+	}
+	until = []byte(text)
+	for i := len(until) - 1; i >= 0; i-- {
+		if until[i] < 0xff {
+			until[i]++
+			return []byte(text), until[:i+1]
+		}
+	}
+	return []byte(text), nil
+}
+
+// begins returns the first terms that begin so.
+func (r *reader) begins(beginning string, most int) (terms []string, err error) {
+	from, until := beginningOf(beginning)
+	all := r.dictionary.AutomatonIterator(anything{}, from, until)
+	for len(terms) < most {
+		entry, err := all.Next()
+		if err != nil || entry == nil {
+			return terms, err
+		}
+		terms = append(terms, entry.Term)
+	}
+	return terms, nil
+}
+
+// anything is the automaton of all terms.
+type anything struct{}
+
+var _ segment.Automaton = anything{}
+
+func (anything) Start() int               { return 0 }
+func (anything) IsMatch(int) bool         { return true }
+func (anything) CanMatch(int) bool        { return true }
+func (anything) WillAlwaysMatch(int) bool { return true }
+func (anything) Accept(int, byte) int     { return 0 }

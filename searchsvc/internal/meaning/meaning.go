@@ -1,0 +1,219 @@
+// Package meaning reads what people mean with a question that finds nothing: it has the second
+// tries (docs/search.md, "Second tries"). Each is a function from words to words; none asks the
+// index for more than the words that it has.
+package meaning
+
+import (
+	"strings"
+
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/searchsvc/internal/ukrainian"
+)
+
+// Vocabulary has the words of the assets.
+type Vocabulary interface {
+	// Has tells whether an asset has one of the keys.
+	Has(keys []string) bool
+	// IsValue tells whether a word is a value of a filter.
+	IsValue(word string) bool
+	// IsPlace tells whether the keys are those of a name of one word of a place that assets have.
+	IsPlace(keys []string) bool
+	// Near returns the keys that differ from a key by so many letters or fewer, the best one first.
+	Near(key string, letters int) []string
+	// Begins returns keys that begin so, at most most of them.
+	Begins(beginning string, most int) []string
+	// HasID tells whether the id of an asset begins so.
+	HasID(beginning string) bool
+	// HasCode tells whether a code of property begins so.
+	HasCode(beginning string) bool
+	// Said returns how titles write the word of a key; "" if no title has it.
+	Said(key string) string
+}
+
+// Finds tells whether a reading finds an asset.
+type Finds func(search.Reading) (bool, error)
+
+// mostTries is the number of readings that are tried after the question itself.
+const mostTries = 4
+
+// step is a second try. It changes the words of a question and tells whether it did.
+type step struct {
+	name search.Step
+	try  func(*question) bool
+}
+
+// steps are the second tries in their order: each loses more of the question than the one before.
+var steps = []step{
+	{search.BySmall, (*question).leaveOutSmall},
+	{search.ByLayout, (*question).swapLayout},
+	{search.ByCode, (*question).readCodes},
+	{search.BySpelling, (*question).respell},
+	{search.BySynonym, (*question).addSynonyms},
+	{search.ByPrefix, (*question).complete},
+	{search.ByNearest, (*question).correct},
+	{search.ByKnown, (*question).leaveOutUnknown},
+	{search.ByMissing, (*question).letOneMiss},
+}
+
+// Read tries a question in other words until it finds something. ok is false if nothing helps;
+// then the reading is of the last try.
+func Read(text string, synonyms *Synonyms, v Vocabulary, finds Finds) (r search.Reading, ok bool, err error) {
+	q := newQuestion(text, synonyms, v)
+	if q.isExact || len(q.words) == 0 {
+		return q.reading(), false, nil
+	}
+	tries := 0
+	for _, s := range steps {
+		if !s.try(q) {
+			continue
+		}
+		q.steps = append(q.steps, s.name)
+		if tries == mostTries || !q.isKnown() {
+			continue
+		}
+		tries++
+		if ok, err := finds(q.reading()); ok || err != nil {
+			return q.reading(), ok, err
+		}
+	}
+	return q.reading(), false, nil
+}
+
+// question is a question as far as it has been changed.
+type question struct {
+	words    []word
+	steps    []search.Step
+	isExact  bool // the whole question is in quotes
+	synonyms *Synonyms
+	v        Vocabulary
+}
+
+// word is a word of a question.
+type word struct {
+	search.Word
+	token   string   // the text between blanks that the word is of
+	keys    []string // as asked
+	isCode  bool     // with a digit
+	isFixed bool     // never left out, replaced or made optional
+	isName  bool     // it looks like the name of a place: it may only be spelt otherwise
+	isSmall bool
+	isGuess bool // it was replaced by a word that it looks like
+	isKnown bool // an asset has it, or what it was replaced by
+}
+
+func newQuestion(text string, synonyms *Synonyms, v Vocabulary) *question {
+	q := &question{synonyms: synonyms, v: v}
+	text = strings.TrimSpace(text)
+	q.isExact = isQuoted(text)
+	quoted := false
+	for _, token := range ukrainian.Tokens(text) {
+		begins := strings.HasPrefix(token, `"`)
+		quoted = quoted || begins
+		for _, a := range ukrainian.Ask(token) {
+			q.words = append(q.words, q.newWord(token, a, quoted))
+		}
+		if strings.HasSuffix(token, `"`) && (!begins || len(token) > 1) {
+			quoted = false
+		}
+	}
+	q.fixNames()
+	return q
+}
+
+func isQuoted(text string) bool {
+	for _, marks := range [][2]string{{`"`, `"`}, {"«", "»"}, {"“", "”"}, {"„", "“"}} {
+		inner, ok := strings.CutPrefix(text, marks[0])
+		if inner, ok2 := strings.CutSuffix(inner, marks[1]); ok && ok2 && !strings.ContainsAny(inner, `"«»“”`) {
+			return true
+		}
+	}
+	return false
+}
+
+func (q *question) newWord(token string, a ukrainian.Asked, quoted bool) word {
+	w := word{
+		Word: search.Word{Text: a.Text}, token: token, keys: a.Keys, isKnown: q.v.Has(a.Keys),
+		isCode: a.HasDigit && !a.IsUnit || isRoman(a.Text),
+	}
+	w.isSmall = a.IsUnit || isSmall(a)
+	w.isFixed = quoted || w.isCode || !w.isSmall && q.isPlaceOrValue(a)
+	w.isName = !w.isSmall && looksLikeTown(a.Text)
+	return w
+}
+
+// isRoman tells whether a word is a Roman numeral, which is as good as a number.
+func isRoman(text string) bool { return len(text) > 1 && strings.Trim(text, "ivxіх") == "" }
+
+func (q *question) isPlaceOrValue(a ukrainian.Asked) bool {
+	return isTown(a) || q.v.IsValue(a.Text) || q.v.IsPlace(a.Keys)
+}
+
+// fixNames fixes the words of towns with names of two words.
+func (q *question) fixNames() {
+	for i := range len(q.words) - 1 {
+		a, b := &q.words[i], &q.words[i+1]
+		if isTownOfTwo(a.keys, b.keys) {
+			a.isFixed, b.isFixed = true, true
+		}
+	}
+}
+
+// isKnown tells whether the assets have all words that are not left out.
+func (q *question) isKnown() bool {
+	for _, w := range q.words {
+		if !w.Out && !w.isKnown {
+			return false
+		}
+	}
+	return true
+}
+
+func (q *question) reading() search.Reading {
+	r := search.Reading{Steps: q.steps}
+	for _, w := range q.words {
+		w.Fixed = w.isFixed || w.isName
+		w.Text, w.Said = shorten(w.Text), shorten(w.Said)
+		r.Words = append(r.Words, w.Word)
+		r.Unknown = r.Unknown || !w.Out && !w.isKnown
+	}
+	return r
+}
+
+// shorten returns as much of a text as a reading has of a word.
+func shorten(text string) string {
+	if letters := []rune(text); len(letters) > search.MaxPhrase {
+		return string(letters[:search.MaxPhrase])
+	}
+	return text
+}
+
+// each calls try for the words that are not left out and that no asset has, and that may change.
+// What looks like the name of a place is among them only if names may change.
+func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
+	for i := range q.words {
+		if w := &q.words[i]; !w.Out && !w.isKnown && !w.isFixed && (names || !w.isName) {
+			changed = try(w) || changed
+		}
+	}
+	return changed
+}
+
+// replace replaces a word by others, any of which will do, and says the first one.
+func (q *question) replace(w *word, said string, by ...string) bool {
+	w.By, w.Said, w.isKnown = by, said, true
+	for _, a := range ukrainian.Ask(said) {
+		w.isFixed = w.isFixed || q.isPlaceOrValue(a)
+	}
+	return true
+}
+
+// has tells whether assets have all words of a text.
+func (q *question) has(text string) bool {
+	asked := ukrainian.Ask(text)
+	for _, a := range asked {
+		if !q.v.Has(a.Keys) {
+			return false
+		}
+	}
+	return len(asked) > 0
+}

@@ -1,0 +1,126 @@
+package meaning
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/searchsvc/internal/ukrainian"
+)
+
+// dictionary is a vocabulary of the keys of some words.
+type dictionary struct{ keys []string }
+
+func newDictionary(words string) dictionary {
+	var d dictionary
+	ukrainian.Each(words, 1000, func(key string) { d.keys = append(d.keys, key) })
+	return d
+}
+
+func (d dictionary) Has(keys []string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(d.keys, key) })
+}
+
+func (d dictionary) IsValue(string) bool   { return false }
+func (d dictionary) IsPlace([]string) bool { return false }
+func (d dictionary) Said(string) string    { return "" }
+func (d dictionary) HasID(string) bool     { return false }
+func (d dictionary) HasCode(string) bool   { return false }
+
+func (d dictionary) Begins(beginning string, _ int) []string {
+	return slices.DeleteFunc(slices.Clone(d.keys), func(key string) bool { return !strings.HasPrefix(key, beginning) })
+}
+
+// Near finds keys of as many letters of which one differs.
+func (d dictionary) Near(key string, _ int) (near []string) {
+	for _, other := range d.keys {
+		a, b, differ := []rune(key), []rune(other), 0
+		for i := range min(len(a), len(b)) {
+			if a[i] != b[i] {
+				differ++
+			}
+		}
+		if len(a) == len(b) && differ == 1 {
+			near = append(near, other)
+		}
+	}
+	return near
+}
+
+const texts = "екскаватор гараж готель котельня санаторій аптека приміщення Городоцька Дніпро Чернівці Суми bmw toyota ЗІЛ-130 145 АЗС"
+
+func read(t *testing.T, text string) (search.Reading, bool) {
+	t.Helper()
+	synonyms, err := NewSynonyms("навіс, піддашок\nповітка > гараж")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tries := 0
+	r, ok, err := Read(text, synonyms, newDictionary(texts), func(r search.Reading) (bool, error) {
+		if tries++; tries > mostTries {
+			t.Errorf("%s: got try %d, want at most %d", text, tries, mostTries)
+		}
+		return !r.Unknown, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, ok
+}
+
+func TestQuestionsAreReadInOtherWords(t *testing.T) {
+	for _, c := range []struct{ text, used string }{
+		{"cfyfnjhsq", "санаторій"},
+		{"ufhf; xthysdws", "гараж чернівці"},
+		{"ищц", ""},
+		{"ексковатор", "екскаватор"},
+		{"екскав", "екскав…"},
+		{"гостиница Днепр", "готель дніпр"},
+		{"Horodotska", "городоцка"},
+		{"бмв", "bmw"},
+		{"тойота", "toyota"},
+		{"заправка", "АЗС"},
+		{"купити гараж у Чернівцях", "гараж чернівцях"},
+		{"гараж бетонований", "гараж"},
+		{"котельня Маріуполь", ""},
+		{"котельня 146", ""},
+		{"зіл 130", "зіл 130"},
+		{"повітка", "гараж"},
+		{"\"ексковатор\"", ""},
+		{"«ексковатор»", ""},
+	} {
+		r, ok := read(t, c.text)
+		if got := strings.Join(r.Used(), " "); c.used != "" && (!ok && r.IsAnother() || got != c.used) || c.used == "" && ok {
+			t.Errorf("%q: got %q, found %t by %v; want %q", c.text, got, ok, r.Steps, c.used)
+		}
+	}
+}
+
+func TestNumbersAndPlacesAreNeverLeftOut(t *testing.T) {
+	for _, text := range []string{"готель 999", "готель Маріуполь", "готель Кривий Ріг", "аптека XIV", "готель 49-б", "склад UA-EDR-1"} {
+		if r, ok := read(t, text); ok {
+			t.Errorf("%q: got it found with %q, want not", text, r.Used())
+		}
+	}
+}
+
+func TestAFaultyLineOfSynonymsIsNamed(t *testing.T) {
+	for _, list := range []string{"одне", "слово >", "> слово", "?!, слово", strings.Repeat("слово, ", 20)} {
+		if _, err := NewSynonyms("гараж, бокс\n" + list); err == nil || !strings.Contains(err.Error(), "line 2") {
+			t.Errorf("%q: got %v, want an error that names line 2", list, err)
+		}
+	}
+}
+
+func TestTheListOfSynonymsIsLongEnough(t *testing.T) {
+	lines := 0
+	for line := range strings.SplitSeq(embedded, "\n") {
+		if line != "" && !strings.HasPrefix(line, "#") {
+			lines++
+		}
+	}
+	if lines < 150 {
+		t.Errorf("got %d lines, want 150", lines)
+	}
+}

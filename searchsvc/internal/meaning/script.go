@@ -1,0 +1,140 @@
+package meaning
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// The keys of the two layouts, in the same order. Of the Ukrainian and the Russian layout, that of
+// the Ukrainian one comes first.
+const (
+	latinKeys    = "qwertyuiop[]asdfghjkl;'zxcvbnm,.`\\"
+	cyrillicKeys = "йцукенгшщзхїфівапролджєячсмитьбю'ґ"
+)
+
+var toOtherKeys, toLatinKeys = func() (map[rune]rune, map[rune]rune) {
+	to, from := map[rune]rune{}, map[rune]rune{}
+	latin := []rune(latinKeys)
+	for i, r := range []rune(cyrillicKeys) {
+		to[latin[i]], from[r] = r, latin[i]
+	}
+	for r, key := range map[rune]rune{'ъ': ']', 'ы': 's', 'э': '\'', 'ё': '`', 'ʼ': '`', '’': '`'} {
+		from[r] = key
+	}
+	return to, from
+}()
+
+// otherLayout returns what the keys of a text write in the other layout; "" if they write nothing
+// else.
+func otherLayout(text string) string {
+	letters := []rune(strings.ToLower(text))
+	keys := toOtherKeys
+	if slices.ContainsFunc(letters, func(r rune) bool { return unicode.Is(unicode.Cyrillic, r) }) {
+		keys = toLatinKeys
+	} else if !slices.ContainsFunc(letters, func(r rune) bool { return r >= 'a' && r <= 'z' }) {
+		return ""
+	}
+	for i, r := range letters {
+		other, ok := keys[r]
+		if !ok {
+			return ""
+		}
+		letters[i] = other
+	}
+	return string(letters)
+}
+
+// mostSpellings is the number of spellings of a word that are tried.
+const mostSpellings = 96
+
+// spellings returns other spellings of a word: a Latin one in Cyrillic letters, and a Cyrillic one
+// in the letters of Ukrainian, and in Latin letters.
+func spellings(word string) []string {
+	word = strings.ToLower(word)
+	isCyrillic := strings.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Cyrillic, r) })
+	if !isCyrillic {
+		return spell(word, fromLatin)
+	}
+	return append(spell(word, fromRussian), spell(word, intoLatin)...)
+}
+
+// spell returns the spellings of a word by a table: for each beginning of the rest of the word, the
+// longest one first, the letters that it may stand for. The likely ones come first.
+func spell(word string, table map[string][]string) []string {
+	type draft struct{ made, rest string }
+	drafts := []draft{{rest: word}}
+	var done []string
+	for len(drafts) > 0 && len(done) < mostSpellings {
+		var next []draft
+		for _, d := range drafts {
+			if d.rest == "" {
+				done = append(done, d.made)
+				continue
+			}
+			for _, one := range firstLetters(d.rest, table) {
+				next = append(next, draft{d.made + one[1], d.rest[len(one[0]):]})
+			}
+		}
+		drafts = next[:min(len(next), mostSpellings)]
+	}
+	return slices.DeleteFunc(done, func(spelt string) bool { return spelt == word })
+}
+
+// firstLetters returns pairs of a beginning of a word and of letters that it may stand for.
+func firstLetters(word string, table map[string][]string) (pairs [][2]string) {
+	at := 0
+	for n := range word {
+		if at++; at > 6 {
+			break
+		}
+		if n > 0 {
+			for _, to := range table[word[:n]] {
+				pairs = append(pairs, [2]string{word[:n], to})
+			}
+		}
+	}
+	if at <= 5 {
+		for _, to := range table[word] {
+			pairs = append(pairs, [2]string{word, to})
+		}
+	}
+	slices.SortStableFunc(pairs, func(a, b [2]string) int { return len(b[0]) - len(a[0]) })
+	if len(pairs) == 0 {
+		first := string([]rune(word)[:1])
+		pairs = append(pairs, [2]string{first, first})
+	}
+	return pairs
+}
+
+// table returns the letters of a list: "zh=ж" or "g=г,ґ".
+func table(list string) map[string][]string {
+	all := map[string][]string{}
+	for one := range strings.FieldsSeq(list) {
+		from, to, _ := strings.Cut(one, "=")
+		all[from] = strings.Split(to, ",")
+	}
+	return all
+}
+
+// fromLatin has the official romanisation of 2010 and the habits of people. The index takes г and
+// ґ for one letter, and no soft signs, apostrophes and double consonants.
+var fromLatin = table(`
+	shch=щ sch=щ,ш zgh=зг zh=ж kh=х ts=ц tz=ц ch=ч sh=ш ya=я ia=я,іа ja=я ye=є ie=є,іє je=є yu=ю iu=ю ju=ю yi=ї
+	yo=йо io=йо,іо jo=йо ck=к ph=ф th=т,тг oo=у ee=і qu=кв
+	a=а b=б c=к,ц,с d=д e=е,є f=ф g=г h=г,х i=і,и,й,ї j=й,дж,ж k=к l=л m=м n=н o=о p=п q=к r=р s=с t=т u=у v=в w=в x=кс
+	y=и,й,і z=з
+`)
+
+// intoLatin has the letters in which names of makers and models are written.
+var intoLatin = table(`
+	а=a б=b в=v,w г=g,h ґ=g д=d е=e є=e,ye ж=zh,j з=z,s и=i,y і=i,y ї=yi,i й=y,i,j к=k,c л=l м=m н=n о=o п=p р=r с=s,c т=t
+	у=u,oo ф=f х=h,kh,x ц=c,ts ч=ch ш=sh щ=shch ь= ю=yu,u,iu я=ya,ia ы=y э=e ё=yo ъ= кс=x дж=j,g нд=nd,nd
+`)
+
+// fromRussian has the letters that Ukrainian has in place of Russian ones, and endings. The index
+// takes ы for и and э for е.
+var fromRussian = table(`
+	о=о,і е=е,і,є,и и=и,і ы=и,і э=е ё=йо,е,ьо ъ= ие=іє,ія,ів ия=ія ая=а яя=я ое=е ее=є ые=і ие=і ый=ий ого=ого ение=ення
+	ание=ання ость=ість ск=ськ цк=цьк ица=иця цо=це це=це ец=ець ств=ств чик=чик щик=щик хозяй=господар г=г нн=нн
+`)

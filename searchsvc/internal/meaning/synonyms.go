@@ -1,0 +1,129 @@
+package meaning
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"asset-registry/searchsvc/internal/ukrainian"
+)
+
+// embedded are the synonyms of the project. A line has words or phrases of one meaning. A line
+// with > has, before it, words that people say, and after it those of texts.
+//
+//go:embed synonyms.txt
+var embedded string
+
+// Synonyms are words of one meaning. The zero value has none.
+type Synonyms struct{ entries map[string][]entry } // by each key of their first word
+
+// entry is a phrase with others that mean the same.
+type entry struct {
+	words  [][]string // keys
+	others []string
+}
+
+// mostSynonyms is the number of phrases of a line.
+const mostSynonyms = 16
+
+// NewSynonyms returns the synonyms of the project, and further ones in the same form.
+func NewSynonyms(further string) (*Synonyms, error) {
+	s := &Synonyms{entries: map[string][]entry{}}
+	for i, list := range []string{embedded, further} {
+		for n, line := range strings.Split(list, "\n") {
+			if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+				continue
+			}
+			if err := s.add(line); err != nil {
+				return nil, fmt.Errorf("line %d of the synonyms (list %d): %w", n+1, i+1, err)
+			}
+		}
+	}
+	return s, nil
+}
+
+func phrases(list string) (all []string) {
+	for one := range strings.SplitSeq(list, ",") {
+		if one = strings.TrimSpace(one); one != "" {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// add adds a line.
+func (s *Synonyms) add(line string) error {
+	from, to, isOneWay := strings.Cut(line, ">")
+	said, meant := phrases(from), phrases(to)
+	if !isOneWay {
+		meant = said
+	}
+	if len(said) == 0 || len(meant) == 0 || !isOneWay && len(said) < 2 {
+		return fmt.Errorf("%q needs two phrases with a comma or > between them", line)
+	}
+	if len(said) > mostSynonyms || len(meant) > mostSynonyms {
+		return fmt.Errorf("a line may have %d phrases", mostSynonyms)
+	}
+	for _, phrase := range said {
+		words := ukrainian.Words(phrase)
+		if len(words) == 0 {
+			return fmt.Errorf("%q has no words", phrase)
+		}
+		e := entry{words, slices.DeleteFunc(slices.Clone(meant), func(other string) bool { return other == phrase })}
+		for _, key := range nominal(words[0]) {
+			s.entries[key] = append(s.entries[key], e)
+		}
+	}
+	return nil
+}
+
+// of returns phrases that mean the same as the first words of a list, and the number of these.
+// The longest phrase counts.
+func (s *Synonyms) of(words []word) (others []string, length int) {
+	for _, key := range nominal(words[0].keysNow()) {
+		for _, e := range s.entries[key] {
+			if len(e.words) < length || !e.begins(words) {
+				continue
+			}
+			if len(e.words) > length {
+				others, length = nil, len(e.words)
+			}
+			for _, other := range e.others {
+				if !slices.Contains(others, other) {
+					others = append(others, other)
+				}
+			}
+		}
+	}
+	return others, length
+}
+
+// begins tells whether words begin with the phrase.
+func (e entry) begins(words []word) bool {
+	if len(e.words) > len(words) {
+		return false
+	}
+	for i, keys := range e.words {
+		now := nominal(words[i].keysNow())
+		if !slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(now, key) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// nominal returns the keys of a word without those of verbs, which say less about it.
+func nominal(keys []string) []string {
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return strings.HasPrefix(key, "+") })
+}
+
+// keysNow returns the keys of a word as it was read so far.
+func (w *word) keysNow() []string {
+	if len(w.By) == 1 {
+		if asked := ukrainian.Ask(w.By[0]); len(asked) == 1 {
+			return asked[0].Keys
+		}
+	}
+	return w.keys
+}

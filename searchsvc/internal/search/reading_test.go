@@ -1,0 +1,39 @@
+package search
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestACursorCarriesTheWords(t *testing.T) {
+	c := Cursor{Sort: ByRelevance, Key: 7, At: 8, Reading: Reading{Steps: []Step{ByNearest, ByMissing}, Words: []Word{
+		{Text: "ексковатор", By: []string{"=екскаватор"}, Said: "екскаватор"}, {Text: "суми", Fixed: true}, {Text: "у", Out: true},
+	}}}
+	got, err := ParseCursor(c.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c, got); diff != "" {
+		t.Errorf("the cursor differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestACursorOfOthersIsRefused(t *testing.T) {
+	good := Cursor{Sort: ByRelevance}.String()
+	long := Reading{Steps: []Step{ByNearest}, Words: make([]Word, MaxWords+1)}
+	for name, text := range map[string]string{
+		"no base64":    good + ".!",
+		"no JSON":      good + ".AAAA",
+		"many words":   good + "." + long.text(),
+		"no step":      good + "." + Reading{Words: []Word{{Text: "а"}}}.text(),
+		"another step": good + "." + Reading{Steps: []Step{"all"}}.text(),
+		"a long word":  good + "." + Reading{Steps: []Step{ByNearest}, Words: []Word{{Text: strings.Repeat("а", MaxPhrase+1)}}}.text(),
+		"many phrases": good + "." + Reading{Steps: []Step{ByNearest}, Words: []Word{{By: make([]string, maxBy+1)}}}.text(),
+	} {
+		if _, err := ParseCursor(text); err == nil {
+			t.Errorf("%s: got no error, want one", name)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package ukrainian
+
+import "testing"
+
+// TestNumbersAndCodesHaveOneKeyAKind asks for each form of a kind in texts of each form.
+func TestNumbersAndCodesHaveOneKeyAKind(t *testing.T) {
+	for _, kind := range [][]string{
+		{"№145", "№ 145", "145", "№\u00a0145"},
+		{"інв.№10310022", "інв. № 10310022"},
+		{"240м²", "240 м²", "240 м2", "240м2"},
+		{"12х24 м", "12x24м", "12×24 м", "12*24м"},
+		{"0,7777", "0.7777", "0,77770"},
+		{"36,6", "36.6", "36,60"},
+		{"49-а", "49а", "49 А", "49-A", "49a", "49А", "49/а"},
+		{"Т-150К", "T-150K", "т150к", "Т150К"},
+		{"III", "ІІІ", "iii"},
+		{"XVIII", "ХVІІІ"},
+		{"А-9", "A-9", "а9"},
+		{"AA1234BC", "АА1234ВС", "аа1234вс"},
+		{"ЗІЛ-130", "ЗИЛ-130", "зіл130"},
+		{"2ПТС-4", "2птс4"},
+		{"TП-412", "ТП-412"},
+		{"екскаватор", "екска\u200bватор", "\ufeffекскаватор", "екска\u2060ватор", "екс\u00adка\u200dватор"},
+		{"00032945", "32945", "0032945"},
+		{"UA-EDR-36068147", "ua-edr-36068147"},
+		{"04121000-2", "4121000-2"},
+		{"0123456789abcdef0123456789abcdef", "https://registry.example/uk/assets/0123456789abcdef0123456789abcdef",
+			"registry.example/api/2.5/assets/0123456789abcdef0123456789abcdef?opt_pretty=1"},
+	} {
+		for _, question := range kind {
+			for _, text := range kind {
+				if len(text) > 40 { // nobody writes an address of a page into a text of an asset
+					continue
+				}
+				if !meets(question, "об'єкт "+text+", опис") {
+					t.Errorf("%q in %q: got not found, want found; keys %q", question, text, Words(question))
+				}
+			}
+		}
+	}
+}
+
+func TestOtherNumbersAndCodesDoNotMeet(t *testing.T) {
+	for _, c := range [][2]string{
+		{"146", "№ 145"}, {"14", "145"}, {"1450", "145"}, {"0,777", "0,7777"}, {"49-б", "49-а"}, {"49а", "49"},
+		{"Т-150М", "Т-150К"}, {"II", "III"}, {"А-8", "А-9"}, {"36068148", "UA-EDR-36068147"}, {"007", "7"},
+		{"04121000-3", "04121000-2"}, {"12х25", "12х24"},
+	} {
+		if meets(c[0], c[1]) {
+			t.Errorf("%q in %q: got found, want not; keys %q", c[0], c[1], Words(c[0]))
+		}
+	}
+}
