@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -28,11 +29,11 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 		}
 		c.Abort()
 		_ = c.Error(err) // adds err to the log line; the result is err again
-		switch ended := c.Request.Context().Err(); {
-		case errors.Is(ended, context.Canceled): // the client left: nobody reads an answer
+		switch gone, late := hasEnded(c.Request.Context()); {
+		case gone: // nobody reads an answer
 			c.Status(StatusClientGone)
 			return
-		case errors.Is(ended, context.DeadlineExceeded) && fault.KindOf(err) == fault.Internal:
+		case late && fault.KindOf(err) == fault.Internal:
 			err = fault.New(fault.Unavailable, fault.URL, "timeout",
 				"The registry could not answer in time; repeat the request.")
 		}
@@ -41,6 +42,15 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 			faulthttp.Write(c.Writer, err)
 		}
 	}
+}
+
+// hasEnded tells whether the client of a request has left, or the time of the request is over. net/http also cancels
+// the context when the deadline of a body ends a read, so after the deadline the client is taken to wait.
+func hasEnded(ctx context.Context) (gone, late bool) {
+	ended := ctx.Err()
+	end, within := ctx.Deadline()
+	late = errors.Is(ended, context.DeadlineExceeded) || ended != nil && within && !time.Now().Before(end)
+	return ended != nil && !late, late
 }
 
 // NoMethod handles a request whose path has a route, but not for this method.

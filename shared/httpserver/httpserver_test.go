@@ -181,6 +181,21 @@ func TestAClientThatHasGoneIsNoError(t *testing.T) {
 	}
 }
 
+// TestALateRequestIsAnswered has a context that net/http has cancelled because its deadline ended a read. The client
+// still waits.
+func TestALateRequestIsAnswered(t *testing.T) {
+	var log bytes.Buffer
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, end := context.WithDeadline(cancelled, time.Now().Add(-time.Second))
+	defer end()
+	got := httptest.NewRecorder()
+	newEngine(&log, nil).ServeHTTP(got, httptest.NewRequest("GET", "/late", nil).WithContext(late))
+	if got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), "could not answer in time") {
+		t.Errorf("got %d %s, want 503 and its reason", got.Code, got.Body)
+	}
+}
+
 func TestIdentifyLetsNobodyInUnsigned(t *testing.T) {
 	signer, err := identity.NewSigner(keyring.Ring{make([]byte, identity.MinSecret)}, time.Now)
 	if err != nil {

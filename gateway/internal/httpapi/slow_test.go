@@ -1,0 +1,108 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/memory"
+)
+
+// TestBodiesThatComeSlowly opens 1,000 connections that begin a body and do not end it. Each is answered once its time
+// is over or there is no room, and leaves nothing behind.
+func TestBodiesThatComeSlowly(t *testing.T) {
+	const clients = 1000
+	const length = 100                               // of a body, in bytes
+	budget := memory.NewBudget(clients / 4 * length) // for a quarter of them
+	a, engine := open(t, http.HandlerFunc(ok), func(c *Config) {
+		c.Timeout, c.Bodies = 500*time.Millisecond, budget
+		c.Settings.MaxConcurrent = 2 * clients
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error)
+	go func() {
+		served <- httpserver.Serve(ctx, listener, engine, slog.New(slog.DiscardHandler), httpserver.ServeOptions{})
+	}()
+	defer func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	late, refused, other := 0, 0, map[string]int{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() {
+			status, answer, err := sendHalf(listener.Addr().String(), i, length)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && status == 400 && strings.Contains(answer, "did not arrive in time"):
+				late++
+			case err == nil && (status == 429 || status == 503):
+				refused++
+			default:
+				other[fmt.Sprintf("%d %s, %v", status, answer, err != nil)]++
+			}
+		})
+	}
+	all.Wait()
+	if late == 0 || len(other) > 0 {
+		t.Errorf("got %d answers to late bodies, %d for want of room, and the others %v; want some late ones and no other",
+			late, refused, other)
+	}
+	if free := budget.Hold(budget.Size()); !free {
+		t.Error("got memory that is still held after the last answer, want none")
+	} else {
+		budget.Release(budget.Size())
+	}
+	for _, key := range []string{"new", "newer"} { // two keys have the whole part of their broker
+		release, err := a.room.hold(identity.Identity{Broker: "b", KeyID: key}, budget.Size()/keyPart)
+		if err != nil {
+			t.Fatalf("the part of key %s: got %v, want room", key, err)
+		}
+		defer release()
+	}
+}
+
+// sendHalf begins a request with a key of its own, and sends half of its body.
+func sendHalf(address string, client, length int) (status int, answer string, err error) {
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		return 0, "", err
+	}
+	defer connection.Close()
+	if err := connection.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		return 0, "", err
+	}
+	_, err = fmt.Fprintf(connection, "POST /api/2.5/assets HTTP/1.1\r\nHost: registry\r\n"+
+		"X-Registry-Client: 10.1.%d.%d\r\nAuthorization: Bearer key-%d\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		client/250, client%250, client, length, strings.Repeat(" ", length/2))
+	if err != nil {
+		return 0, "", err
+	}
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	if err != nil {
+		return 0, "", errors.Join(err, errors.New("no answer"))
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
+}
