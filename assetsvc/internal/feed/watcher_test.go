@@ -20,6 +20,7 @@ func TestAWatcherFencesABatchAfterItsLease(t *testing.T) {
 		{"when the lease ends", []time.Duration{0, lease}, 0, 0, fenced},
 		{"in steps", []time.Duration{time.Hour, time.Hour + lease/2, time.Hour + lease}, 0, 0, fenced},
 		{"another batch", []time.Duration{0, lease / 2, lease}, 0, 2, "clock"},
+		{"another batch, seen for the first time", []time.Duration{0, lease}, 0, 1, "clock"},
 		{"another batch after its own lease", []time.Duration{0, lease / 2, lease / 2 * 3}, 0, 1, fenced},
 		{"the store does not answer meanwhile", []time.Duration{0, lease / 2, lease}, 1, 0, "clock"},
 		{"it answers again for long enough", []time.Duration{0, 1, lease, 2 * lease}, 1, 0, fenced},

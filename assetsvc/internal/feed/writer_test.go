@@ -111,9 +111,9 @@ func TestABatchIsBounded(t *testing.T) {
 			revision int64
 			size     int
 		}{
-			{"a", 0, 4}, {"b", 0, 4}, {"c", 0, 2}, // three of ten bytes together
+			{"a", 0, 4}, {"b", 0, 4}, {"c", 0, 1}, // three changes
 			{"d", 0, 1}, {"e", 0, 20}, // more than ten bytes, so it has a batch of its own
-			{"f", 0, 1}, {"g", 0, 8}, {"g", 1, 1}, // the second change of a document waits
+			{"f", 0, 1}, {"g", 0, 8}, {"g", 1, 1}, // ten bytes with d; the second change of a document waits
 		} {
 			got = append(got, r.commit(t.Context(), c.id, c.revision, c.size))
 		}
@@ -193,6 +193,27 @@ func TestOperationsFail(t *testing.T) {
 	}
 }
 
+// TestAFailingStoreIsAskedOnceAPause lets no batch open for ten seconds. The error is told once.
+func TestAFailingStoreIsAskedOnceAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		defer r.stop()
+		until := time.Now().Add(9500 * time.Millisecond)
+		r.before = func(string) error {
+			if time.Now().Before(until) {
+				return errors.New("down")
+			}
+			return nil
+		}
+		got := r.commit(t.Context(), "a", 0, 1)
+		time.Sleep(time.Minute)
+		r.check(t, strings.Repeat("open a fails, ", 10)+"open a, write, close", []*result{got}, []error{nil})
+		if len(r.failed) != 1 {
+			t.Errorf("got the errors %q, want one", r.failed)
+		}
+	})
+}
+
 // TestFailuresOfARefusal fails the operations that find out what was written.
 func TestFailuresOfARefusal(t *testing.T) {
 	for _, fails := range []string{"fence", "settle"} {
@@ -256,6 +277,9 @@ func TestNobodyIsToldBeforeTheBatchIsClosed(t *testing.T) {
 			}
 			leave()
 			synctest.Wait()
+			if len(r.failed) > 0 {
+				t.Errorf("got the errors %q, want none", r.failed)
+			}
 			if want := map[bool]error{false: nil, true: ErrUnknown}[ends]; !errors.Is(got.err, want) {
 				t.Errorf("got %v, want %v", got.err, want)
 			}
