@@ -32,18 +32,16 @@ func newStoreTime(own func() time.Time, log *slog.Logger) *storeTime {
 	return &storeTime{own: own, before: own(), began: time.Now(), log: log}
 }
 
-// now returns the store's time, or maxAhead after this machine's time if that is earlier.
-// This machine's time is the later one of its clock and of the time since the process began.
-// So a clock that steps back does not count. Call measure first.
+// now returns the store's time. If that is more than maxAhead after this machine's time, now
+// returns this machine's. A step back of this machine's clock does not count: the time since
+// the process began is enough. Call measure first.
 func (t *storeTime) now() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	store, most := t.store.Add(time.Since(t.at)), t.own()
-	if steady := t.before.Add(time.Since(t.began)); steady.After(most) {
-		most = steady
-	}
-	if most = most.Add(maxAhead); most.Before(store) {
-		return most
+	own := t.own()
+	store, steady := t.store.Add(time.Since(t.at)), t.before.Add(time.Since(t.began))
+	if store.Sub(own) > maxAhead && store.Sub(steady) > maxAhead {
+		return own
 	}
 	return store
 }
