@@ -89,6 +89,9 @@ func (s *Server) answer(c *gin.Context) error {
 	if err != nil {
 		return fault.New(fault.Invalid, fault.Query, "query", "The query string is malformed: %s.", err)
 	}
+	if err := refuseUnknown(values, search.Params()); err != nil {
+		return err
+	}
 	q, err := search.Parse(values)
 	if err != nil {
 		return err
@@ -99,6 +102,23 @@ func (s *Server) answer(c *gin.Context) error {
 	}
 	return s.send(c, contentType, body)
 }
+
+// refuseUnknown returns a fault that names the parameters which a route does not have.
+func refuseUnknown(values url.Values, known []string) error {
+	var details []fault.Detail
+	for _, u := range search.FindUnknown(values, known) {
+		details = append(details, fault.Detail{
+			Location: fault.Query, Name: u.Name,
+			Description: fmt.Sprintf("There is no such parameter; the nearest is %s.", u.Nearest),
+		})
+	}
+	if len(details) == 0 {
+		return nil
+	}
+	return &fault.Error{Kind: fault.Invalid, Details: details[:min(len(details), maxUnknown)]}
+}
+
+const maxUnknown = 10 // unknown parameters that an error names
 
 // encoded returns the answer to a question. Only as many answers are made at once as there
 // are turns.

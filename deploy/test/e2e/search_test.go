@@ -188,7 +188,7 @@ func (a api) hides(t *testing.T) {
 func (a api) refusesSearches(t *testing.T) {
 	for query, name := range map[string]string{
 		"q=" + strings.Repeat("я", 601): "q", "status=draft": "status", "status=deleted": "status",
-		"classification=x": "classification", "limit=101": "limit", "sort=price": "sort", "facets=title": "facets",
+		"classification=x": "classification", "regoin=Odesa": "regoin", "exact=yes": "exact", "limit=101": "limit", "sort=price": "sort", "facets=title": "facets",
 		"search_after=x": "search_after", "published_from=x": "published_from", "quantity_from=x": "quantity_from",
 	} {
 		a.do(t, call{method: "GET", path: "/api/2.5/search?" + query}).fails(t, 400, "querystring/"+name)

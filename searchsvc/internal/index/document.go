@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
+	_ "time/tzdata" // an image without files has no time zones
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -179,6 +182,15 @@ func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, e
 	return t.lists(), hit, err
 }
 
+// kyiv is the time zone of the site.
+var kyiv = sync.OnceValue(func() *time.Location {
+	zone, err := time.LoadLocation("Europe/Kyiv")
+	if err != nil { // the program has the time zones
+		panic(fmt.Sprintf("index: %v", err))
+	}
+	return zone
+})
+
 // valuesOf calls add for the terms of each property of an asset, with a value and its name.
 var valuesOf = map[search.FacetName]func(a *asset, add func(term, value, name string)){
 	search.ByStatus: func(a *asset, add func(term, value, name string)) { add(string(a.Status), "", "") },
@@ -191,6 +203,11 @@ var valuesOf = map[search.FacetName]func(a *asset, add func(term, value, name st
 	search.ByMonth: func(a *asset, add func(term, value, name string)) {
 		if at, err := a.Rectification.StartDate.Time(); err == nil {
 			add(at.UTC().Format("2006-01"), "", "")
+		}
+	},
+	search.ByKyivMonth: func(a *asset, add func(term, value, name string)) {
+		if at, err := a.Rectification.StartDate.Time(); err == nil {
+			add(at.In(kyiv()).Format("2006-01"), "", "")
 		}
 	},
 	search.ByClassification: func(a *asset, add func(term, value, name string)) {

@@ -101,7 +101,7 @@ func (v *view) facet(column facetColumn, counts []uint32, most int) (search.Face
 	compare := func(a, b search.Count) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value))
 	}
-	if column.name == search.ByMonth {
+	if column.name == search.ByMonth || column.name == search.ByKyivMonth {
 		compare = func(a, b search.Count) int { return cmp.Compare(b.Value, a.Value) }
 	}
 	first, values := firsts[search.Count]{most: most, compare: compare}, v.values[column]

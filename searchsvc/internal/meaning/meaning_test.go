@@ -98,7 +98,7 @@ func TestQuestionsAreReadInOtherWords(t *testing.T) {
 }
 
 func TestNumbersAndPlacesAreNeverLeftOut(t *testing.T) {
-	for _, text := range []string{"готель 999", "готель Маріуполь", "готель Кривий Ріг", "аптека XIV", "готель 49-б", "склад UA-EDR-1"} {
+	for _, text := range []string{"готель 999", "готель Маріуполь", "готель Кривий Ріг", "аптека XIV", "готель 49-б", "склад UA-EDR-1", "Канарейкова 145"} {
 		if r, ok := read(t, text); ok {
 			t.Errorf("%q: got it found with %q, want not", text, r.Used())
 		}

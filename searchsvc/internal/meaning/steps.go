@@ -225,6 +225,9 @@ func (q *question) said(word, key, other string) string {
 	return other
 }
 
+// leastTelling is the number of characters of a code that says enough alone.
+const leastTelling = 5
+
 // leaveOutUnknown leaves out words that no asset has, with those that it has guessed in vain, if
 // words remain that are no places.
 func (q *question) leaveOutUnknown() (changed bool) {
@@ -232,7 +235,7 @@ func (q *question) leaveOutUnknown() (changed bool) {
 		return !w.Out && !w.isFixed && (w.isGuess || !w.isKnown && !w.isName)
 	}
 	if !slices.ContainsFunc(q.words, func(w word) bool {
-		return !w.Out && !isLost(w) && w.isKnown && (!w.isFixed || w.isCode)
+		return !w.Out && !isLost(w) && w.isKnown && (!w.isFixed || w.isCode && len(w.Text) >= leastTelling)
 	}) {
 		return false
 	}

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -33,9 +34,12 @@ const (
 // Parse reads the parameters of a search. Lists are repeated parameters; facets also takes
 // names with commas between them. Unknown parameters are ignored, and so are empty ones. The
 // error is a fault.Invalid that lists every faulty parameter.
-func Parse(values url.Values) (Query, error) {
-	p := parser{values: values}
-	q := Query{Text: p.text(), Exact: p.flag(exactParam)}
+func Parse(values url.Values) (Query, error) { return ParseIn(values, nil) }
+
+// ParseIn is Parse for a client whose days are those of a time zone; nil: UTC.
+func ParseIn(values url.Values, zone *time.Location) (Query, error) {
+	p := parser{values: values, zone: cmp.Or(zone, time.UTC)}
+	q := Query{Text: p.text(), Exact: p.flag(exactParam), Zone: zone}
 	f := &q.Filters
 	for _, property := range Properties {
 		if property.In != nil {
@@ -59,6 +63,7 @@ func Parse(values url.Values) (Query, error) {
 // parser collects the faults of parameters.
 type parser struct {
 	values url.Values
+	zone   *time.Location // of days
 	faults []fault.Detail
 }
 
@@ -135,12 +140,17 @@ func (p *parser) filter(by Property) []string {
 	return list
 }
 
-// times returns the range of two parameters. A date stands for its whole day, in UTC.
+// times returns the range of two parameters. A date stands for its whole day, which may have 23 or
+// 25 hours.
 func (p *parser) times(from, to string) Times {
 	start, _ := p.time(from)
-	end, unit := p.time(to)
-	if !end.IsZero() {
-		end = end.Add(unit)
+	end, isDay := p.time(to)
+	switch {
+	case end.IsZero():
+	case isDay:
+		end = end.AddDate(0, 0, 1)
+	default:
+		end = end.Add(time.Microsecond)
 	}
 	if !start.IsZero() && !end.IsZero() && !start.Before(end) {
 		p.fault(from, "The start must be before the end, %s.", to)
@@ -148,33 +158,26 @@ func (p *parser) times(from, to string) Times {
 	return Times{start, end}
 }
 
-// timeForms are the accepted forms of a time, with the shortest time that each can tell.
-var timeForms = []struct {
-	form string
-	unit time.Duration
-}{
-	{time.DateOnly, 24 * time.Hour},
-	{time.RFC3339Nano, time.Microsecond},
-	{"2006-01-02T15:04:05.999999999", time.Microsecond},
-}
+// timeForms are the accepted forms of a time.
+var timeForms = []string{time.DateOnly, time.RFC3339Nano, "2006-01-02T15:04:05.999999999"}
 
-func (p *parser) time(name string) (at time.Time, unit time.Duration) {
+func (p *parser) time(name string) (at time.Time, isDay bool) {
 	text := p.one(name)
 	if text == "" {
-		return time.Time{}, 0
+		return time.Time{}, false
 	}
 	if len(text) > len(time.RFC3339Nano) {
 		p.fault(name, "Could not parse the time. Should be ISO8601.")
-		return time.Time{}, 0
+		return time.Time{}, false
 	}
 	text = strings.Replace(text, " ", "+", 1) // a plus sign that was not escaped
-	for _, f := range timeForms {
-		if at, err := time.Parse(f.form, text); err == nil && at.Year() > 0 {
-			return at, f.unit
+	for _, form := range timeForms {
+		if at, err := time.ParseInLocation(form, text, p.zone); err == nil && at.Year() > 0 {
+			return at, form == time.DateOnly
 		}
 	}
 	p.fault(name, "Could not parse %q. Should be ISO8601.", text)
-	return time.Time{}, 0
+	return time.Time{}, false
 }
 
 func (p *parser) number(name string) *float64 {
@@ -274,10 +277,10 @@ func (q Query) Values() url.Values {
 			v[string(p.Name)] = slices.Clone(list)
 		}
 	}
-	set(publishedFromParam, timeText(f.Published.From, 0))
-	set(publishedToParam, timeText(f.Published.Until, time.Microsecond))
-	set(modifiedFromParam, timeText(f.Modified.From, 0))
-	set(modifiedToParam, timeText(f.Modified.Until, time.Microsecond))
+	set(publishedFromParam, timeText(f.Published.From, 0, q.Zone))
+	set(publishedToParam, timeText(f.Published.Until, time.Microsecond, q.Zone))
+	set(modifiedFromParam, timeText(f.Modified.From, 0, q.Zone))
+	set(modifiedToParam, timeText(f.Modified.Until, time.Microsecond, q.Zone))
 	set(quantityFromParam, numberText(f.Quantity.From))
 	set(quantityToParam, numberText(f.Quantity.To))
 	if q.Sort != NewestFirst && q.Sort != ByRelevance || q.Sort == NewestFirst && q.Text != "" {
@@ -296,17 +299,18 @@ func (q Query) Values() url.Values {
 	return v
 }
 
-// timeText returns a time as a parameter, which is less inclusive than the bound by unit.
-func timeText(at time.Time, unit time.Duration) string {
-	if at.IsZero() {
+// timeText returns a time as a parameter, which is less inclusive than the bound by unit: as a
+// date, if a day of the zone begins at the bound.
+func timeText(bound time.Time, unit time.Duration, zone *time.Location) string {
+	if bound.IsZero() {
 		return ""
 	}
-	at = at.Add(-unit).UTC()
-	if unit > 0 && at.Add(unit).Equal(at.Truncate(24*time.Hour).Add(24*time.Hour)) ||
-		unit == 0 && at.Equal(at.Truncate(24*time.Hour)) {
+	at := bound.Add(-unit).In(cmp.Or(zone, time.UTC))
+	if day := time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, at.Location()); unit == 0 && at.Equal(day) ||
+		unit > 0 && bound.Equal(day.AddDate(0, 0, 1)) {
 		return at.Format(time.DateOnly)
 	}
-	return at.Format(time.RFC3339Nano)
+	return at.UTC().Format(time.RFC3339Nano)
 }
 
 func numberText(n *float64) string {

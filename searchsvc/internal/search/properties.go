@@ -28,6 +28,7 @@ type Property struct {
 
 	Values []string // all values of the filter; nil: any
 	OnPage bool     // the search page of the site has the facet
+	OfSite bool     // only the site has the facet
 }
 
 // Properties are all properties, in the order of documents and pages. Parameters, facets,
@@ -68,6 +69,7 @@ var Properties = []Property{
 		In: func(f *Filters) *[]string { return &f.Owners },
 	},
 	{Name: ByMonth, Field: "m"},
+	{Name: ByKyivMonth, Field: "mk", OfSite: true},
 }
 
 // PropertyOf returns the property with a name. There is one for each FacetName.
@@ -84,11 +86,13 @@ func (f *Filters) ValuesOf(name FacetName) []string {
 	return nil
 }
 
-// FacetNames are all facets.
+// FacetNames are all facets of the API.
 func FacetNames() []FacetName {
 	var all []FacetName
 	for _, p := range Properties {
-		all = append(all, p.Name)
+		if !p.OfSite {
+			all = append(all, p.Name)
+		}
 	}
 	return all
 }

@@ -40,10 +40,11 @@ type Query struct {
 	Text    string // words, all of which an asset must have; empty: no condition
 	Exact   bool   // there are no second tries
 	Filters Filters
-	Sort    Sort        // empty: ByRelevance with Text, else NewestFirst
-	Limit   int         // hits of a page; 0: none, for an answer of facets only
-	After   *Cursor     // the page after a hit; nil: the first page
-	Facets  []FacetName // counts to return
+	Sort    Sort           // empty: ByRelevance with Text, else NewestFirst
+	Limit   int            // hits of a page; 0: none, for an answer of facets only
+	After   *Cursor        // the page after a hit; nil: the first page
+	Facets  []FacetName    // counts to return
+	Zone    *time.Location // of the days that Values writes; nil: UTC
 	// FacetLimit is the number of values of each facet. 0: DefaultFacetLimit.
 	FacetLimit int
 }
@@ -98,7 +99,8 @@ const (
 	ByLocality       FacetName = "locality"
 	ByCustodian      FacetName = "custodian"
 	ByOwner          FacetName = "owner"
-	ByMonth          FacetName = "month" // of the publication, in UTC: 2026-11
+	ByMonth          FacetName = "month"      // of the publication, in UTC: 2026-11
+	ByKyivMonth      FacetName = "month_kyiv" // of the publication, in Kyiv; for the site only
 )
 
 // Statuses are the states of assets that can be found. Drafts and deleted assets are not in

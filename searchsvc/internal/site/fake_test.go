@@ -77,7 +77,7 @@ func newFound() *found {
 			{Name: search.ByStatus, Values: []search.Count{{Value: "active", Count: 1000}, {Value: "pending", Count: 234}}},
 			{Name: search.ByRegion, Values: []search.Count{{Value: "київ", Name: "Київ", Count: 1200}}, More: true},
 			{Name: search.ByClassification, Values: []search.Count{{Value: "04", Name: "Нерухоме майно", Count: 9}}},
-			{Name: search.ByMonth, Values: []search.Count{{Value: "2026-11", Count: 7}, {Value: "2026-09", Count: 5}}},
+			{Name: search.ByKyivMonth, Values: []search.Count{{Value: "2026-11", Count: 7}, {Value: "2026-09", Count: 5}}},
 		},
 	}}
 }

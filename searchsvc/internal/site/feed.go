@@ -47,7 +47,7 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	if s.tagAt(w, r) {
 		return notModified(w)
 	}
-	q, err := search.Parse(r.URL.Query())
+	q, err := search.ParseIn(r.URL.Query(), kyiv)
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ type foundPage struct {
 	IsBegun bool // the search has a text or a filter
 	Read    reading
 	Tries   []link // other searches, if nothing was found
+	Unknown []search.Unknown
 	Missing string // words that no asset has, if nothing was found
 }
 
@@ -89,7 +90,8 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 	if s.tagAt(w, r) {
 		return notModified(w)
 	}
-	q, err := search.Parse(sent)
+	unknown := search.FindUnknown(sent, search.Params())
+	q, err := search.ParseIn(sent, kyiv)
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return s.showFaults(w, r, sent, f)
 	}
@@ -104,6 +106,7 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 		return err
 	}
 	p := newFoundPage(r.lang, q, found)
+	p.Unknown = unknown[:min(len(unknown), mostUnknown)]
 	v := s.view(r, texts["search.title"].in(r.lang), p)
 	if q.Text != "" {
 		v.Title = q.Text + " – " + texts["search.results"].in(r.lang)
@@ -132,6 +135,8 @@ func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *
 	w.Header().Set("Cache-Control", "no-store")
 	return s.show(w, r, http.StatusBadRequest, "search", v)
 }
+
+const mostUnknown = 3 // parameters that a page names
 
 // narrowest leaves out each code that another one is below, so that a further choice
 // narrows the search.
@@ -197,7 +202,7 @@ func newFoundPage(l Lang, q search.Query, found search.Result) foundPage {
 		p.First = root + queryOf(first)
 	}
 	api := plain
-	api.After = nil
+	api.After, api.Zone = nil, nil // its days are those of UTC
 	p.API = "/api/2.5/search" + queryOf(api)
 	return p
 }
@@ -303,7 +308,7 @@ func valueName(l Lang, name search.FacetName, c search.Count) string {
 		return word(l, "status", c.Value)
 	case name == search.ByType:
 		return word(l, "assetType", c.Value)
-	case name == search.ByMonth:
+	case name == search.ByMonth || name == search.ByKyivMonth:
 		return month(l, c.Value)
 	case name == search.ByClassification:
 		return joined(" ", c.Value, c.Name)

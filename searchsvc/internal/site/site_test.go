@@ -487,3 +487,36 @@ func TestAPageSaysHowItReadTheWords(t *testing.T) {
 		t.Error("got a form that sends the order by relevance, want one that sends none unless somebody chooses")
 	}
 }
+
+// TestPagesNameUnknownParameters asks with parameters that other sites add to links, and with one
+// that is mistyped.
+func TestPagesNameUnknownParameters(t *testing.T) {
+	s := newSite(t, newRegistry(whole), newFound())
+	resp, body := get(t, s, "/uk/?regoin=Odesa&fbclid=1")
+	if resp.StatusCode != http.StatusOK || !strings.Contains(body, "Сторінка не знає параметра regoin. Найближчий: region.") {
+		t.Errorf("got %d and no sentence about regoin, want 200 and one", resp.StatusCode)
+	}
+	if resp, _ := get(t, s, "/uk/feed.atom?utm_source=x"); resp.StatusCode != http.StatusOK {
+		t.Errorf("the feed: got %d, want 200", resp.StatusCode)
+	}
+}
+
+// TestDaysOfPagesAreThoseOfKyiv asks for a day, which begins two hours before that of UTC.
+func TestDaysOfPagesAreThoseOfKyiv(t *testing.T) {
+	f := newFound()
+	s := newSite(t, newRegistry(whole), f)
+	_, body := get(t, s, "/uk/?published_from=2026-11-25&published_to=2026-11-25")
+	asked := f.queries()[len(f.queries())-1].Filters.Published
+	if got := asked.From.UTC().Format("2006-01-02T15"); got != "2026-11-24T22" {
+		t.Errorf("got the start %s, want 2026-11-24T22", got)
+	}
+	if got := asked.Until.UTC().Format("2006-01-02T15"); got != "2026-11-25T22" {
+		t.Errorf("got the end %s, want 2026-11-25T22", got)
+	}
+	for _, want := range []string{`name="published_from" form="search" value="2026-11-25"`,
+		"/api/2.5/search?published_from=2026-11-24T22%3A00%3A00Z"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("got no %s on the page, want it there", want)
+		}
+	}
+}

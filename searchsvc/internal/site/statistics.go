@@ -12,7 +12,7 @@ import (
 
 // statisticsOf are the facets of the page of statistics. The last one is the column chart.
 var statisticsOf = []search.FacetName{
-	search.ByStatus, search.ByRegion, search.ByClassification, search.ByCustodian, search.ByMonth,
+	search.ByStatus, search.ByRegion, search.ByClassification, search.ByCustodian, search.ByKyivMonth,
 }
 
 const (
@@ -78,7 +78,7 @@ func (s *Site) statistics(w http.ResponseWriter, r request) error {
 	}
 	p := statisticsPage{Total: found.Total}
 	for _, f := range found.Facets {
-		if f.Name == search.ByMonth {
+		if f.Name == search.ByKyivMonth {
 			p.Months = newColumns(r.lang, f.Values)
 			continue
 		}

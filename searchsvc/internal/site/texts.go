@@ -64,6 +64,9 @@ var texts = map[string]text{
 	"search.read.partial": {"Одного слова може бракувати.", "One word may be missing."},
 	"search.read.insist":  {"Шукати саме так", "Search for exactly this"},
 
+	"search.unknown":         {"Сторінка не знає параметра %s.", "The page does not know the parameter %s."},
+	"search.unknown.nearest": {"Найближчий: %s.", "The nearest is %s."},
+
 	"search.next":       {"Наступна сторінка", "Next page"},
 	"search.first":      {"Перша сторінка", "First page"},
 	"search.pages":      {"Сторінки результатів", "Pages of results"},
@@ -236,7 +239,7 @@ var texts = map[string]text{
 	"statistics.by.region":         {"За областю", "By region"},
 	"statistics.by.classification": {"За видом майна", "By kind of property"},
 	"statistics.by.custodian":      {"За балансоутримувачем", "By custodian"},
-	"statistics.by.month":          {"За місяцем оприлюднення", "By month of publication"},
+	"statistics.by.month_kyiv":     {"За місяцем оприлюднення", "By month of publication"},
 	"statistics.value":             {"Значення", "Value"},
 	"statistics.count":             {"Активів", "Assets"},
 	"statistics.bar":               {"Частка", "Share"},

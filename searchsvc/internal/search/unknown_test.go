@@ -1,0 +1,45 @@
+package search
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestUnknownParametersAreNamedWithTheNearest(t *testing.T) {
+	values := url.Values{"regoin": {"Odesa"}, "Q": {"x"}, "opt_pretty": {"1"}, "acc_token": {"t"}, "_": {"1"}, "q": {"x"}}
+	want := []Unknown{{"Q", "q"}, {"regoin", "region"}}
+	if diff := cmp.Diff(want, FindUnknown(values, Params())); diff != "" {
+		t.Errorf("the unknown parameters differ (-want +got):\n%s", diff)
+	}
+}
+
+// TestDaysAreThoseOfAZone reads dates of days that begin in summer and in winter time.
+func TestDaysAreThoseOfAZone(t *testing.T) {
+	kyiv, err := time.LoadLocation("Europe/Kyiv")
+	if err != nil {
+		t.Skip("the machine has no time zones")
+	}
+	for day, want := range map[string]string{
+		"2026-11-25": "2026-11-24T22:00:00Z", "2026-07-01": "2026-06-30T21:00:00Z", "2026-03-29": "2026-03-28T22:00:00Z",
+		"2026-10-25": "2026-10-24T21:00:00Z",
+	} {
+		values := url.Values{"published_from": {day}, "published_to": {day}}
+		q, err := ParseIn(values, kyiv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q.Filters.Published.From.UTC().Format(time.RFC3339); got != want {
+			t.Errorf("%s: got the start %s, want %s", day, got, want)
+		}
+		next, _ := time.ParseInLocation(time.DateOnly, day, kyiv)
+		if next = next.AddDate(0, 0, 1); !q.Filters.Published.Until.Equal(next) {
+			t.Errorf("%s: got the end %s, want %s", day, q.Filters.Published.Until, next)
+		}
+		if got := q.Values(); got.Get("published_from") != day || got.Get("published_to") != day {
+			t.Errorf("%s: got the parameters %v, want the day", day, got)
+		}
+	}
+}
