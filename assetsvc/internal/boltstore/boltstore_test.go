@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/randtest"
 )
 
 func opener(t *testing.T) storetest.Opener {
@@ -28,7 +29,7 @@ func opener(t *testing.T) storetest.Opener {
 func TestConformance(t *testing.T) { storetest.Run(t, opener(t)) }
 
 func TestFeed(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := randtest.Uint64()
 	s := opener(t)(t, "feed", wildClock(seed))
 	report := storetest.CheckFeed(t, s, storetest.Load{Seed: seed, Writers: 16, Followers: 6, Changes: 5000,
 		Assets: 200})

@@ -15,6 +15,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/randtest"
 )
 
 // several stands for several processes that share one database. Each call goes to a
@@ -59,7 +60,7 @@ func (s several) Ready(ctx context.Context) error { return s.any().Ready(ctx) }
 func (s several) Close() error                    { return nil }
 
 func TestTheFeedOfSeveralStores(t *testing.T) {
-	server, seed := mongotest.Start(t), uint64(time.Now().UnixNano())
+	server, seed := mongotest.Start(t), randtest.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
 	var stores several
 	for range 3 {

@@ -15,6 +15,7 @@ import (
 	"asset-registry/assetsvc/internal/snapshot"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/randtest"
 )
 
 // lateStore tells no horizon: it is read after the assets.
@@ -58,7 +59,7 @@ func TestTheCheckCatchesALatePosition(t *testing.T) {
 }
 
 func someLoad() storetest.Load {
-	return storetest.Load{Seed: uint64(time.Now().UnixNano()), Writers: 4, Changes: 20, Assets: 150}
+	return storetest.Load{Seed: randtest.Uint64(), Writers: 4, Changes: 20, Assets: 150}
 }
 
 func newKeeper(t *testing.T, s snapshot.Store) *snapshot.Keeper {

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/randtest"
 )
 
 // heap returns the bytes of the heap's objects, also of those that nobody uses any more.
@@ -52,7 +52,7 @@ func makeForEver(dir string) error {
 	}
 	k.pause = func(context.Context, time.Duration) error { return nil }
 	for {
-		r := registry.Record{ID: storetest.NewID(), Listed: true, Body: body(rand.IntN(3_000_000))}
+		r := registry.Record{ID: storetest.NewID(), Listed: true, Body: body(randtest.IntN(3_000_000))}
 		if _, err := s.Create(ctx, r); err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func TestAKilledMakerLeavesTheOldSnapshot(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(200+rand.IntN(400)) * time.Millisecond)
+		time.Sleep(time.Duration(200+randtest.IntN(400)) * time.Millisecond)
 		if err := c.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +25,7 @@ import (
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/randtest"
 )
 
 func openStore(tb testing.TB) *boltstore.Store {
@@ -230,7 +230,7 @@ func TestGrowthOnlyCutsRanges(t *testing.T) {
 	var before []string
 	for range 8 {
 		for range 100 {
-			create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(rand.IntN(100))})
+			create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(randtest.IntN(100))})
 		}
 		now, _ := segmentsOf(t, s, 5_000)
 		for _, r := range before {
@@ -261,7 +261,7 @@ func TestUnchangedRangesKeepTheirFiles(t *testing.T) {
 	for i := range 64 {
 		r := registry.Record{ID: fmt.Sprintf("%02x", i*4) + storetest.NewID()[2:], Listed: true, Body: body(400_000)}
 		for j := range r.Body[6:400_000] {
-			r.Body[6+j] = "0123456789abcdef"[rand.IntN(16)]
+			r.Body[6+j] = "0123456789abcdef"[randtest.IntN(16)]
 		}
 		one = create(t, s, r)
 	}
@@ -452,7 +452,7 @@ func TestASegmentIsNamedByItsHashOnly(t *testing.T) {
 func TestNothingIsMissed(t *testing.T) {
 	s := openStore(t)
 	k := keeper(t, s, t.TempDir())
-	load := storetest.Load{Seed: uint64(time.Now().UnixNano()), Writers: 8, Changes: 200, Assets: 2000}
+	load := storetest.Load{Seed: randtest.Uint64(), Writers: 8, Changes: 200, Assets: 2000}
 	for _, v := range storetest.CheckSnapshot(t, s, load, 15, copier(t, k)) {
 		t.Error(v)
 	}
@@ -498,7 +498,7 @@ func TestTheCheckCatchesALatePosition(t *testing.T) {
 		c.Position, err = storetest.Horizon(ctx, s)
 		return c, err
 	}
-	load := storetest.Load{Seed: uint64(time.Now().UnixNano()), Writers: 8, Changes: 200, Assets: 2000}
+	load := storetest.Load{Seed: randtest.Uint64(), Writers: 8, Changes: 200, Assets: 2000}
 	for range 5 {
 		if v := storetest.CheckSnapshot(t, s, load, 15, late); len(v) > 0 && strings.HasPrefix(v[0], "S1: ") {
 			return

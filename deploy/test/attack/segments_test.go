@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"asset-registry/shared/randtest"
 )
 
 const segmentShare = 16 // segments that one address may read at once (docs/contract.md, "Snapshot")
@@ -56,7 +57,7 @@ func (r *Registry) fillSegments(ctx context.Context, assets int) error {
 	noise := make([]rune, 900_000/4)
 	for range assets {
 		for i := range noise {
-			noise[i] = rune(0x20000 + rand.IntN(0xa6df)) // an ideograph of four bytes
+			noise[i] = rune(0x20000 + randtest.IntN(0xa6df)) // an ideograph of four bytes
 		}
 		if _, err := r.publish(ctx, string(noise)); err != nil {
 			return err

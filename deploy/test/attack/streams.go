@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"asset-registry/shared/randtest"
 )
 
 // Streams are streams of the feed that hostile clients open and do not read.
@@ -137,7 +138,7 @@ func (r *Registry) DropPolls(ctx context.Context, clients int) *Outcome {
 			if err == nil {
 				o.answered.Add(1)
 			}
-			time.Sleep(rand.N(10 * time.Millisecond))
+			time.Sleep(randtest.N(10 * time.Millisecond))
 			_ = conn.Close() // the registry may have closed it first
 		}
 	})

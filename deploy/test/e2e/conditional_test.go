@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"asset-registry/deploy/test/rig/clients"
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/randtest"
 	"asset-registry/shared/redistest"
 )
 
@@ -50,7 +50,7 @@ func TestARepeatAfterACrashCreatesNoSecondAsset(t *testing.T) {
 		for done.Load() < clients {
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond) // a random moment of the crash
+		time.Sleep(time.Duration(randtest.IntN(300)) * time.Millisecond) // a random moment of the crash
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
 		}

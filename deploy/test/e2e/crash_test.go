@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/randtest"
 )
 
 // TestACrashLosesNoAcknowledgedWrite kills the registry many times under writers and
@@ -62,7 +62,7 @@ func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 					i, want)
 			}
 		}
-		time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond) // a random moment of the crash
+		time.Sleep(time.Duration(randtest.IntN(500)) * time.Millisecond) // a random moment of the crash
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 func TestACrashDuringTheFirstStartIsHarmless(t *testing.T) {
 	build(t)
 	for range 15 {
-		after := time.Duration(rand.IntN(50)) * time.Millisecond
+		after := time.Duration(randtest.IntN(50)) * time.Millisecond
 		t.Run(after.String(), func(t *testing.T) {
 			addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "a", "data")
 			first := exec.Command(filepath.Join(bin, "registry"), "serve", "--addr", addr, "--data", dir)
@@ -148,8 +148,8 @@ func (l *ledger) write(a api) bool {
 	l.mu.Lock()
 	count := len(l.assets)
 	var p *promise
-	if count > 0 && rand.IntN(3) > 0 {
-		p = l.assets[rand.IntN(count)]
+	if count > 0 && randtest.IntN(3) > 0 {
+		p = l.assets[randtest.IntN(count)]
 	}
 	l.mu.Unlock()
 	if p == nil {
@@ -159,7 +159,7 @@ func (l *ledger) write(a api) bool {
 		return true
 	}
 	defer p.mu.Unlock()
-	description := fmt.Sprintf("%016x", rand.Uint64())
+	description := fmt.Sprintf("%016x", randtest.Uint64())
 	change := fields{"description": description, "status": "pending"}
 	var got struct{ Data struct{ DateModified string } }
 	status := send(a, "PATCH", "/api/2.5/assets/"+p.id, p.token, data(change), &got)

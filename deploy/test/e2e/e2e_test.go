@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/randtest"
 	"asset-registry/shared/redistest"
 )
 
@@ -89,7 +89,7 @@ func TestSplitOnRedis(t *testing.T) {
 // all assets for each operation.
 func newStores(t *testing.T, mongo *mongotest.Server, redis *redistest.Server) processes.Stores {
 	t.Helper()
-	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", rand.Uint64())), Tokens: redis.URL()}
+	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", randtest.Uint64())), Tokens: redis.URL()}
 	if !mongo.Real {
 		stores.Env = []string{"ASSETSVC_STORE_TIMEOUT=50s", "ASSETSVC_TIMEOUT=50s", "GATEWAY_TIMEOUT=55s",
 			"GATEWAY_READ_TIMEOUT=55s", "GATEWAY_LIST_TIMEOUT=55s"}

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"asset-registry/shared/randtest"
 )
 
 // entry is one entry of a listing.
@@ -295,7 +296,7 @@ func (c *clock) write(t *testing.T, a api, changes int, final *sync.Map) {
 			asset = a.publish(t, validAsset())
 			mine = append(mine, asset)
 		} else {
-			asset = mine[rand.IntN(len(mine))]
+			asset = mine[randtest.IntN(len(mine))]
 			asset.answer = a.patch(t, asset, fields{"description": fmt.Sprint("change ", i)}).must(t, 200)
 		}
 		modified := text(asset.data()["dateModified"])
@@ -338,9 +339,9 @@ type follower struct {
 // at the newest entry and reads back to the offset, as synchronisers do.
 func newFollower(a api, descending bool, offset string) *follower {
 	f := &follower{api: a, from: offset, seen: map[entry]bool{},
-		next: fmt.Sprintf("?mode=_all_&limit=%d&offset=%s", 1+rand.IntN(40), url.QueryEscape(offset))}
+		next: fmt.Sprintf("?mode=_all_&limit=%d&offset=%s", 1+randtest.IntN(40), url.QueryEscape(offset))}
 	if descending {
-		f.past, f.next = fmt.Sprintf("?mode=_all_&descending=1&limit=%d", 1+rand.IntN(40)), ""
+		f.past, f.next = fmt.Sprintf("?mode=_all_&descending=1&limit=%d", 1+randtest.IntN(40)), ""
 	}
 	return f
 }

@@ -1,13 +1,13 @@
 package e2e
 
 import (
-	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/randtest"
 )
 
 // TestKillDuringHandover kills the registry while an asset changes its owner. The
@@ -26,7 +26,7 @@ func TestKillDuringHandover(t *testing.T) {
 			answered <- sendAs(a, "broker3", "POST", "/api/2.5/assets/"+c.id+"/ownership",
 				data(fields{"id": made.id, "transfer": token}))
 		}()
-		time.Sleep(rand.N(12 * time.Millisecond)) // a random moment of the crash
+		time.Sleep(randtest.N(12 * time.Millisecond)) // a random moment of the crash
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -24,6 +23,7 @@ import (
 
 	"asset-registry/deploy/test/rig/mirrors"
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/randtest"
 	"asset-registry/shared/routes"
 	"asset-registry/shared/translog"
 )
@@ -313,7 +313,7 @@ func TestMirrorsAreEqualAfterKills(t *testing.T) {
 	stop := writeOn(t, c.api, writers)
 	for kill := range kills {
 		// A random moment of the kill.
-		time.Sleep(time.Duration(50+rand.IntN(1500)) * time.Millisecond)
+		time.Sleep(time.Duration(50+randtest.IntN(1500)) * time.Millisecond)
 		n := kill % 3
 		c.kill(t, n)
 		if kill == kills/2 { // this mirror begins with nothing

@@ -3,7 +3,6 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/randtest"
 	"asset-registry/shared/redistest"
 )
 
@@ -213,7 +213,7 @@ func checkMigrated(t *testing.T, a api, all []created, newest string) {
 
 func TestMigrateRefusesBadStores(t *testing.T) {
 	t.Parallel()
-	redis, mongo := redistest.Start(t).URL(), mongotest.Start(t).URI(t, fmt.Sprintf("refuse%08x", rand.Uint32()))
+	redis, mongo := redistest.Start(t).URL(), mongotest.Start(t).URI(t, fmt.Sprintf("refuse%08x", randtest.Uint32()))
 	empty := t.TempDir()
 	mustRefuse(t, "no data directory", "migrate", "--from", "file:"+empty, "--to", mongo, "--redis", redis)
 	mustRefuse(t, `--from must be "file:"`, "migrate", "--from", empty, "--to", mongo, "--redis", redis)

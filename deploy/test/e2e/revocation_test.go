@@ -3,7 +3,6 @@ package e2e
 import (
 	"io"
 	"log"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/randtest"
 	"asset-registry/shared/redistest"
 )
 
@@ -183,7 +183,7 @@ func revoke(t *testing.T, o *office, broker string, f *front, cut string, gatewa
 	}
 	time.Sleep(500 * time.Millisecond) // until every gateway has used the key
 	f.cut.Store(cut)
-	time.Sleep(rand.N(300 * time.Millisecond))
+	time.Sleep(randtest.N(300 * time.Millisecond))
 	o.ask(t, "POST", "/keys/"+id+"/revoke", fields{}).must(t, 200)
 	revoked := time.Now()
 	time.Sleep(2 * inForce)

@@ -3,13 +3,14 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/randtest"
 )
 
 // nonsense returns a word that no other asset has. It has Ukrainian letters only.
@@ -17,8 +18,8 @@ func nonsense() string {
 	letters := []rune("бвгджзклмнпрст")
 	var word strings.Builder
 	for range 6 {
-		word.WriteRune(letters[rand.IntN(len(letters))])
-		word.WriteRune([]rune("аоу")[rand.IntN(3)])
+		word.WriteRune(letters[randtest.IntN(len(letters))])
+		word.WriteRune([]rune("аоу")[randtest.IntN(3)])
 	}
 	return word.String() + "в"
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/randtest"
 	"asset-registry/shared/replica"
 )
 
@@ -49,7 +49,7 @@ func TestACopyIsEqualAfterKills(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A random moment of the kill.
-		time.Sleep(time.Duration(50+rand.IntN(1000)) * time.Millisecond)
+		time.Sleep(time.Duration(50+randtest.IntN(1000)) * time.Millisecond)
 		if kill%6 == 5 {
 			if err := registry.Kill(); err != nil {
 				t.Fatal(err)

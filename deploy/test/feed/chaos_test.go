@@ -3,12 +3,13 @@ package feed
 import (
 	"encoding/binary"
 	"io"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"asset-registry/shared/randtest"
 )
 
 // network is a proxy between the services and the store. It delays some messages of
@@ -81,11 +82,11 @@ func (n *network) pass(to io.Writer, from io.Reader) error {
 		return err
 	}
 	if !n.calm.Load() {
-		if rand.IntN(stallEach) == 0 {
+		if randtest.IntN(stallEach) == 0 {
 			n.stalls.Add(1)
-			time.Sleep(rand.N(longest))
+			time.Sleep(randtest.N(longest))
 		}
-		if rand.IntN(breakEach) == 0 {
+		if randtest.IntN(breakEach) == 0 {
 			n.breaks.Add(1)
 			return io.ErrClosedPipe
 		}

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"asset-registry/shared/randtest"
 )
 
 // load is the size of a run.
@@ -159,15 +160,15 @@ func (h *history) write(ctx context.Context) {
 		h.mu.Lock()
 		count := len(h.assets)
 		h.mu.Unlock()
-		if count == 0 || count < h.load.assets && rand.IntN(20) == 0 {
+		if count == 0 || count < h.load.assets && randtest.IntN(20) == 0 {
 			h.create(ctx)
 			continue
 		}
 		h.mu.Lock()
-		a := h.assets[rand.IntN(len(h.assets))]
+		a := h.assets[randtest.IntN(len(h.assets))]
 		h.mu.Unlock()
 		if !h.change(ctx, a) {
-			time.Sleep(rand.N(100 * time.Millisecond))
+			time.Sleep(randtest.N(100 * time.Millisecond))
 		}
 	}
 }
@@ -205,7 +206,7 @@ func (h *history) publish(ctx context.Context, a owned) {
 
 // change sends one change, and reports whether it was acknowledged.
 func (h *history) change(ctx context.Context, a owned) bool {
-	description := fmt.Sprintf("%016x", rand.Uint64())
+	description := fmt.Sprintf("%016x", randtest.Uint64())
 	h.mu.Lock()
 	h.tried[description] = true
 	h.mu.Unlock()

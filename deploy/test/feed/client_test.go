@@ -5,11 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
 	"asset-registry/shared/identity"
+	"asset-registry/shared/randtest"
 )
 
 // callTimeout is the longest wait for an answer: a service may be frozen.
@@ -38,7 +38,7 @@ func (s *services) call(ctx context.Context, method, path, token string, body, i
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, s.bases[rand.IntN(len(s.bases))]+path, bytes.NewReader(text))
+	req, err := http.NewRequestWithContext(ctx, method, s.bases[randtest.IntN(len(s.bases))]+path, bytes.NewReader(text))
 	if err != nil {
 		panic(err) // the test is wrong
 	}

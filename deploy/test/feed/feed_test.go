@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/randtest"
 )
 
 var (
@@ -101,7 +101,7 @@ func TestFeedUnderFaults(t *testing.T) {
 func startMongo(t *testing.T) (*mongotest.Server, *url.URL) {
 	t.Helper()
 	server := mongotest.Start(t)
-	store, err := url.Parse(server.URI(t, fmt.Sprintf("feedcheck%08x", rand.Uint32())))
+	store, err := url.Parse(server.URI(t, fmt.Sprintf("feedcheck%08x", randtest.Uint32())))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,18 +279,18 @@ func (f *fleet) breakServices(ctx context.Context, done *chaos) error {
 	victims := slices.Concat(f.services, f.edges)
 	for n := 0; ; n++ {
 		select {
-		case <-time.After(time.Second + rand.N(3*time.Second)):
+		case <-time.After(time.Second + randtest.N(3*time.Second)):
 		case <-ctx.Done():
 			return nil
 		}
-		s, err := victims[rand.IntN(len(victims))], error(nil)
+		s, err := victims[randtest.IntN(len(victims))], error(nil)
 		switch n % 3 {
 		case 0:
 			done.kills++
 			err = f.restart(ctx, s, s.process.Kill)
 		case 1:
 			done.freezes++
-			err = s.freeze(lease + rand.N(lease))
+			err = s.freeze(lease + randtest.N(lease))
 		case 2:
 			done.stops++
 			err = f.restart(ctx, s, s.process.Stop)

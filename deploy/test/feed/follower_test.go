@@ -3,9 +3,10 @@ package feed
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"asset-registry/shared/randtest"
 )
 
 // follower is one synchroniser. Each page comes from a random service, as behind a
@@ -37,7 +38,7 @@ func (f *follower) get(ctx context.Context, path string) (p page) {
 // follow reads the feed until the writers have ended and a page is empty. A descending
 // follower starts at the newest entry, and reads the earlier ones at the end.
 func (f *follower) follow(ctx context.Context, descending bool) {
-	next, past := fmt.Sprintf("/api/2.5/assets?mode=_all_&opt_fields=description&limit=%d", 1+rand.IntN(100)), ""
+	next, past := fmt.Sprintf("/api/2.5/assets?mode=_all_&opt_fields=description&limit=%d", 1+randtest.IntN(100)), ""
 	if descending {
 		p := f.get(ctx, next+"&descending=1")
 		f.keep(ctx, p, true)
@@ -54,7 +55,7 @@ func (f *follower) follow(ctx context.Context, descending bool) {
 			if last {
 				break
 			}
-			time.Sleep(rand.N(50 * time.Millisecond))
+			time.Sleep(randtest.N(50 * time.Millisecond))
 		}
 	}
 	for past != "" && ctx.Err() == nil {
@@ -89,10 +90,10 @@ func (f *follower) keep(ctx context.Context, p page, descending bool) {
 		}
 		f.mu.Unlock()
 	}
-	if len(p.Data) == 0 || rand.IntN(5) > 0 {
+	if len(p.Data) == 0 || randtest.IntN(5) > 0 {
 		return
 	}
-	e, got := p.Data[rand.IntN(len(p.Data))], answer{}
+	e, got := p.Data[randtest.IntN(len(p.Data))], answer{}
 	if f.services.call(ctx, "GET", "/api/2.5/assets/"+e.ID, "", nil, &got) == http.StatusOK &&
 		got.Data.DateModified < e.DateModified {
 		f.report.violation(&f.report.other, "%s: got dateModified %s after its entry of %s, want that or later", e.ID,

@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
 	"time"
+
+	"asset-registry/shared/randtest"
 )
 
 // way is how a live follower reads the feed (docs/contract.md, "Streams").
@@ -102,7 +103,7 @@ func (l *live) follow(ctx context.Context) {
 		l.resume()
 		l.connect(ctx, l.ways[l.connections%len(l.ways)])
 		l.connections++
-		time.Sleep(leastPause + rand.N(leastPause))
+		time.Sleep(leastPause + randtest.N(leastPause))
 	}
 }
 
@@ -110,8 +111,8 @@ func (l *live) follow(ctx context.Context) {
 // earlier place, as a client that saves its offset only now and then.
 func (l *live) resume() {
 	l.from = l.at
-	if len(l.passed) > 0 && rand.IntN(4) == 0 {
-		l.from = l.passed[max(0, len(l.passed)-1-rand.IntN(stepsBack))].to
+	if len(l.passed) > 0 && randtest.IntN(4) == 0 {
+		l.from = l.passed[max(0, len(l.passed)-1-randtest.IntN(stepsBack))].to
 	}
 	l.last = l.from
 }
@@ -122,7 +123,7 @@ func (l *live) connect(ctx context.Context, w way) {
 	defer cancel()
 	within := silence
 	if l.stay > 0 {
-		within = rand.N(l.stay)
+		within = randtest.N(l.stay)
 	}
 	timer := time.AfterFunc(within, cancel)
 	defer timer.Stop()
@@ -166,20 +167,20 @@ func (l *live) request(ctx context.Context, w way) *http.Request {
 	}
 	switch w {
 	case polls:
-		if query.Set("wait", pollFor); rand.IntN(2) == 0 {
+		if query.Set("wait", pollFor); randtest.IntN(2) == 0 {
 			query.Del("wait")
 			header.Set("Prefer", "wait="+pollFor)
 		}
 	case events:
 		header.Set("Accept", "text/event-stream")
-		if l.from != "" && rand.IntN(2) == 0 { // it wins over offset
+		if l.from != "" && randtest.IntN(2) == 0 { // it wins over offset
 			header.Set("Last-Event-ID", l.from)
 			query.Set("offset", l.passed[0].to)
 		}
 	case lines:
 		header.Set("Accept", "application/x-ndjson")
 	}
-	base := l.services.edges[rand.IntN(len(l.services.edges))]
+	base := l.services.edges[randtest.IntN(len(l.services.edges))]
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/2.5/assets?"+query.Encode(), nil)
 	if err != nil {
 		panic(err) // the test is wrong
@@ -213,7 +214,7 @@ func (l *live) take(w way, m message) bool {
 			l.report.violation(&l.report.outOfOrder, "%s from %q: got the bookmark %s after %s", w, l.from, m.Bookmark, l.last)
 		}
 		l.pass(m.Bookmark)
-		return l.mode != "test" || rand.IntN(2) == 0 // if it leaves, the next connection begins at the bookmark
+		return l.mode != "test" || randtest.IntN(2) == 0 // if it leaves, the next connection begins at the bookmark
 	}
 	// Positions rise within a connection, so only one that began at an earlier place may
 	// repeat entries.

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"asset-registry/shared/randtest"
 )
 
 var readsWanted = flag.Int64("reads", 30_000, "number of readings of a registry that answers from memory")
@@ -64,7 +65,7 @@ func (f *fresh) run(ctx context.Context, readers, writers int, reads int64) {
 		all.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				f.change(ctx, n)
-				time.Sleep(rand.N(200 * time.Millisecond))
+				time.Sleep(randtest.N(200 * time.Millisecond))
 			}
 		})
 	}
@@ -81,7 +82,7 @@ func (f *fresh) run(ctx context.Context, readers, writers int, reads int64) {
 
 // change changes an asset.
 func (f *fresh) change(ctx context.Context, n int) {
-	a := &f.assets[rand.IntN(len(f.assets))]
+	a := &f.assets[randtest.IntN(len(f.assets))]
 	var got struct {
 		Data struct{ DateModified time.Time }
 	}
@@ -95,9 +96,9 @@ func (f *fresh) change(ctx context.Context, n int) {
 
 // read reads an asset through a gateway.
 func (f *fresh) read(ctx context.Context) {
-	a := &f.assets[rand.IntN(len(f.assets))]
+	a := &f.assets[randtest.IntN(len(f.assets))]
 	want := a.newest.Load()
-	edge := f.services.edges[rand.IntN(len(f.services.edges))]
+	edge := f.services.edges[randtest.IntN(len(f.services.edges))]
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, edge+"/api/2.5/assets/"+a.id, nil)

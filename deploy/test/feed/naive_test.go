@@ -3,7 +3,6 @@ package feed
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -13,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"asset-registry/shared/randtest"
 )
 
 // naive is a registry with a simple feed and a simple record, as other systems have
@@ -62,7 +63,7 @@ func (n *naive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // pause is the time of a write to disk. Others may work meanwhile.
 func (n *naive) pause() {
 	n.mu.Unlock()
-	time.Sleep(time.Duration(rand.IntN(5000)) * time.Microsecond)
+	time.Sleep(time.Duration(randtest.IntN(5000)) * time.Microsecond)
 	n.mu.Lock()
 }
 
@@ -76,7 +77,7 @@ func (n *naive) save(w http.ResponseWriter, r *http.Request, id string) {
 	defer n.mu.Unlock()
 	before, status := n.assets[id], http.StatusOK
 	if id == "" {
-		id, status = fmt.Sprintf("%016x", rand.Uint64()), http.StatusCreated
+		id, status = fmt.Sprintf("%016x", randtest.Uint64()), http.StatusCreated
 	}
 	a := naiveAsset{id, body.Data.Description, time.Now().UTC().Format("2006-01-02T15:04:05.000000000+00:00"),
 		body.Data.Status}

@@ -5,10 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"reflect"
 	"time"
+
+	"asset-registry/shared/randtest"
 )
 
 // revision is a change in the record of an asset.
@@ -63,7 +64,7 @@ func (h *history) readRecord(ctx context.Context, a owned) (now map[string]any, 
 	for end := time.Now().Add(settling); ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
 		before := h.readAsset(ctx, a.id)
 		record = nil
-		for path := fmt.Sprintf("/api/2.5/assets/%s/revisions?limit=%d", a.id, 20+rand.IntN(81)); ; {
+		for path := fmt.Sprintf("/api/2.5/assets/%s/revisions?limit=%d", a.id, 20+randtest.IntN(81)); ; {
 			var p struct {
 				Data []revision
 				Next struct{ Path string } `json:"next_page"`

@@ -2,7 +2,6 @@ package answers
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"strconv"
 	"strings"
@@ -10,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"asset-registry/shared/randtest"
 )
 
 // form is the one form of the tests that need only one.
@@ -226,13 +227,13 @@ func TestReadersNeverSeeWhatWasReplaced(t *testing.T) {
 	for range 2 {
 		writers.Go(func() {
 			for range changes {
-				i := rand.IntN(assets)
+				i := randtest.IntN(assets)
 				done := m.Change([]string{strconv.Itoa(i)})
 				runtime.Gosched()
 				position := stored[i].Add(1)
 				done()
 				raise(&acknowledged[i], position)
-				for range rand.IntN(20) {
+				for range randtest.IntN(20) {
 					runtime.Gosched()
 				}
 			}
@@ -241,7 +242,7 @@ func TestReadersNeverSeeWhatWasReplaced(t *testing.T) {
 	for range 4 {
 		readers.Go(func() {
 			for writing.Load() {
-				i := rand.IntN(assets)
+				i := randtest.IntN(assets)
 				want := acknowledged[i].Load()
 				if got := read(m, strconv.Itoa(i), &stored[i]); got < want {
 					t.Errorf("asset %d: got %d, want at least %d", i, got, want)

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/randtest"
 )
 
 // wire is a proxy between the service and the store.
@@ -26,7 +26,7 @@ type wire struct {
 
 func newWire(t *testing.T, server *mongotest.Server) *wire {
 	t.Helper()
-	store, err := url.Parse(server.URI(t, fmt.Sprintf("faults%08x", rand.Uint32())))
+	store, err := url.Parse(server.URI(t, fmt.Sprintf("faults%08x", randtest.Uint32())))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func flap(t *testing.T, w *wire) (heal func()) {
 		for {
 			w.Stop()
 			select {
-			case <-time.After(rand.N(200 * time.Millisecond)):
+			case <-time.After(randtest.N(200 * time.Millisecond)):
 			case <-stop:
 			}
 			if err := w.Start(); err != nil {
@@ -109,7 +109,7 @@ func flap(t *testing.T, w *wire) (heal func()) {
 				return
 			}
 			select {
-			case <-time.After(rand.N(200 * time.Millisecond)):
+			case <-time.After(randtest.N(200 * time.Millisecond)):
 			case <-stop:
 				return
 			}
@@ -164,8 +164,8 @@ func (l *ledger) work(t *testing.T, during time.Duration) {
 	for range 12 {
 		working.Go(func() {
 			for time.Now().Before(end) {
-				p := known[rand.IntN(len(known))]
-				switch rand.IntN(5) {
+				p := known[randtest.IntN(len(known))]
+				switch randtest.IntN(5) {
 				case 0:
 					l.create(t)
 				case 1:
