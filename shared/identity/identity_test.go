@@ -115,6 +115,44 @@ func TestWhatIsRememberedRunsOut(t *testing.T) {
 	}
 }
 
+func TestTokensOfSeveralCallersAreKept(t *testing.T) {
+	signer := newSigner(t, 'a', start)
+	now := start
+	signer.now = func() time.Time { return now }
+	var first [3]string
+	for round := range 2 {
+		for i := range first {
+			signed, err := signer.Sign(Identity{Broker: "b", KeyID: string(rune('a' + i)), Role: Broker})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if round == 0 {
+				first[i] = signed
+			} else if signed != first[i] {
+				t.Errorf("caller %d: got a new token within its time, want the same", i)
+			}
+		}
+		now = now.Add(time.Second) // a token that is made now is another one
+	}
+}
+
+func TestWhatIsTestOnlyOrAnonymous(t *testing.T) {
+	for _, c := range []struct {
+		of              Identity
+		test, anonymous bool
+	}{
+		{Identity{}, false, true},
+		{Identity{Broker: "b", Role: Broker, Levels: "3"}, false, false},
+		{Identity{Broker: "b", Role: Broker, Levels: "3t"}, true, false},
+		{Identity{Role: Service}, false, false},
+	} {
+		if c.of.TestOnly() != c.test || c.of.IsAnonymous() != c.anonymous {
+			t.Errorf("%+v: got test only %t and anonymous %t, want %t and %t", c.of, c.of.TestOnly(), c.of.IsAnonymous(), c.test,
+				c.anonymous)
+		}
+	}
+}
+
 func TestNewSignerRefusesAShortSecret(t *testing.T) {
 	if _, err := NewSigner(keyring.Ring{make([]byte, MinSecret-1)}, time.Now); err == nil {
 		t.Error("got no error for a short secret, want one")

@@ -41,6 +41,7 @@ func TestHash(t *testing.T) {
 		{"a scheme in capitals", strings.Replace(basic("key:"), "Basic", "BASIC", 1)},
 		{"blanks", " " + strings.Replace(basic("key:"), " ", "   ", 1) + " "},
 		{"the Bearer scheme", "Bearer key"},
+		{"the longest header", "Bearer" + strings.Repeat(" ", maxHeader-len("Bearerkey")) + "key"},
 	} {
 		want := authapi.Hash("key")
 		if got, err := Hash(http.Header{"Authorization": {c.header}}); err != nil || got != want {
@@ -236,9 +237,9 @@ func TestCacheIsBounded(t *testing.T) {
 		if _, err := cache.VerifyKey(t.Context(), fmt.Sprint(i)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if got := len(cache.entries); got > maxEntries {
-		t.Errorf("got %d entries, want at most %d", got, maxEntries)
+		if got := len(cache.entries); got > maxEntries {
+			t.Fatalf("got %d entries, want at most %d", got, maxEntries)
+		}
 	}
 }
 
@@ -396,42 +397,6 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 			}
 		}
 		t.Run(c.name, func(t *testing.T) { synctest.Test(t, run) }) // a call that never comes fails at once
-	}
-}
-
-// telling gives its answers to a watcher in turn. Then it ends the watch and fails.
-type telling struct {
-	answers []authapi.WatchKeysResponse
-	asked   []string
-	end     context.CancelFunc
-}
-
-func (w *telling) WatchKeys(_ context.Context, since string, _ time.Duration) (authapi.WatchKeysResponse, error) {
-	w.asked = append(w.asked, since)
-	if len(w.answers) == 0 {
-		w.end()
-		return authapi.WatchKeysResponse{}, errors.New("lost")
-	}
-	answer := w.answers[0]
-	w.answers = w.answers[1:]
-	return answer, nil
-}
-
-func TestWatchForgetsAndConfirms(t *testing.T) {
-	now := time.Unix(1000, 0)
-	from := &fake{}
-	cache := Cached(from, time.Hour, func() time.Time { return now })
-	cache.VerifyKey(t.Context(), "h")
-	now = now.Add(time.Minute)
-	ctx, end := context.WithCancel(t.Context())
-	w := &telling{end: end, answers: []authapi.WatchKeysResponse{{At: "1"}, {At: "1"}, {At: "2", Keys: []string{"x"}}}}
-	cache.Watch(ctx, w, slog.New(slog.DiscardHandler))
-	if got, want := fmt.Sprint(w.asked), "[ 1 1 2]"; got != want {
-		t.Errorf("got calls since %s, want %s", got, want)
-	}
-	cache.VerifyKey(t.Context(), "h")
-	if got := from.asked.Load(); got != 1 {
-		t.Errorf("got %d calls, want 1: the key has not changed", got)
 	}
 }
 

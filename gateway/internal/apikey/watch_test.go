@@ -1,0 +1,289 @@
+package apikey
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+)
+
+// telling gives its answers to a watcher in turn. Then it ends the watch and fails.
+type telling struct {
+	answers []authapi.WatchKeysResponse
+	asked   []string
+	end     context.CancelFunc
+}
+
+func (w *telling) WatchKeys(_ context.Context, since string, _ time.Duration) (authapi.WatchKeysResponse, error) {
+	w.asked = append(w.asked, since)
+	if len(w.answers) == 0 {
+		w.end()
+		return authapi.WatchKeysResponse{}, errors.New("lost")
+	}
+	answer := w.answers[0]
+	w.answers = w.answers[1:]
+	return answer, nil
+}
+
+func TestWatchForgetsAndConfirms(t *testing.T) {
+	now := time.Unix(1000, 0)
+	from := &fake{}
+	cache := Cached(from, time.Hour, func() time.Time { return now })
+	cache.VerifyKey(t.Context(), "h")
+	cache.VerifyKey(t.Context(), "changed")
+	now = now.Add(time.Minute)
+	ctx, end := context.WithCancel(t.Context())
+	w := &telling{end: end, answers: []authapi.WatchKeysResponse{
+		{At: "1"}, {At: "1"}, {At: "2", Keys: []string{"id of changed"}},
+	}}
+	cache.Watch(ctx, w, slog.New(slog.DiscardHandler))
+	if got, want := fmt.Sprint(w.asked), "[ 1 1 2]"; got != want || cache.forgets.Load() != 2 {
+		t.Errorf("got calls since %s and %d changes, want %s and 2", got, cache.forgets.Load(), want)
+	}
+	cache.VerifyKey(t.Context(), "h")
+	if got := from.asked.Load(); got != 2 {
+		t.Errorf("got %d calls, want 2: the key has not changed", got)
+	}
+	cache.VerifyKey(t.Context(), "changed")
+	if got := from.asked.Load(); got != 3 {
+		t.Errorf("got %d calls, want 3: the other key has changed", got)
+	}
+}
+
+// failing is a Watcher that is down for some time of a bubble, and else answers at once.
+type failing struct {
+	from, until time.Time
+	calls       int
+	since       string
+}
+
+func (w *failing) WatchKeys(_ context.Context, since string, _ time.Duration) (authapi.WatchKeysResponse, error) {
+	w.calls++
+	w.since = since
+	if now := time.Now(); now.Before(w.from) || now.After(w.until) {
+		return authapi.WatchKeysResponse{At: "1"}, nil
+	}
+	return authapi.WatchKeysResponse{At: "2", All: true}, errors.New("down")
+}
+
+// TestALostWatchIsToldOnce has watches that are lost for a short time and for a long one. No key stays trusted, and
+// the watcher is asked at most each tenth of a second.
+func TestALostWatchIsToldOnce(t *testing.T) {
+	for _, c := range []struct {
+		lost  time.Duration
+		lines int // "cannot watch", and as many "watched again"
+	}{
+		{watchLost - watchPause, 0},
+		{3 * watchLost, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			from := &fake{}
+			cache := Cached(from, time.Hour, time.Now)
+			begun := time.Now()
+			w := &failing{from: begun.Add(time.Minute), until: begun.Add(time.Minute + c.lost)}
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			go cache.Watch(ctx, w, slog.New(slog.NewTextHandler(&log, nil)))
+			time.Sleep(time.Minute - time.Millisecond)
+			cache.VerifyKey(t.Context(), "h")
+			cache.VerifyKey(t.Context(), "h")
+			if got := from.asked.Load(); got != 1 {
+				t.Errorf("while the watch works: got %d calls, want 1", got)
+			}
+			time.Sleep(unwatchedTTL + watchPause + 2*time.Millisecond)
+			cache.VerifyKey(t.Context(), "h")
+			if got := from.asked.Load(); got != 2 {
+				t.Errorf("while the watch is lost: got %d calls, want 2", got)
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if most := int((2*time.Minute + 2*time.Second) / watchPause); w.calls > most {
+				t.Errorf("got %d calls of the watcher, want at most %d", w.calls, most)
+			}
+			if w.since != "1" {
+				t.Errorf("got a call since %q, want one since 1, the last answer without an error", w.since)
+			}
+			for _, line := range []string{"cannot watch changes", "are watched again"} {
+				if got := strings.Count(log.String(), line); got != c.lines {
+					t.Errorf("lost for %v: got %q %d times, want %d", c.lost, line, got, c.lines)
+				}
+			}
+		})
+	}
+}
+
+// TestAWatchThatEndsIsNoLoss ends the watch while its call waits.
+func TestAWatchThatEndsIsNoLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		ctx, end := context.WithCancel(t.Context())
+		begun := time.Now()
+		w := ending{end: func() {
+			if time.Since(begun) > 2*watchLost {
+				end()
+			}
+		}}
+		Cached(&fake{}, time.Hour, time.Now).Watch(ctx, w, slog.New(slog.NewTextHandler(&log, nil)))
+		if log.Len() > 0 {
+			t.Errorf("got the log %q, want none", log.String())
+		}
+	})
+}
+
+// ending is a Watcher that waits for as long as it is asked to, or until the watch ends.
+type ending struct{ end func() }
+
+func (w ending) WatchKeys(ctx context.Context, since string, wait time.Duration) (authapi.WatchKeysResponse, error) {
+	time.Sleep(wait)
+	if w.end(); ctx.Err() != nil {
+		time.Sleep(2 * watchLost)
+		return authapi.WatchKeysResponse{}, ctx.Err()
+	}
+	return authapi.WatchKeysResponse{At: "1"}, nil
+}
+
+// changing is a Watcher that has a change each 10 ms.
+type changing struct{ calls int }
+
+func (w *changing) WatchKeys(context.Context, string, time.Duration) (authapi.WatchKeysResponse, error) {
+	w.calls++
+	time.Sleep(10 * time.Millisecond)
+	return authapi.WatchKeysResponse{At: fmt.Sprint(w.calls)}, nil
+}
+
+// TestAWatcherIsAskedAtOnce has watchers whose next answer must not wait: after a change, and after one that came late.
+func TestAWatcherIsAskedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		quick := &changing{}
+		Cached(&fake{}, time.Hour, time.Now).Watch(ctx, quick, slog.New(slog.DiscardHandler))
+		if quick.calls < 99 {
+			t.Errorf("got %d calls in a second of changes, want 99", quick.calls)
+		}
+		ctx, end = context.WithTimeout(t.Context(), 4*watchWait-time.Millisecond)
+		defer end()
+		calls := 0
+		Cached(&fake{}, time.Hour, time.Now).Watch(ctx, ending{func() { calls++ }}, slog.New(slog.DiscardHandler))
+		if calls != 4 {
+			t.Errorf("got %d calls in the time of 4 that wait, want 4", calls)
+		}
+	})
+}
+
+func TestAnEarlierConfirmationTakesNothingBack(t *testing.T) {
+	now := time.Unix(1000, 0)
+	cache := Cached(&fake{}, time.Hour, func() time.Time { return now })
+	cache.VerifyKey(t.Context(), "h")
+	cache.Confirm(now.Add(time.Minute))
+	cache.Confirm(now)
+	now = now.Add(time.Minute)
+	if _, known, _ := cache.Recall("h"); !known {
+		t.Error("got nothing, want the key that was confirmed")
+	}
+}
+
+func TestACallThatIsTooOldIsNotShared(t *testing.T) {
+	for _, c := range []struct {
+		age  time.Duration // of the call under way
+		want int           // calls
+	}{
+		{unwatchedTTL - 1, 1},
+		{unwatchedTTL, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			from := make(held, 1)
+			cache := watched(from, time.Hour, time.Now)
+			results := make(chan error, 2)
+			verify := func() {
+				_, err := cache.VerifyKey(t.Context(), "h")
+				results <- err
+			}
+			go verify()
+			old := <-from
+			time.Sleep(c.age)
+			go verify()
+			synctest.Wait()
+			refused := fault.New(fault.Unavailable, fault.URL, "auth", "down") // nobody remembers it
+			old <- refused
+			synctest.Wait()
+			calls := 1
+			select {
+			case again := <-from:
+				calls++
+				again <- refused
+			default:
+			}
+			err := errors.Join(<-results, <-results)
+			if misses := cache.misses.Load(); calls != c.want || misses != 2 || !errors.Is(err, refused) {
+				t.Errorf("at an age of %v: got %d calls, %d misses, %v; want %d calls, 2 misses", c.age, calls, misses, err,
+					c.want)
+			}
+		})
+	}
+}
+
+func TestRecallTellsWhatIsRemembered(t *testing.T) {
+	now := time.Unix(1000, 0)
+	from := &fake{}
+	cache := watched(from, time.Hour, func() time.Time { return now })
+	cache.VerifyKey(t.Context(), "h")
+	from.err = fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")
+	cache.VerifyKey(t.Context(), "refused")
+	if k, known, err := cache.Recall("h"); !known || err != nil || k.Broker != "of h" {
+		t.Errorf("a key: got %+v, %t, %v; want it", k, known, err)
+	}
+	if _, known, err := cache.Recall("refused"); !known || err != from.err {
+		t.Errorf("a refused key: got %t, %v; want the refusal", known, err)
+	}
+	if k, known, err := cache.Recall("nobody's"); known || err != nil || k.Broker != "" {
+		t.Errorf("an unknown key: got %+v, %t, %v; want nothing", k, known, err)
+	}
+	if _, err := cache.VerifyKey(t.Context(), "refused"); err != from.err {
+		t.Errorf("a refused key again: got %v, want the refusal", err)
+	}
+	now = now.Add(time.Hour)
+	if _, known, _ := cache.Recall("h"); known {
+		t.Error("a key after its time: got it, want nothing")
+	}
+}
+
+// TestAFullCacheDropsWhatIsOverFirst fills the cache with answers of which some are over.
+func TestAFullCacheDropsWhatIsOverFirst(t *testing.T) {
+	now := time.Unix(1000, 0)
+	from := &fake{}
+	cache := watched(from, time.Hour, func() time.Time { return now })
+	for i := range maxEntries - 2 {
+		cache.VerifyKey(t.Context(), fmt.Sprint("old ", i))
+	}
+	now = now.Add(time.Hour - time.Second)
+	cache.VerifyKey(t.Context(), "kept")
+	cache.VerifyKey(t.Context(), "kept too")
+	asked := from.asked.Load()
+	remembers := func(hash string, want bool) {
+		t.Helper()
+		if _, known, _ := cache.Recall(hash); known != want {
+			t.Errorf("%s: remembered: %t, want %t", hash, known, want)
+		}
+	}
+	for _, hash := range []string{"old 0", "kept", "kept too"} {
+		remembers(hash, true) // the cache is full, and not too full
+	}
+	now = now.Add(time.Second)
+	cache.VerifyKey(t.Context(), "new")
+	for _, hash := range []string{"kept", "kept too", "new"} {
+		remembers(hash, true)
+	}
+	if got := len(cache.entries); got != 3 || from.asked.Load() != asked+1 {
+		t.Errorf("got %d entries and %d calls, want 3 and 1", got, from.asked.Load()-asked)
+	}
+}
