@@ -179,10 +179,12 @@ func TestAcceptContinuesAfterAnInterruption(t *testing.T) {
 func TestFollowKeepsItsPosition(t *testing.T) {
 	const first = "GET /api/2.5/assets?limit=1000&opt_fields=status%2Ctitle%2Cowner%2CassetID"
 	const second = "GET /api/2.5/assets?limit=1000&offset=1&opt_fields=status%2Ctitle%2Cowner%2CassetID"
+	const end = "GET /api/2.5/assets?descending=1&limit=1"
 	const a = `{"id":"a","dateModified":"1","status":"pending","owner":"o","title":"x\ty"}`
 	api := newPublicAPI(t, map[string]string{
 		first:  `{"data":[` + a + `],"next_page":{"offset":"1"}}`,
 		second: `{"data":[],"next_page":{"offset":"1"}}`,
+		end:    `{"data":[` + a + `],"next_page":{"offset":"1"}}`,
 	})
 	state := filepath.Join(t.TempDir(), "state")
 	follow := append(api.flags, "assets", "follow", "--up-to-date", "--state", state)
@@ -194,7 +196,7 @@ func TestFollowKeepsItsPosition(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
 		}
 	}
-	if diff := cmp.Diff([]string{first, second, second}, api.seen()); diff != "" {
+	if diff := cmp.Diff([]string{end, first, end, second}, api.seen()); diff != "" {
 		t.Errorf("the requests differ (-want +got):\n%s", diff)
 	}
 	// The position belongs to the data of another server.

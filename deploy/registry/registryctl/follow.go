@@ -72,7 +72,7 @@ type followAssets struct {
 	Fields   []string      `default:"status,title,owner,assetID" help:"Fields of each entry with -o json. '*' is all."`
 	Mode     string        `complete:"test,_all_" help:"${mode}"`
 	Pause    time.Duration `default:"5m" help:"Time between requests, if the registry has no streams."`
-	UpToDate bool          `help:"End when there is nothing new."`
+	UpToDate bool          `help:"End at the newest change that there is at the beginning."`
 }
 
 // Help says what the command prints.
@@ -104,6 +104,14 @@ func (f followAssets) Run(ctx context.Context, p *program) error {
 	if p.output != asJSON {
 		feed.Fields = listed
 	}
+	var goal client.Timestamp
+	if f.UpToDate {
+		end, err := c.Page(ctx, client.Feed{Descending: true, Limit: 1, Mode: feed.Mode})
+		if err != nil {
+			return err
+		}
+		goal = end.Next.Offset
+	}
 	for page, err := range c.Follow(ctx, feed, f.Pause) {
 		if ctx.Err() != nil {
 			return p.goOn(position)
@@ -117,7 +125,7 @@ func (f followAssets) Run(ctx context.Context, p *program) error {
 			}
 			continue
 		}
-		if upToDate, err := f.use(p, page, err != nil); err != nil || upToDate && f.UpToDate {
+		if upToDate, err := f.use(p, page, err != nil, goal); err != nil || upToDate && f.UpToDate {
 			return err
 		}
 		position = page.Next
@@ -143,8 +151,11 @@ func (p *program) goOn(position client.Position) error {
 }
 
 // use prints a page, or the news that the feed starts over, then keeps the position.
-// upToDate tells that there is nothing new.
-func (f followAssets) use(p *program, page client.Page, over bool) (upToDate bool, err error) {
+// upToDate tells that everything up to the goal is printed: stamps of one registry are in the
+// order of their texts (docs/contract.md, "Timestamps").
+func (f followAssets) use(
+	p *program, page client.Page, over bool, goal client.Timestamp,
+) (upToDate bool, err error) {
 	if over {
 		err = p.startOver()
 	} else {
@@ -153,7 +164,8 @@ func (f followAssets) use(p *program, page client.Page, over bool) (upToDate boo
 	if err != nil {
 		return false, err
 	}
-	return !over && len(page.Assets) == 0, f.keep(page.Next) // to start over, the beginning
+	upToDate = !over && (len(page.Assets) == 0 || page.Next.Offset >= goal)
+	return upToDate, f.keep(page.Next) // to start over, the beginning
 }
 
 // passes reports whether a follower waits for the end of err: the registry is down or
