@@ -136,7 +136,7 @@ test-stores: ## the MongoDB store, on the rig or on the server that MONGODB_URI 
 	@deploy/test/tool.sh devmongo
 	$(RACE) -count=1 -timeout 20m ./assetsvc/internal/mongostore
 
-test-crash: ## kill -9, full disks, damage, backup, rotation, rolling restarts: all of e2e that `make test` leaves out
+test-crash: ## the scenarios on nine processes, kill -9, full disks, damage, backup, rotation, rolling restarts: all of e2e that `make test` leaves out
 	@deploy/test/setup.sh $@
 	go test -count=1 -timeout 30m -parallel 4 -skip '$(SCENARIOS)' ./deploy/test/e2e
 

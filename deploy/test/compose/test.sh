@@ -16,6 +16,6 @@ status=0
 deploy/test/compose/engine.sh deploy/test/compose/test.sh within || status=$?
 if [ "$status" = 69 ]; then
 	deploy/test/missing.sh docker-compose.yml docker "the services are tested as processes only"
-	exec go test -count=1 -timeout 15m -run '^(TestSplitOnMongoAndRedis|TestARollingRestartLosesNoRequest)$' ./deploy/test/e2e
+	exec go test -count=1 -timeout 15m -run '^(TestSpreadOnMongoAndRedis|TestARollingRestartLosesNoRequest)$' ./deploy/test/e2e
 fi
 exit "$status"

@@ -18,11 +18,12 @@ const inForce = time.Second
 
 // office is a registry with its admin API and an operator's key.
 type office struct {
-	api           // the public API
-	admin  string // URL of the admin API
-	key    string // API key of the operator
-	ctl    string // path of registryctl
-	config string // its config file
+	api             // the public API
+	admin  string   // URL of the admin API
+	key    string   // API key of the operator
+	ctl    string   // path of registryctl
+	config string   // its config file
+	env    []string // of registryctl, besides that of the test
 
 	mu      sync.Mutex
 	secrets []string // every secret that an answer has shown
@@ -89,6 +90,20 @@ func soon(t *testing.T, what string, within time.Duration, check func() bool) {
 			t.Fatalf("after %v: got no success, want: %s", within, what)
 		}
 	}
+}
+
+// everywhere waits until a change of a key is in force at every gateway: check holds eight
+// times in a row, and a balancer may send each request to another gateway.
+func everywhere(t *testing.T, what string, check func() bool) {
+	t.Helper()
+	soon(t, what, inForce, func() bool {
+		for range 8 {
+			if !check() {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // RunAdmin runs the scenarios of the admin API (docs/contract.md, "Admin API") and of

@@ -1,18 +1,14 @@
 package e2e
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
-	"asset-registry/shared/mongotest"
-	"asset-registry/shared/randtest"
 	"asset-registry/shared/redistest"
 )
 
@@ -82,66 +78,6 @@ func TestSplitOnRedis(t *testing.T) {
 		redis.Restart(t)
 		a.patch(t, c, fields{"description": "так"}).must(t, 200)
 	})
-}
-
-// newStores returns stores on the two servers, with a MongoDB database that no
-// other test uses. Services have patience with the stand-in for MongoDB, which scans
-// all assets for each operation.
-func newStores(t *testing.T, mongo *mongotest.Server, redis *redistest.Server) processes.Stores {
-	t.Helper()
-	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", randtest.Uint64())), Tokens: redis.URL()}
-	if !mongo.Real {
-		stores.Env = []string{"ASSETSVC_STORE_TIMEOUT=50s", "ASSETSVC_TIMEOUT=50s", "GATEWAY_TIMEOUT=55s",
-			"GATEWAY_READ_TIMEOUT=55s", "GATEWAY_LIST_TIMEOUT=55s"}
-	}
-	return stores
-}
-
-func TestSplitOnMongoAndRedis(t *testing.T) {
-	t.Parallel()
-	redis, mongo := redistest.Start(t), mongotest.Start(t)
-	stores := newStores(t, mongo, redis)
-	base := split(t, filepath.Join(t.TempDir(), "data"), stores, &processes.Output{}).URL
-	Run(t, base)
-	t.Run("owners keep their assets when Redis loses its data", func(t *testing.T) {
-		stop, flushed := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(flushed)
-			flushUntil(t, stop, redis)
-		}()
-		changeOwnAssets(t, api{base, "2.5"})
-		close(stop)
-		<-flushed
-	})
-}
-
-// changeOwnAssets has six brokers change their assets with their token and with
-// a wrong one.
-func changeOwnAssets(t *testing.T, a api) {
-	var working sync.WaitGroup
-	for range 6 {
-		working.Go(func() {
-			for i := range 6 {
-				c := a.publish(t, validAsset())
-				a.patch(t, c, fields{"description": fmt.Sprint("change ", i)}).must(t, 200)
-				c.token = strings.Repeat("0", 32)
-				a.patch(t, c, fields{"description": "not by this token"}).fails(t, 403, "body/data")
-			}
-		})
-	}
-	working.Wait()
-}
-
-// flushUntil empties Redis each 5 ms until stop closes.
-func flushUntil(t *testing.T, stop <-chan struct{}, redis *redistest.Server) {
-	for {
-		select {
-		case <-stop:
-			return
-		case <-time.After(5 * time.Millisecond):
-			redis.Flush(t)
-		}
-	}
 }
 
 func TestARestartKeepsAllData(t *testing.T) {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/mongotest"
+	"asset-registry/shared/redistest"
 )
 
 // canaries are values of hidden fields, by the path of the field in an asset. No other
@@ -69,6 +71,12 @@ func TestHiddenFieldsAreNowhere(t *testing.T) {
 			"ASSETSVC_SNAPSHOT_INTERVAL=1s", "ASSETSVC_WEBHOOK_NETWORKS=127.0.0.0/8", "ASSETSVC_WEBHOOK_HTTP=true"}}
 		base := split(t, filepath.Join(t.TempDir(), "data"), stores, &processes.Output{}).URL
 		testHidden(t, api{base, "2.5"})
+	})
+	t.Run("three asset services and two gateways", func(t *testing.T) {
+		stores := newStores(t, mongotest.Start(t), redistest.Start(t))
+		stores.Env = append(stores.Env, "ASSETSVC_HIDE=contacts,addresses,locations",
+			"ASSETSVC_SNAPSHOT_INTERVAL=1s", "ASSETSVC_WEBHOOK_NETWORKS=127.0.0.0/8", "ASSETSVC_WEBHOOK_HTTP=true")
+		testHidden(t, api{startSpread(t, filepath.Join(t.TempDir(), "data"), stores), "2.5"})
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -216,9 +217,10 @@ func Search(ctx context.Context, bin, addr, of, dir string, output *Output, args
 	return Start(ctx, addr, output, filepath.Join(bin, "searchsvc"), args...)
 }
 
-// Split is the registry as three processes, and perhaps a search service.
+// Split is the registry as processes of its services.
 type Split struct {
-	URL       string // of the gateway
+	URL       string   // of the first gateway
+	URLs      []string // of all gateways
 	processes []*Process
 }
 
@@ -227,6 +229,8 @@ type Stores struct {
 	Assets, Tokens string
 	Search         bool     // run a search service, too
 	Env            []string // what the services need for these stores, such as "ASSETSVC_TIMEOUT=50s"
+
+	AssetServices, Gateways int // 0: 1. Several asset services need Assets and Tokens
 }
 
 // Command returns the arguments of env(1) that run a program with Env in its environment.
@@ -234,8 +238,8 @@ func (s Stores) Command(binary string, args ...string) []string {
 	return slices.Concat(s.Env, []string{binary}, args)
 }
 
-// StartSplit starts the three services on dir, with the sandbox keys and without rate
-// limits. The gateway serves at addr. Each service gets args too.
+// StartSplit starts the services on dir, with the sandbox keys and without rate limits. The
+// first gateway serves at addr. Each service gets args too.
 func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, output *Output, args ...string) (*Split,
 	error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -245,40 +249,35 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 	if err := makeSecret(secret); err != nil {
 		return nil, err
 	}
-	auth, err := porttest.FreeAddr()
-	if err != nil {
-		return nil, err
-	}
-	assets, err := porttest.FreeAddr()
-	if err != nil {
-		return nil, err
-	}
-	stores.Assets = cmp.Or(stores.Assets, "file:"+filepath.Join(dir, "assets.db"))
-	stores.Tokens = cmp.Or(stores.Tokens, "file:"+filepath.Join(dir, "tokens.db"))
-	s := &Split{URL: "http://" + addr}
-	gateway := []string{"--auth-url", "http://" + auth, "--assets-url", "http://" + assets, "--no-limits"}
-	search, err := porttest.FreeAddr()
-	if err != nil {
-		return nil, err
-	}
-	if stores.Search {
-		gateway = append(gateway, "--search-url", "http://"+search)
-	}
 	logKey := filepath.Join(dir, "log.key")
 	if _, err := logkey.ReadOrCreate(logKey, addr); err != nil {
 		return nil, err
 	}
-	for _, service := range []struct {
-		name, addr string
-		args       []string
-	}{
-		{"authsvc", auth, []string{"--store", stores.Tokens, "--sandbox"}},
-		{"assetsvc", assets, []string{
-			"--store", stores.Assets, "--sandbox", "--auth-url", "http://" + auth, "--log-key-file", logKey,
-			"--snapshot-dir", filepath.Join(dir, "snapshots"),
-		}},
-		{"gateway", addr, gateway},
-	} {
+	addrs, err := freeAddrs(2 + max(stores.AssetServices, 1) + max(stores.Gateways, 1))
+	if err != nil {
+		return nil, err
+	}
+	auth, search, assets := addrs[0], addrs[1], addrs[2:2+max(stores.AssetServices, 1)]
+	gateways := addrs[2+len(assets):]
+	gateways[0] = addr
+	services := []service{{"authsvc", auth, []string{
+		"--store", cmp.Or(stores.Tokens, "file:"+filepath.Join(dir, "tokens.db")), "--sandbox",
+	}}}
+	for _, at := range assets {
+		services = append(services, service{"assetsvc", at, []string{
+			"--store", cmp.Or(stores.Assets, "file:"+filepath.Join(dir, "assets.db")), "--sandbox",
+			"--auth-url", "http://" + auth, "--log-key-file", logKey, "--snapshot-dir", filepath.Join(dir, "snapshots"),
+		}})
+	}
+	s := &Split{URL: "http://" + addr}
+	for _, at := range gateways {
+		args := []string{"--auth-url", "http://" + auth, "--assets-url", "http://" + strings.Join(assets, ",http://"), "--no-limits"}
+		if stores.Search {
+			args = append(args, "--search-url", "http://"+search)
+		}
+		services, s.URLs = append(services, service{"gateway", at, args}), append(s.URLs, "http://"+at)
+	}
+	for _, service := range services {
 		all := slices.Concat([]string{"--addr", service.addr, "--secret-file", secret}, service.args, args)
 		p, err := Start(ctx, service.addr, output, "env", stores.Command(filepath.Join(bin, service.name), all...)...)
 		if err != nil {
@@ -296,6 +295,24 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 	return s, nil
 }
 
+// service is a process to start.
+type service struct {
+	name, addr string
+	args       []string
+}
+
+// freeAddrs returns so many addresses that nobody listens on.
+func freeAddrs(n int) ([]string, error) {
+	addrs := make([]string, n)
+	for i := range addrs {
+		var err error
+		if addrs[i], err = porttest.FreeAddr(); err != nil {
+			return nil, err
+		}
+	}
+	return addrs, nil
+}
+
 // Exited returns a channel that closes when one of the processes ends.
 func (s *Split) Exited() <-chan struct{} {
 	ended := make(chan struct{})
@@ -309,7 +326,7 @@ func (s *Split) Exited() <-chan struct{} {
 	return ended
 }
 
-// Stop stops the processes, the gateway first, and joins their errors.
+// Stop stops the processes, the last one first, and joins their errors.
 func (s *Split) Stop() error {
 	var errs []error
 	for _, p := range slices.Backward(s.processes) {

@@ -1,0 +1,113 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/mongotest"
+	"asset-registry/shared/randtest"
+	"asset-registry/shared/redistest"
+)
+
+// newStores returns stores on the two servers, with a MongoDB database that no
+// other test uses. Services have patience with the stand-in for MongoDB, which scans
+// all assets for each operation.
+func newStores(t *testing.T, mongo *mongotest.Server, redis *redistest.Server) processes.Stores {
+	t.Helper()
+	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", randtest.Uint64())), Tokens: redis.URL()}
+	if !mongo.Real {
+		stores.Env = []string{"ASSETSVC_STORE_TIMEOUT=50s", "ASSETSVC_TIMEOUT=50s", "GATEWAY_TIMEOUT=55s",
+			"GATEWAY_READ_TIMEOUT=55s", "GATEWAY_LIST_TIMEOUT=55s"}
+	}
+	return stores
+}
+
+// startSpread starts three asset services, two gateways, a search service and an auth service
+// on the stores, and returns an address whose requests go to a gateway at random. Each gateway
+// spreads them over the asset services.
+func startSpread(t *testing.T, dir string, stores processes.Stores) string {
+	t.Helper()
+	stores.Search, stores.AssetServices, stores.Gateways = true, 3, 2
+	gateways := split(t, dir, stores, &processes.Output{}).URLs
+	balancer := httptest.NewServer(&httputil.ReverseProxy{
+		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100},
+		Rewrite: func(r *httputil.ProxyRequest) {
+			to, err := url.Parse(gateways[randtest.IntN(len(gateways))])
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.URL.RawQuery = to.Scheme, to.Host, r.In.URL.RawQuery
+			r.Out.Host = r.In.Host
+		},
+		FlushInterval: -1,
+	})
+	t.Cleanup(balancer.Close)
+	return balancer.URL
+}
+
+// TestSpreadOnMongoAndRedis has requests for the same assets go through several services. So
+// whatever one of them remembers must hold for all.
+func TestSpreadOnMongoAndRedis(t *testing.T) {
+	t.Parallel()
+	redis, mongo, admin := redistest.Start(t), mongotest.Start(t), freeAddr(t)
+	stores, dir := newStores(t, mongo, redis), filepath.Join(t.TempDir(), "data")
+	stores.Env = append(stores.Env, "ASSETSVC_WEBHOOK_NETWORKS=127.0.0.0/8", "ASSETSVC_WEBHOOK_HTTP=true",
+		"AUTHSVC_ADMIN_ADDR="+admin)
+	base := startSpread(t, dir, stores)
+	Run(t, base)
+	t.Run("a webhook sends each change", func(t *testing.T) { testDelivery(t, api{base, "2.5"}) })
+	testFoundAssets(t, api{base, "2.5"})
+	t.Run("the admin API", func(t *testing.T) {
+		key := adminKey(t, "authsvc", "--store", redis.URL(), "--secret-file", filepath.Join(dir, "secret"))
+		RunAdmin(t, base, "http://"+admin, key, filepath.Join(bin, "registryctl"))
+	})
+	t.Run("owners keep their assets when Redis loses its data", func(t *testing.T) {
+		stop, flushed := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(flushed)
+			flushUntil(t, stop, redis)
+		}()
+		changeOwnAssets(t, api{base, "2.5"})
+		close(stop)
+		<-flushed
+	})
+}
+
+// changeOwnAssets has six brokers change their assets with their token and with
+// a wrong one.
+func changeOwnAssets(t *testing.T, a api) {
+	var working sync.WaitGroup
+	for range 6 {
+		working.Go(func() {
+			for i := range 6 {
+				c := a.publish(t, validAsset())
+				a.patch(t, c, fields{"description": fmt.Sprint("change ", i)}).must(t, 200)
+				c.token = strings.Repeat("0", 32)
+				a.patch(t, c, fields{"description": "not by this token"}).fails(t, 403, "body/data")
+			}
+		})
+	}
+	working.Wait()
+}
+
+// flushUntil empties Redis each 5 ms until stop closes.
+func flushUntil(t *testing.T, stop <-chan struct{}, redis *redistest.Server) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(5 * time.Millisecond):
+			redis.Flush(t)
+		}
+	}
+}
