@@ -109,6 +109,11 @@ func TestALeafMatchesItsAssetOnly(t *testing.T) {
 			}
 		})
 	}
+	elsewhere := leaf
+	elsewhere.Asset = strings.Repeat("0", 32)
+	if err := elsewhere.Match([]byte(goldenAsset), goldenSalt()); !errors.Is(err, ErrMismatch) {
+		t.Errorf("got %v of a leaf with the right commitment and another id, want %v", err, ErrMismatch)
+	}
 	withdraw, err := ParseLeaf([]byte(goldenWithdraw))
 	if err != nil {
 		t.Fatal(err)

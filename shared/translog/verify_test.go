@@ -69,7 +69,8 @@ func TestARememberedCheckpointMustBeContinued(t *testing.T) {
 			t.Errorf("got %v after a fork of size %d, want %v", err, size, ErrConsistency)
 		}
 	}
-	for _, older := range []Checkpoint{{"other.example/log", 3, newest.Root}, {origin, 3001, newest.Root}} {
+	for _, older := range []Checkpoint{{"other.example/log", 3, newest.Root}, {"other.example/log", 3000, newest.Root},
+		{origin, 3001, newest.Root}} {
 		v := verifier(t)
 		v.Remembered = older
 		if _, err := v.Verify(t.Context(), m); !errors.Is(err, ErrConsistency) {

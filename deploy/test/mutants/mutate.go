@@ -13,7 +13,8 @@ import (
 type mutant struct {
 	file, function string
 	line           int
-	change         string // such as "never: if err != nil"
+	text           string // such as "never: if err != nil"
+	change         string // text, with a number from the second one of a function on
 }
 
 func (m mutant) String() string {
@@ -266,8 +267,18 @@ func (m *maker) isRelease(called string) bool {
 
 // add lists a mutant and returns its number.
 func (m *maker) add(change, of string, n ast.Node) int {
-	text := strings.Join(strings.Fields(m.text(n)), " ")
-	m.mutants = append(m.mutants, mutant{m.file, m.function, m.set.Position(n.Pos()).Line, change + ": " + of + text})
+	text := change + ": " + of + strings.Join(strings.Fields(m.text(n)), " ")
+	same := 1 // changes of this text in the function
+	for _, other := range m.mutants {
+		if other.file == m.file && other.function == m.function && other.text == text {
+			same++
+		}
+	}
+	added := mutant{m.file, m.function, m.set.Position(n.Pos()).Line, text, text}
+	if same > 1 {
+		added.change += fmt.Sprintf(" (%d)", same)
+	}
+	m.mutants = append(m.mutants, added)
 	return len(m.mutants)
 }
 
