@@ -210,10 +210,8 @@ vuln: build ## known vulnerabilities of what ships, and licences of packages for
 mutants: ## changes of guards that no test sees, in PKG or in all packages of deploy/test/mutants/guards.txt
 	nice -n 15 go run ./deploy/test/mutants $(PKG)
 
-test-mongo: ## the suites of the MongoDB store, and the large feed check, on the server that MONGODB_URI names
-	@test -n "$(MONGODB_URI)" || { echo "usage: make test-mongo MONGODB_URI=mongodb://HOST:PORT/?replicaSet=NAME" >&2; exit 2; }
-	MONGODB_URI="$(MONGODB_URI)" go test -count=1 -race -timeout 30m ./assetsvc/internal/mongostore
-	MONGODB_URI="$(MONGODB_URI)" go test -count=1 -v -timeout 90m ./deploy/test/feed -services 1,2,4 -changes 7000
+test-mongo: ## the suites of the MongoDB store, figures, and the feed check, on the replica set that MONGODB_URI names
+	@deploy/test/mongo.sh
 
 feed-long: ## the feed through millions of simulated changes, and through 21,000 real ones with faults of all kinds
 	go test -count=1 -v -timeout 30m -run Simulation ./assetsvc/internal/feed -feed.changes 4000000

@@ -4,12 +4,14 @@
 package mongotest
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -29,15 +31,20 @@ type Server struct {
 	Addr string // host and port; empty for a real server
 
 	uri, binary, dir string
+	run              string // begins the names of the databases on a real server
 	cmd              *exec.Cmd
 }
+
+// RunVariable names the environment variable with the beginning of the names of all databases
+// of a run, on a real server. Whoever sets it drops these databases (deploy/test/cmd/mongodrop).
+const RunVariable = "MONGODB_RUN"
 
 // Start returns the real server, or builds and starts the rig. The rig ends with
 // the test.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
 	if uri := os.Getenv("MONGODB_URI"); uri != "" {
-		return &Server{Real: true, uri: uri}
+		return &Server{Real: true, uri: uri, run: cmp.Or(os.Getenv(RunVariable), strings.ToLower(rand.Text()[:8])) + "-"}
 	}
 	addr, err := porttest.FreeAddr()
 	if err != nil {
@@ -50,15 +57,42 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// URI returns the URI of a database on the server.
+// address matches the address of a MongoDB store: scheme and user, hosts, database and options.
+var address = regexp.MustCompile(`^(mongodb(?:\+srv)?://(?:[^/@]*@)?)([^/@?]+)(?:/([^/?]*)(?:\?(.*))?)?$`)
+
+// parts returns the parts of an address of MongoDB.
+func parts(tb testing.TB, uri string) (user, hosts, database, options string) {
+	tb.Helper()
+	found := address.FindStringSubmatch(uri)
+	if found == nil {
+		tb.Fatal("the address of MongoDB is malformed, want mongodb://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?OPTIONS")
+	}
+	return found[1], found[2], found[3], found[4]
+}
+
+// URI returns the address of a database on the server, with all hosts and options of
+// MONGODB_URI. On a real server the name of the database begins with that of the run, so
+// each run has databases of its own. A user of the database that MONGODB_URI names is still
+// found there.
 func (s *Server) URI(tb testing.TB, database string) string {
 	tb.Helper()
-	u, err := url.Parse(s.uri)
-	if err != nil {
-		tb.Fatal("MONGODB_URI is malformed; name only one host")
+	user, hosts, before, options := parts(tb, s.uri)
+	if before != "" && strings.Contains(user, "@") && !strings.Contains(strings.ToLower(options), "authsource=") {
+		options = strings.TrimPrefix(options+"&authSource="+before, "&")
 	}
-	u.Path = "/" + database
-	return u.String()
+	uri := user + hosts + "/" + s.run + database
+	if options != "" {
+		uri += "?" + options
+	}
+	return uri
+}
+
+// Through returns an address whose only host is addr, which passes what it gets on to host.
+// The driver asks it for no other member of the replica set.
+func Through(tb testing.TB, uri, addr string) (through, host string) {
+	tb.Helper()
+	user, hosts, database, _ := parts(tb, uri)
+	return user + addr + "/" + database + "?directConnection=true", hosts
 }
 
 // Restart starts the rig after a Kill, with the same address and data.

@@ -35,7 +35,7 @@ var notInNames = regexp.MustCompile(`[^a-z]+`)
 func open(t *testing.T, server *mongotest.Server, name string, now func() time.Time) *Store {
 	t.Helper()
 	database := "t" + notInNames.ReplaceAllString(t.Name(), "")
-	database = database[max(0, len(database)-40):] + name
+	database = database[max(0, len(database)-30):] + name
 	return openAt(t, server.URI(t, database), now, Options{})
 }
 

@@ -53,7 +53,8 @@ func newNode(tb testing.TB, server *mongotest.Server, database string) (*node, s
 		listener.Close()
 		clients.Wait() // for the stores of the test to leave
 	})
-	return n, "mongodb://" + listener.Addr().String() + "/" + database + "?directConnection=true"
+	uri, _ := mongotest.Through(tb, server.URI(tb, database), listener.Addr().String())
+	return n, uri
 }
 
 // serve answers the commands of a client until it leaves.

@@ -96,11 +96,70 @@ func fieldNames(t *testing.T, command bson.Raw, of string) (names []string) {
 	return names
 }
 
+// plan is the answer of explain, as far as it is looked at.
+type plan struct {
+	stages  []string // of the winning plan
+	keys    int64    // of indexes that were read
+	entries int64    // that were returned
+}
+
+// explain returns how MongoDB does a find.
+func explain(t *testing.T, s *Store, find bson.Raw) (p plan) {
+	t.Helper()
+	var command bson.D
+	if err := bson.Unmarshal(find, &command); err != nil {
+		t.Fatal(err)
+	}
+	command = without(command, "lsid", "$db", "$clusterTime", "readConcern", "maxTimeMS", "$readPreference")
+	answer, err := s.db.assets.Database().RunCommand(t.Context(),
+		bson.D{{Key: "explain", Value: command}, {Key: "verbosity", Value: "executionStats"}}).Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.keys, _ = answer.Lookup("executionStats", "totalKeysExamined").AsInt64OK()
+	p.entries, _ = answer.Lookup("executionStats", "nReturned").AsInt64OK()
+	winning, _ := answer.Lookup("queryPlanner", "winningPlan").DocumentOK()
+	p.stages = stages(winning)
+	return p
+}
+
+// stages returns the names of the stages of a plan.
+func stages(plan bson.Raw) (names []string) {
+	elements, _ := plan.Elements()
+	for _, e := range elements {
+		if name, ok := e.Value().StringValueOK(); ok && e.Key() == "stage" {
+			names = append(names, name)
+		}
+		if inner, ok := e.Value().DocumentOK(); ok {
+			names = append(names, stages(inner)...)
+		}
+		if inner, ok := e.Value().ArrayOK(); ok {
+			names = append(names, stages(bson.Raw(inner))...)
+		}
+	}
+	return names
+}
+
+// checkPlan checks the plan of a find on a real server.
+func checkPlan(t *testing.T, s *Store, q query, covered bool, find bson.Raw) {
+	t.Helper()
+	p := explain(t, s, find)
+	if !slices.Contains(p.stages, "IXSCAN") || slices.Contains(p.stages, "SORT") || slices.Contains(p.stages, "COLLSCAN") {
+		t.Errorf("%s: got the stages %v, want IXSCAN without SORT and COLLSCAN", q.name, p.stages)
+	}
+	if covered && slices.Contains(p.stages, "FETCH") {
+		t.Errorf("%s: got the stages %v, want no FETCH", q.name, p.stages)
+	}
+	if p.keys > max(1, p.entries) {
+		t.Errorf("%s: got %d keys read for %d entries, want no more", q.name, p.keys, p.entries)
+	}
+}
+
 // TestQueriesNameTheirIndex looks at the commands of readings: with the hint, MongoDB never
-// reads a whole collection.
+// reads a whole collection. A real server explains its plans, too.
 func TestQueriesNameTheirIndex(t *testing.T) {
-	sent := &sentCommands{}
-	s := openWith(t, mongotest.Start(t).URI(t, "plans"), Options{Monitor: sent.monitor()})
+	sent, server := &sentCommands{}, mongotest.Start(t)
+	s := openWith(t, server.URI(t, "plans"), Options{Monitor: sent.monitor()})
 	var r registry.Record
 	for range 4 {
 		r = mustCreate(t, s)
@@ -121,6 +180,9 @@ func TestQueriesNameTheirIndex(t *testing.T) {
 		for at, find := range finds {
 			if got := fieldNames(t, find, "hint"); !slices.Equal(got, keys) {
 				t.Errorf("%s: got the hint %v, want %v", q.name, got, keys)
+			}
+			if server.Real {
+				checkPlan(t, s, q, q.covered && at == 0, find)
 			}
 			limit, limited := find.Lookup("limit").AsInt64OK()
 			batch, _ := find.Lookup("batchSize").AsInt64OK()

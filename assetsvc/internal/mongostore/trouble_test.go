@@ -25,7 +25,8 @@ func duplicates(more ...bson.E) bson.D {
 
 // noMajority is the error of a write that a majority may not have.
 func noMajority(code int32) bson.E {
-	return bson.E{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: code}, {Key: "errmsg", Value: "no majority"}}}
+	why := bson.D{{Key: "code", Value: code}, {Key: "errmsg", Value: "no majority"}}
+	return bson.E{Key: "writeConcernError", Value: why}
 }
 
 // creations are all operations to which a document that exists is an answer, not an error

@@ -29,24 +29,28 @@ const (
 	headerSize = 4 // bytes: the length of the whole message, little-endian
 )
 
-func newNetwork(t *testing.T, store string) *network {
+// newNetwork returns a network that serves nothing yet.
+func newNetwork(t *testing.T) *network {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &network{listener: listener, store: store}
 	t.Cleanup(func() { listener.Close() })
+	return &network{listener: listener}
+}
+
+// serve joins clients with the store until the test ends.
+func (n *network) serve() {
 	go func() {
 		for {
-			client, err := listener.Accept()
+			client, err := n.listener.Accept()
 			if err != nil {
 				return
 			}
 			go n.join(client)
 		}
 	}()
-	return n
 }
 
 // join connects a client with the store until one of them leaves or pass breaks the

@@ -159,8 +159,7 @@ func poll(ctx context.Context, edge *service, offset string) string {
 // TestStreamsOutliveAssetServices stops one of two asset services under load, and kills
 // the other one later. The streams through the gateways go on.
 func TestStreamsOutliveAssetServices(t *testing.T) {
-	_, store := startMongo(t)
-	fleet := &fleet{bin: build(t), store: store.String(), dir: t.TempDir()}
+	_, fleet := newFleet(t)
 	fleet.start(t, 2)
 	services := &services{bases: urls(fleet.services), edges: urls(fleet.edges), signer: signer(t), client: client()}
 	h := newHistory(services, load{writers: 8, changes: 200, assets: 50, live: []taste{

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,30 +96,29 @@ func TestFeedUnderFaults(t *testing.T) {
 	}
 }
 
-// startMongo starts MongoDB or its stand-in. It returns the address of a new database.
-func startMongo(t *testing.T) (*mongotest.Server, *url.URL) {
+// newFleet returns a fleet with a new database of MongoDB or its stand-in.
+func newFleet(t *testing.T) (*mongotest.Server, *fleet) {
 	t.Helper()
 	server := mongotest.Start(t)
-	store, err := url.Parse(server.URI(t, fmt.Sprintf("feedcheck%08x", randtest.Uint32())))
-	if err != nil {
-		t.Fatal(err)
-	}
-	store.RawQuery = "directConnection=true"
-	return server, store
+	store := server.URI(t, fmt.Sprintf("feedcheck%08x", randtest.Uint32()))
+	return server, &fleet{bin: build(t), store: store, dir: t.TempDir(), production: server.Real}
 }
 
-// check runs the load and the faults on count asset services.
+// check runs the load and the faults on count asset services. On a real server, the services
+// connect to all members of its replica set, and follow elections.
 func check(t *testing.T, count int) {
-	server, store := startMongo(t)
-	network := newNetwork(t, store.Host)
-	store.Host = network.listener.Addr().String()
-	size := load{writers: 64, assets: 300}
-	if !server.Real {
-		// The stand-in runs one command at a time. With more writers each waits longer, and on a
-		// busy machine most then get no answer in time.
-		size = load{writers: 16, assets: 100}
+	server, fleet := newFleet(t)
+	if server.Real {
+		fleet.elections = newElections(t, fleet.store)
+		checkOn(t, fleet, count, load{writers: 64, assets: 300}, &network{})
+		return
 	}
-	checkOn(t, &fleet{bin: build(t), store: store.String(), dir: t.TempDir()}, count, size, network)
+	network := newNetwork(t)
+	fleet.store, network.store = mongotest.Through(t, fleet.store, network.listener.Addr().String())
+	network.serve()
+	// The stand-in runs one command at a time. With more writers each waits longer, and on a
+	// busy machine most then get no answer in time.
+	checkOn(t, fleet, count, load{writers: 16, assets: 100}, network)
 }
 
 // onFile is the load of a service on a file.
@@ -155,6 +153,7 @@ func checkOn(t *testing.T, fleet *fleet, count int, size load, network *network)
 	faultsEnded := make(chan error, 1)
 	chaos := chaos{}
 	go func() {
+		fleet.elections.hold(faulty, t)
 		err := fleet.breakServices(faulty, &chaos)
 		if err != nil {
 			cancel() // without its services the load never ends
@@ -195,7 +194,9 @@ type fleet struct {
 	output          processes.Output
 	secretFile      string
 	services, edges []*service
-	mirrors         int // each is of the one before, the first of a gateway
+	mirrors         int        // each is of the one before, the first of a gateway
+	production      bool       // with the default times of the store
+	elections       *elections // nil: none
 }
 
 type service struct {
@@ -218,8 +219,10 @@ func (f *fleet) start(t *testing.T, count int) {
 		t.Fatal(err)
 	}
 	auth := "http://" + f.add(t, "authsvc", "--sandbox", "--store", "file:"+filepath.Join(f.dir, "tokens.db")).addr
-	asset := []string{"--auth-url", auth, "--store", f.store, "--store-timeout", storeTimeout.String(),
-		"--store-lease", lease.String()}
+	asset := []string{"--auth-url", auth, "--store", f.store}
+	if !f.production {
+		asset = append(asset, "--store-timeout", storeTimeout.String(), "--store-lease", lease.String())
+	}
 	for range count {
 		f.services = append(f.services, f.add(t, "assetsvc", asset...))
 	}

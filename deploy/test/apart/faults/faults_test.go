@@ -3,7 +3,6 @@ package faults
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -26,14 +25,10 @@ type wire struct {
 
 func newWire(t *testing.T, server *mongotest.Server) *wire {
 	t.Helper()
-	store, err := url.Parse(server.URI(t, fmt.Sprintf("faults%08x", randtest.Uint32())))
-	if err != nil {
-		t.Fatal(err)
-	}
 	control := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
-	w := &wire{Proxy: toxiproxy.NewProxy(control, "store", freeAddr(t), store.Host)}
-	store.Host, store.RawQuery = w.Listen, "directConnection=true"
-	w.uri = store.String()
+	addr := freeAddr(t)
+	uri, store := mongotest.Through(t, server.URI(t, fmt.Sprintf("faults%08x", randtest.Uint32())), addr)
+	w := &wire{Proxy: toxiproxy.NewProxy(control, "store", addr, store), uri: uri}
 	t.Cleanup(w.Stop)
 	return w
 }

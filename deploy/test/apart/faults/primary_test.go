@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -126,20 +125,17 @@ func TestServiceSurvivesAChangeOfThePrimary(t *testing.T) {
 	for _, command := range []string{"update clock", "update assets", "insert assets", "find assets", "find clock",
 		"findAndModify numbers"} {
 		t.Run(command, func(t *testing.T) {
-			uri, err := url.Parse(server.URI(t, "primary"+strings.ReplaceAll(command, " ", "")))
-			if err != nil {
-				t.Fatal(err)
-			}
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer listener.Close()
-			between := &stepDown{store: uri.Host}
+			database := "primary" + strings.ReplaceAll(command, " ", "")
+			uri, store := mongotest.Through(t, server.URI(t, database), listener.Addr().String())
+			between := &stepDown{store: store}
 			between.command.Store(command)
 			go between.serve(listener)
-			uri.Host, uri.RawQuery = listener.Addr().String(), "directConnection=true"
-			l := &ledger{service: start(t, uri.String())}
+			l := &ledger{service: start(t, uri)}
 			l.create(t)
 			l.change(t, l.assets[0])
 			for i := range 5 {

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Try the MongoDB store on a real replica set, and print a table of how fast it is:
+#
+#   MONGODB_URI='mongodb://USER:PASSWORD@HOST:PORT,HOST:PORT/?replicaSet=NAME' mongo.sh
+#
+# MONGO_TEST_ELECTIONS=1 makes primaries step down while the feed is checked, which disturbs
+# others who use the replica set. CHANGES is how many changes the feed check makes, 2,000 by
+# default. The user needs the roles readWriteAnyDatabase and dbAdminAnyDatabase, for elections
+# clusterManager too. The databases of the run have names of their own and are dropped at the
+# end, also if a test fails.
+set -eu
+cd "$(dirname "$0")/../.."
+if [ -z "${MONGODB_URI:-}" ]; then
+	echo "usage: make test-mongo MONGODB_URI=mongodb://HOST:PORT/?replicaSet=NAME" >&2
+	exit 2
+fi
+MONGODB_RUN=run$(od -An -N4 -tx1 /dev/urandom | tr -d ' ')
+export MONGODB_URI MONGODB_RUN
+trap 'go run ./deploy/test/cmd/mongodrop' EXIT
+trap 'exit 1' INT TERM
+CGO_ENABLED=1 go test -count=1 -race -timeout 30m ./assetsvc/internal/mongostore
+go test -count=1 -v -timeout 30m -run '^TestFigures$' ./assetsvc/internal/mongostore -mongo.assets 1000,100000 -mongo.for 5s
+go test -count=1 -v -timeout 90m -run '^TestFeedUnderFaults$' ./deploy/test/feed -services 1,2,4 -changes "${CHANGES:-2000}"
