@@ -22,7 +22,6 @@ const (
 	openField     = "open"     // generation and expiry of a claim; absent after the use
 )
 
-
 // create stores a transfer. It expires at ARGV[2], in ms since the Unix epoch,
 // unless that is 0 or the transfer exists and is claimed.
 var create = redis.NewScript(`
@@ -58,7 +57,7 @@ func (s *Store) LoadTransfer(ctx context.Context, id string) (token.Transfer, er
 }
 
 // replace changes claimField and openField of a transfer that exists from ARGV[2] and ARGV[3]
-// to ARGV[4] and ARGV[5], if others have not changed them. '' stands for no field. The transfer
+// to ARGV[4] and ARGV[5], if others have not changed them. ” stands for no field. The transfer
 // then expires at ARGV[1], in ms since the Unix epoch; 0: never.
 var replace = redis.NewScript(`
 local old = redis.call('HMGET', KEYS[1], 'transfer', 'claim', 'open')

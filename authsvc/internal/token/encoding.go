@@ -46,7 +46,8 @@ type encodedTransfer struct {
 
 // Encode returns the transfer as JSON for a store, without its id.
 func (t Transfer) Encode() ([]byte, error) {
-	text, err := json.Marshal(encodedTransfer{t.Broker, t.OwnerHash, t.TransferHash, t.Date, t.AssetID, t.Expires, t.Claim})
+	e := encodedTransfer{t.Broker, t.OwnerHash, t.TransferHash, t.Date, t.AssetID, t.Expires, t.Claim}
+	text, err := json.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode transfer %s: %w", t.ID, err)
 	}

@@ -155,7 +155,6 @@ func TestAClaimWithoutAWriteEnds(t *testing.T) {
 	}
 }
 
-
 func TestWhateverIsInterruptedIsHealedByARepeat(t *testing.T) {
 	h := newHandover(t)
 	first, err := h.ChangeOwner(t.Context(), h.request(), now)

@@ -32,7 +32,8 @@ signature, the witnesses, each leaf and each tile, and that the log continues th
 
 --assets asks the registry for the proof of each leaf, and compares the newest ones with the assets and the
 list as they are now. Without --url, the registry is at the address of --log, without /log. An API key raises
-the rate limits. A proof takes a few milliseconds of the registry; the command shows how far it is. Memory grows with the number of assets.
+the rate limits. A proof takes a few milliseconds of the registry; the command shows how far it is. Memory
+grows with the number of assets.
 
 If the log does not continue the remembered checkpoint, the new one is kept beside it, in a file that ends
 with .conflict. Both together prove the fault to everyone.`

@@ -271,7 +271,8 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 	}
 	s := &Split{URL: "http://" + addr}
 	for _, at := range gateways {
-		args := []string{"--auth-url", "http://" + auth, "--assets-url", "http://" + strings.Join(assets, ",http://"), "--no-limits"}
+		args := []string{"--auth-url", "http://" + auth, "--no-limits",
+			"--assets-url", "http://" + strings.Join(assets, ",http://")}
 		if stores.Search {
 			args = append(args, "--search-url", "http://"+search)
 		}
