@@ -252,6 +252,16 @@ func (k *keeper) search(ctx context.Context, q search.Query) (search.Result, err
 	return k.index.Search(ctx, q)
 }
 
+// suggest returns texts that begin as a question ends, if the index is complete.
+func (k *keeper) suggest(ctx context.Context, text string) ([]string, error) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if k.index == nil {
+		return nil, fault.New(fault.Unavailable, fault.URL, "search", "%s", k.saying())
+	}
+	return k.index.Suggest(ctx, text)
+}
+
 func (k *keeper) state() search.State {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

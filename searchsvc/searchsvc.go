@@ -67,6 +67,7 @@ type Server struct {
 	free    *memory.Semaphore // of searches at once
 	answers *memory.InFlight  // bytes of answers that are being sent
 	timings metric.Float64Histogram
+	reads   metric.Int64Counter
 	handler http.Handler
 
 	end        context.CancelFunc
@@ -135,6 +136,11 @@ func (s *Server) measure(meter metric.Meter) (err error) {
 	if err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}
+	s.reads, err = meter.Int64Counter("registry.search.read", metric.WithUnit("{search}"),
+		metric.WithDescription("First pages of searches for words, by the last second try that was needed."))
+	if err != nil {
+		return fmt.Errorf("create metrics: %w", err)
+	}
 	behind, err1 := meter.Float64ObservableGauge("registry.search.behind", metric.WithUnit("s"),
 		metric.WithDescription("Time since the index was last as new as the registry."))
 	assets, err2 := meter.Int64ObservableGauge("registry.search.assets", metric.WithUnit("{asset}"),
@@ -171,6 +177,7 @@ func (s *Server) route() error {
 	})
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
 		engine.Handle(method, Path, httpserver.Handle(s.answer))
+		engine.Handle(method, suggestPath, httpserver.Handle(s.suggest))
 	}
 	s.handler = engine
 	pagesForPeople, err := site.New(site.Config{
@@ -247,5 +254,20 @@ func (s *Server) Search(ctx context.Context, q search.Query) (search.Result, err
 	begun := time.Now()
 	result, err := s.keeper.search(ctx, q)
 	s.timings.Record(ctx, time.Since(begun).Seconds(), metric.WithAttributes(attribute.Bool("ok", err == nil)))
+	if err == nil && q.Text != "" && q.After == nil {
+		s.reads.Add(ctx, 1, metric.WithAttributes(attribute.String("step", stepOf(result))))
+	}
 	return result, err
+}
+
+// stepOf returns the last second try that a search needed: "plain" if none, "nothing" if none has
+// found anything. It has no words of people.
+func stepOf(r search.Result) string {
+	switch steps := r.Reading.Steps; {
+	case r.Total == 0:
+		return "nothing"
+	case len(steps) > 0:
+		return string(steps[len(steps)-1])
+	}
+	return "plain"
 }

@@ -19,6 +19,12 @@ var searchOperations = map[string]operation{
 		params: append(append(searchParameterNames(), "If-None-Match"), reading...),
 		answer: "SearchAnswer", tagged: true, javascript: true,
 	},
+	"GET " + routes.Suggest: {
+		id: "suggestSearches", tag: "search", summary: "Suggest words while somebody types",
+		text: "At most 10 texts that begin as `q` ends: words of titles, names of places, and codes with their names. " +
+			"Those of the most assets come first.",
+		params: append([]string{"q", "If-None-Match"}, reading...), answer: "SearchSuggestions", tagged: true, javascript: true,
+	},
 }
 
 // searchParameter is a parameter of a search.
@@ -171,6 +177,7 @@ func searchSchemas() object {
 	return object{
 		{"SearchHit", hit},
 		{"SearchFacet", facet},
+		{"SearchSuggestions", closed("Suggestions.", object{{"data", listOf(text("A text to search for."))}})},
 		{"SearchReplacement", replacement},
 		{"SearchInterpretation", interpretation},
 		{"SearchAnswer", closed("The answer to a search.", object{

@@ -115,6 +115,9 @@ const Webhooks = "/webhooks"
 // Search is the path of a search (docs/contract.md, "Search").
 const Search = "/search"
 
+// Suggest is the path of suggestions while somebody types a search.
+const Suggest = Search + "/suggest"
+
 // Has tells whether the version has a route. Names of versions sort in their order.
 func (v Version) Has(r Route) bool { return v.Target >= r.Since }
 
@@ -136,6 +139,7 @@ func All() []Route {
 		{Method: http.MethodGet, Pattern: "/snapshot", Class: Read},
 		{Method: http.MethodGet, Pattern: Segment, Class: Read},
 		{Method: http.MethodGet, Pattern: Search, Class: List, AtSearch: true, Since: "2.5"},
+		{Method: http.MethodGet, Pattern: Suggest, Class: List, AtSearch: true, Since: "2.5"},
 		{Method: http.MethodPost, Pattern: "/transfers", Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: "/transfers/:transfer", Class: Read},
 		{Method: http.MethodGet, Pattern: "/assets/:id/" + Revisions, Class: Read, Key: true},

@@ -243,6 +243,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/search/suggest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Suggest words while somebody types
+         * @description At most 10 texts that begin as `q` ends: words of titles, names of places, and codes with their names. Those of the most assets come first.
+         */
+        get: operations["suggestSearches"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/transfers": {
         parameters: {
             query?: never;
@@ -2964,6 +2984,10 @@ export interface components {
              */
             more?: true;
         };
+        /** @description Suggestions. */
+        SearchSuggestions: {
+            data: string[];
+        };
         /** @description A word of a question and another one in its place. */
         SearchReplacement: {
             /** @description As it was asked. */
@@ -4795,6 +4819,84 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SearchAnswer"];
+                    "application/javascript": string;
+                };
+            };
+            /** @description Nothing has changed since the asset had this tag. */
+            304: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Invalid"];
+            404: components["responses"]["NotFound"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["ServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    suggestSearches: {
+        parameters: {
+            query?: {
+                /** @description Words, all of which the asset has. */
+                q?: components["parameters"]["q"];
+                /** @description Any value: the answer is indented. */
+                opt_pretty?: components["parameters"]["opt_pretty"];
+                /** @description Name of a JavaScript function that the answer calls. */
+                opt_jsonp?: components["parameters"]["opt_jsonp"];
+            };
+            header?: {
+                /** @description Tag of an answer that the client has. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                /** @description Name of the request in the logs of the registry. */
+                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+            };
+            path?: never;
+            cookie?: {
+                /** @description The cookie that the registry has set. */
+                SERVER_ID?: components["parameters"]["SERVER_ID"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The whole object as it is after the request. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchSuggestions"];
                     "application/javascript": string;
                 };
             };

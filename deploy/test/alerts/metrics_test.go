@@ -151,7 +151,7 @@ func TestEverythingThatIsLookedAtIsTold(t *testing.T) {
 	must(200, "PATCH", header.Get("Location"), "administrator", `{"data":{"status":"pending"}}`)
 	must(200, "GET", f.url+"/api/2.4/assets", "", "")
 	f.follow(t)
-	must(200, "GET", f.url+"/api/2.5/search", "", "")
+	must(200, "GET", f.url+"/api/2.5/search?q=x", "", "")
 	must(200, "GET", f.adminURL+"/admin/v1/audit/verify", f.adminKey, "")
 
 	t.Run("a trace comes through the collector", func(t *testing.T) {

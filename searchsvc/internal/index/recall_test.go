@@ -261,3 +261,21 @@ func TestStrangersAreNotFound(t *testing.T) {
 		}
 	}
 }
+
+func TestSuggestionsBeginAsTheQuestion(t *testing.T) {
+	x := openList(t)
+	for text, want := range map[string]string{
+		"екскав": "екскаватор", "ЕКСК": "екскаватор", "гараж цег": "гараж цегляний", "ізм": "м. Ізмаїл", "0413": "04131000-2 Складські приміщення",
+		"одес": "Одеська область",
+	} {
+		got, err := x.Suggest(t.Context(), text)
+		if err != nil || !slices.Contains(got, want) || len(got) > search.MaxSuggestions {
+			t.Errorf("%q: got %q, %v; want %q among at most %d", text, got, err, want, search.MaxSuggestions)
+		}
+	}
+	for _, text := range []string{"", "е", "йцукен", "  "} {
+		if got, err := x.Suggest(t.Context(), text); err != nil || len(got) > 0 {
+			t.Errorf("%q: got %q, %v; want none", text, got, err)
+		}
+	}
+}

@@ -121,6 +121,7 @@ const (
 	MaxFacets         = 5
 	DefaultFacetLimit = 10
 	MaxFacetLimit     = 100
+	MaxSuggestions    = 10
 )
 
 // MaxHit is the size of a hit in bytes.
