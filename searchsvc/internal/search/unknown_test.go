@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"testing"
 	"time"
+	_ "time/tzdata" // the machine may have no time zones
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -20,7 +21,7 @@ func TestUnknownParametersAreNamedWithTheNearest(t *testing.T) {
 func TestDaysAreThoseOfAZone(t *testing.T) {
 	kyiv, err := time.LoadLocation("Europe/Kyiv")
 	if err != nil {
-		t.Skip("the machine has no time zones")
+		t.Fatal(err)
 	}
 	for day, want := range map[string]string{
 		"2026-11-25": "2026-11-24T22:00:00Z", "2026-07-01": "2026-06-30T21:00:00Z", "2026-03-29": "2026-03-28T22:00:00Z",
