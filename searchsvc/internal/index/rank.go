@@ -156,7 +156,8 @@ func (m *match) scores(ctx context.Context, q *plan, weigh []int64) (scores []in
 			m.addTerms(pairField, terms, byPair, add, &err)
 		}
 		for n := range lengths {
-			m.addTerms(lengthField, []string{strconv.Itoa(n)}, int64(byLength*(len(lengths)-n)), func(set *roaring.Bitmap, weight int64) {
+			weight := int64(byLength * (len(lengths) - n))
+			m.addTerms(lengthField, []string{strconv.Itoa(n)}, weight, func(set *roaring.Bitmap, weight int64) {
 				set.And(whole)
 				add(set, weight)
 			}, &err)

@@ -54,7 +54,9 @@ func (x *Index) Suggest(_ context.Context, text string) (all []string, err error
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b suggestion) int { return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.text, b.text)) })
+	slices.SortFunc(found, func(a, b suggestion) int {
+		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.text, b.text))
+	})
 	for _, s := range found {
 		if s.count >= leastForPage && !slices.Contains(all, s.text) && len(all) < search.MaxSuggestions {
 			all = append(all, s.text)

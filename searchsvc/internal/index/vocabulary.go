@@ -107,8 +107,9 @@ func (v *vocabulary) begins(field, beginning string, most int) (all []string) {
 // Said implements meaning.Vocabulary.
 func (v *vocabulary) Said(key string) (shortest string) {
 	for _, written := range v.begins(exactField, key, 8) {
-		isForm := slices.ContainsFunc(ukrainian.Words(written), func(keys []string) bool { return slices.Contains(keys, key) })
-		if isForm && (shortest == "" || len(written) < len(shortest)) {
+		hasKey := func(keys []string) bool { return slices.Contains(keys, key) }
+		if slices.ContainsFunc(ukrainian.Words(written), hasKey) &&
+			(shortest == "" || len(written) < len(shortest)) {
 			shortest = written
 		}
 	}

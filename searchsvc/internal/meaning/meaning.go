@@ -188,7 +188,7 @@ func shorten(text string) string {
 }
 
 // each calls try for the words that are not left out and that no asset has, and that may change.
-// What looks like the name of a place is among them only if names may change.
+// A name of a place is among them only if names may change.
 func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 	for i := range q.words {
 		if w := &q.words[i]; !w.Out && !w.isKnown && !w.isFixed && (names || !w.isName) {

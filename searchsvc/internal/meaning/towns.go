@@ -24,8 +24,8 @@ var towns = func() map[string]int {
 			set[key] = n
 		}
 	}
-	names := append(strings.Split(strings.ReplaceAll(strings.TrimSpace(townNames), "\n", ","), ","), ukrainian.Regions()...)
-	for _, name := range names {
+	names := strings.FieldsFunc(townNames, func(r rune) bool { return r == ',' || r == '\n' })
+	for _, name := range append(names, ukrainian.Regions()...) {
 		switch words := ukrainian.Words(name); len(words) {
 		case 1:
 			for _, key := range nominal(words[0]) {

@@ -50,7 +50,9 @@ var Properties = []Property{
 		In: func(f *Filters) *[]string { return &f.Classifications },
 	},
 	{
-		Name: ByRegion, About: "Region of an item. Case and words such as область do not count; spellings of one region are one.", Field: "r", Names: "rn",
+		Name:  ByRegion,
+		About: "Region of an item. Case and words such as область do not count; spellings of one region are one.",
+		Field: "r", Names: "rn",
 		Term: ukrainian.Region, OnPage: true,
 		In: func(f *Filters) *[]string { return &f.Regions },
 	},

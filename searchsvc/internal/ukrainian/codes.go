@@ -124,7 +124,8 @@ func codeKey(code string) string {
 // numberKey returns the key of a number or a code of digits: without zeros that change nothing.
 func numberKey(code string) string {
 	digits := len(code) - len(strings.TrimLeft(code, "0123456789"))
-	if whole, fraction, ok := strings.Cut(code, "."); ok && digits == len(whole) && strings.Trim(fraction, "0123456789") == "" {
+	whole, fraction, ok := strings.Cut(code, ".")
+	if ok && digits == len(whole) && strings.Trim(fraction, "0123456789") == "" {
 		if fraction = strings.TrimRight(fraction, "0"); fraction == "" {
 			return numberKey(whole)
 		}
