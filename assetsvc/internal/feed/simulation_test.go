@@ -46,7 +46,7 @@ func TestSimulation(t *testing.T) {
 	if total.acknowledged < total.asked/10 {
 		t.Errorf("got %d of %d changes acknowledged, want at least a tenth", total.acknowledged, total.asked)
 	}
-	if *seedWanted == 0 && min(total.refused, total.unknown, total.kills, total.freezes, total.fences) == 0 {
+	if *seedWanted == 0 && min(total.refused, total.unknown, total.kills, total.freezes, total.fences, total.walks) == 0 {
 		t.Errorf("got %+v, want each kind of failure at least once", total)
 	}
 }
@@ -100,7 +100,7 @@ func TestTheSimulationNeedsEachGuardOfTheRecord(t *testing.T) {
 		from     uint64 // the first seed; for all but one guard any seed will do
 	}{
 		{recordFirst, "the record is stored before the writes", 1},
-		{emptyRecord, "Settle stores an empty record", 252},
+		{emptyRecord, "Settle stores an empty record", 318},
 		{followers, "Settle looks at the changes made since", 1},
 		{settleFenced, "a fenced batch is settled", 1},
 		{showLater, "the record of a refused Open is not shown", 1},
@@ -126,8 +126,44 @@ func TestTheSimulationNeedsEachGuardOfTheRecord(t *testing.T) {
 	}
 }
 
+// TestTheSimulationNeedsEachPartOfATrail leaves out one part of trails at a time. The
+// simulation must find a walk that misses a document, or shows one where it is not.
+func TestTheSimulationNeedsEachPartOfATrail(t *testing.T) {
+	for _, c := range []struct {
+		leaveOut guard
+		name     string
+	}{
+		{former, "moved documents are found"},
+		{allSince, "a trail has all places since the horizon"},
+		{byHorizon, "a trail forgets by the horizon"},
+		{pageFirst, "the page is read before the moved documents"},
+		{readAgain, "an unknown place is read again"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for seed := uint64(1); seed < 40; seed++ {
+				var s *simulation
+				synctest.Test(t, func(t *testing.T) {
+					s = newSimulation(seed)
+					s.leaveOut = c.leaveOut
+					s.run()
+				})
+				for _, failure := range s.failed {
+					if failure[:5] != "Walk:" {
+						t.Fatalf("seed %d: got %s, want a failure of a walk", seed, failure)
+					}
+					t.Logf("seed %d: %s", seed, failure)
+					return
+				}
+			}
+			t.Error("got no violation in 39 simulations, want one")
+		})
+	}
+}
+
 // tally counts events.
-type tally struct{ asked, acknowledged, refused, notDone, unknown, kills, freezes, fences, reads int }
+type tally struct {
+	asked, acknowledged, refused, notDone, unknown, kills, freezes, fences, reads, walks, again int
+}
 
 func (t *tally) add(o tally) {
 	t.asked += o.asked
@@ -139,6 +175,8 @@ func (t *tally) add(o tally) {
 	t.freezes += o.freezes
 	t.fences += o.fences
 	t.reads += o.reads
+	t.walks += o.walks
+	t.again += o.again
 }
 
 // simulation is one run. The test's goroutine is the scheduler: it does one thing at a
@@ -151,6 +189,7 @@ type simulation struct {
 	processes []*process
 	started   int
 	followers []*follower
+	walkers   []*walker
 	calls     []*call
 	asking    sync.WaitGroup
 	newest    int64    // highest acknowledged position
@@ -208,6 +247,9 @@ func newSimulation(seed uint64) *simulation {
 	for range 4 {
 		s.followers = append(s.followers, &follower{seen: map[string]int64{}})
 	}
+	for i := range 3 {
+		s.walkers = append(s.walkers, &walker{limit: 1 + 4*i})
+	}
 	for i := range 20 {
 		s.names = append(s.names, fmt.Sprintf("shared-%d", i))
 	}
@@ -216,7 +258,8 @@ func newSimulation(seed uint64) *simulation {
 
 func (s *simulation) start() {
 	s.started++
-	p := &process{port: &port{world: s.world, process: s.started, ice: newIce()}}
+	horizon := &atomic.Int64{}
+	p := &process{port: &port{world: s.world, process: s.started, ice: newIce(), horizon: horizon}}
 	p.drift.Store(int64(s.random.IntN(4000)-2000) * int64(time.Millisecond))
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
@@ -227,7 +270,7 @@ func (s *simulation) start() {
 		Failed: func(error) {}, Refused: func() {},
 		Batch: func(ctx context.Context, _ []context.Context) (context.Context, func()) { return ctx, func() {} },
 	})
-	watching := &port{world: s.world, process: watchers + s.started, ice: newIce()}
+	watching := &port{world: s.world, process: watchers + s.started, ice: newIce(), horizon: horizon}
 	watcher := NewWatcher(watching, s.lease, time.Now)
 	p.finished.Go(func() { p.writer.Run(ctx) })
 	p.finished.Go(func() {
@@ -265,6 +308,10 @@ func (s *simulation) run() {
 	}
 	s.settle()
 	s.check()
+	for _, w := range s.walkers {
+		s.walks += w.walks
+		s.again += w.again
+	}
 	for _, p := range s.processes {
 		s.kill(p)
 	}
@@ -294,6 +341,8 @@ func (s *simulation) step(wild bool) {
 	case n < 300:
 		s.followers[s.random.IntN(len(s.followers))].step(s.world, s.horizon)
 		s.reads++
+	case n < 315:
+		s.walkers[s.random.IntN(len(s.walkers))].step(s.world)
 	case n < 330:
 		time.Sleep(time.Duration(s.random.IntN(15)) * time.Millisecond)
 	case wild && n < 335:

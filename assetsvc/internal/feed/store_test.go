@@ -93,7 +93,7 @@ func (p *plain) Write(ctx context.Context, _ string, _ Batch, writes []Write) (a
 		for _, w := range writes {
 			d := p.documents[w.ID]
 			if d == nil && w.Revision == 0 {
-				p.documents[w.ID] = &document{1, w.Position}
+				p.documents[w.ID] = &document{revision: 1, position: w.Position}
 				applied++
 			} else if d != nil && d.revision == w.Revision {
 				d.revision, d.position = d.revision+1, w.Position

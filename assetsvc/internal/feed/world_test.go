@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,7 +32,12 @@ type world struct {
 	failed  []string                        // violations of the protocol
 }
 
-type document struct{ revision, position int64 } // position 0: a void
+// document has position 0 if it is a void.
+type document struct {
+	revision, position int64
+	trail              Trail   // of all places that the protocol keeps
+	history            []int64 // all positions
+}
 
 // key identifies a record: its writer and the first position of its batch.
 type key struct {
@@ -62,6 +68,11 @@ const (
 	fenceBefore         // a watcher settles and does not fence
 	removeRefused       // Settle shows the record and removes nothing
 	showWithWrite       // Write does not show the record
+	former              // readers do not find documents that have moved
+	allSince            // a trail has only the place before
+	byHorizon           // a trail forgets places up to the newest position, not up to the horizon
+	pageFirst           // readers look for moved documents first, and read the page later
+	readAgain           // readers take an unknown place for none
 )
 
 // operation is one message of a call of a Store by one process. Each of its steps
@@ -148,12 +159,12 @@ func (w *world) step() {
 	}
 }
 
-// write applies one write if its guard holds.
-func (w *world) write(write Write) (applied bool) {
+// write applies one write of a process that knows a horizon, if its guard holds.
+func (w *world) write(write Write, horizon int64) (applied bool) {
 	d := w.documents[write.ID]
 	switch {
 	case d == nil && write.Revision == 0:
-		d = &document{}
+		d = &document{trail: NewTrail()}
 		w.documents[write.ID] = d
 	case d == nil || d.revision != write.Revision || write.Revision == 0:
 		return false
@@ -166,6 +177,15 @@ func (w *world) write(write Write) (applied bool) {
 	}
 	d.revision++
 	d.position = write.Position
+	d.history = append(d.history, write.Position)
+	switch to := (Place{write.Position, 1}); w.leaveOut {
+	case allSince:
+		d.trail = append(d.trail[len(d.trail)-1:], to)
+	case byHorizon:
+		d.trail = append(d.trail.Since(w.clock.Last), to)
+	default:
+		d.trail = append(d.trail.Since(horizon), to)
+	}
 	w.written[write.Position] = write.ID
 	w.watch(write.ID, write.Position)
 	return true
@@ -175,8 +195,9 @@ func (w *world) write(write Write) (applied bool) {
 type port struct {
 	*world
 	process int
-	sentOff int  // number of operations sent
-	ice     *ice // freezes the process
+	sentOff int           // number of operations sent
+	ice     *ice          // freezes the process
+	horizon *atomic.Int64 // highest that the process has read
 }
 
 // watchers is the lowest number of a watcher. It counts as another process than its
@@ -288,6 +309,7 @@ func (p *port) Clock(ctx context.Context) (Clock, error) {
 	if err := p.send(ctx, func() { now = p.clock }); err != nil {
 		return Clock{}, err
 	}
+	p.horizon.Store(max(p.horizon.Load(), now.Horizon()))
 	return now, nil
 }
 
@@ -309,10 +331,11 @@ func (p *port) Write(ctx context.Context, writer string, b Batch, writes []Write
 			p.change(key{writer, b.First}, func(r *record) { r.shown = true })
 		}
 	}
+	horizon := p.horizon.Load()
 	var steps []func()
 	for _, write := range writes {
 		steps = append(steps, func() {
-			if p.write(write) {
+			if p.write(write, horizon) {
 				applied++
 			}
 		})
@@ -469,7 +492,7 @@ func (p *port) Fence(ctx context.Context, ids []string) error {
 		steps = append(steps, func() {
 			d := p.documents[id]
 			if d == nil {
-				d = &document{}
+				d = &document{trail: NewTrail()}
 				p.documents[id] = d
 			}
 			d.revision++

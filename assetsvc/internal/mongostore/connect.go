@@ -40,7 +40,9 @@ type database struct {
 	seen    atomic.Pointer[bson.Timestamp] // newest operation that this process knows of
 	barrier *barrier                       // of fresh reads; nil: reads need none
 
-	removals sync.WaitGroup // of records of refused batches
+	removals sync.WaitGroup         // of records of refused batches
+	horizon  atomic.Int64           // highest that this process has read
+	looked   atomic.Pointer[former] // of the batch that the writer opens
 }
 
 const (

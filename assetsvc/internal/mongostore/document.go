@@ -23,6 +23,8 @@ type document struct {
 	Origin   string       `bson:"origin,omitempty"`
 	Body     []byte       `bson:"body"`
 	Size     int64        `bson:"size"` // length of Body, to select documents without reading Body
+	moved    bool         // Position is a former place, and there is no body
+	Former   []place      `bson:"former,omitempty"` // places before Position; none: unknown (moved.go)
 }
 
 // voidRevision is the revision of a new void. It is so low that fences, which
@@ -34,6 +36,7 @@ func (d document) isVoid() bool { return d.Revision < 0 }
 // newDocument returns the document that creates an asset.
 func newDocument(w feed.Write, r registry.Record) document {
 	return document{
+		Former:   placesOf(feed.NewTrail()),
 		ID:       w.ID,
 		Position: w.Position,
 		Revision: w.Revision + 1,
@@ -47,9 +50,11 @@ func newDocument(w feed.Write, r registry.Record) document {
 	}
 }
 
-// update returns the update that changes an asset.
-func update(w feed.Write, r registry.Record) bson.D {
+// update returns the update that changes an asset whose former places are then those of a
+// trail.
+func update(w feed.Write, r registry.Record, former feed.Trail) bson.D {
 	return set(
+		bson.E{Key: "former", Value: placesOf(former)},
 		bson.E{Key: "position", Value: w.Position},
 		bson.E{Key: "revision", Value: w.Revision + 1},
 		bson.E{Key: "listed", Value: r.Listed},

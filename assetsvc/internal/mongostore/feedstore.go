@@ -95,6 +95,7 @@ func (f feedStore) Open(
 	record := newRecord(writer, b, writes)
 	var both errgroup.Group
 	both.Go(func() error { return f.note(ctx, record) })
+	both.Go(func() error { return f.lookUp(ctx, writes) })
 	both.Go(func() (err error) {
 		now, opened, err = f.take(ctx, writer, b)
 		return err
@@ -163,6 +164,9 @@ func (f feedStore) Clock(ctx context.Context) (feed.Clock, error) {
 		now, err = f.readClock(ctx, bson.D{})
 		return err
 	})
+	if err == nil {
+		f.passed(now.batches().Horizon())
+	}
 	return now.batches(), err
 }
 
@@ -186,6 +190,10 @@ func (f feedStore) Write(
 
 // apply applies the writes whose guards hold, and returns their number.
 func (f feedStore) apply(ctx context.Context, writes []feed.Write) (applied int, err error) {
+	former, err := f.formerOf(ctx, writes)
+	if err != nil {
+		return 0, err
+	}
 	models := make([]mongo.WriteModel, len(writes))
 	for i, w := range writes {
 		r := w.Document.(registry.Record)
@@ -195,7 +203,7 @@ func (f feedStore) apply(ctx context.Context, writes []feed.Write) (applied int,
 		}
 		models[i] = mongo.NewUpdateOneModel().
 			SetFilter(append(withID(w.ID), bson.E{Key: "revision", Value: w.Revision})).
-			SetUpdate(update(w, r))
+			SetUpdate(update(w, r, former[w.ID]))
 	}
 	err = f.do(ctx, func(ctx context.Context) error {
 		result, err := f.assets.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))

@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/dataformat"
@@ -116,6 +117,7 @@ func (i *Import) Put(ctx context.Context, records []registry.Record) error {
 // imported returns the document of an asset.
 func imported(r registry.Record) document {
 	return document{
+		Former:   placesOf(feed.NewTrail()),
 		ID:       r.ID,
 		Position: r.Position,
 		Revision: r.Revision,

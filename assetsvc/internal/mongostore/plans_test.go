@@ -178,6 +178,10 @@ func TestQueriesNameTheirIndex(t *testing.T) {
 			keys = append(keys, e.Key)
 		}
 		for at, find := range finds {
+			keys := keys
+			if slices.Contains(fieldNames(t, find, "projection"), "former") { // assets that have moved, of all modes
+				keys = []string{"listed", "position", "test", "size", "_id"}
+			}
 			if got := fieldNames(t, find, "hint"); !slices.Equal(got, keys) {
 				t.Errorf("%s: got the hint %v, want %v", q.name, got, keys)
 			}

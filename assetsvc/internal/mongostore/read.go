@@ -82,36 +82,71 @@ func (s *Store) find(ctx context.Context, id string, fields bson.D) (found docum
 // horizonFields are the fields of the clock that determine the horizon.
 var horizonFields = only("last", "open")
 
+// pageTurns is how often Page reads a page whose clock it has read too long ago.
+const pageTurns = 4
+
 // Page returns listed assets up to the horizon. It reads the horizon first,
 // because every change up to it is already stored (package feed).
 func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
 	if err := s.db.fresh(ctx); err != nil {
 		return page, fmt.Errorf("read page: %w", err)
 	}
-	var found []document
-	err = s.db.do(ctx, func(ctx context.Context) error {
-		now, err := s.db.readClock(ctx, horizonFields)
-		if err != nil {
+	for range pageTurns {
+		err = s.db.do(ctx, func(ctx context.Context) (err error) {
+			page, err = s.db.feedPage(ctx, q)
 			return err
+		})
+		if !errors.Is(err, errUnknownPlace) {
+			break
 		}
-		page.Upto = now.batches().Horizon()
-		filter := pageFilter(q, page.Upto)
-		found, err = s.db.page(ctx, filter, pageOptions(q, "position", "size", "test"))
-		if len(found) == q.Limit {
-			page.Upto = found[q.Limit-1].Position
-		}
-		if err != nil || q.Bodies == 0 {
-			return err
-		}
-		found, page.Upto, err = s.db.bodies(ctx, filter, q, found, page.Upto)
-		return err
-	})
+	}
 	if err != nil {
 		return registry.FeedPage{}, fmt.Errorf("read page: %w", err)
 	}
-	page.Entries = make([]registry.Entry, len(found))
-	for i, d := range found {
-		page.Entries[i] = registry.Entry{ID: d.ID, Position: d.Position, Test: d.Test, Body: d.Body}
+	return page, nil
+}
+
+func (d *database) feedPage(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
+	now, err := d.readClock(ctx, horizonFields)
+	if err != nil {
+		return page, err
+	}
+	horizon := now.batches().Horizon()
+	d.passed(horizon)
+	page.Upto = horizon
+	after, upto := rangeOf(q, horizon)
+	if after >= upto {
+		return page, nil
+	}
+	found, err := d.page(ctx, pageFilter(q.Mode, after, upto), pageOptions(q, "position", "size", "test"))
+	if err != nil {
+		return page, err
+	}
+	if len(found) == q.Limit { // the range ends with the last entry
+		if last := found[q.Limit-1].Position; q.Descending {
+			after = last - 1
+		} else {
+			upto = last
+		}
+	}
+	moved, err := d.moved(ctx, q.Mode, after, upto, horizon)
+	if err != nil {
+		return page, err
+	}
+	found = merge(q, found, moved)
+	fit := len(found)
+	if q.Bodies > 0 {
+		fit = fitting(found, q.Bodies)
+		if err := d.addBodies(ctx, q.Mode, found[:fit]); err != nil {
+			return page, err
+		}
+	}
+	if fit < len(found) || len(found) == q.Limit {
+		page.Upto = found[fit-1].Position
+	}
+	page.Entries = make([]registry.Entry, fit)
+	for i, d := range found[:fit] {
+		page.Entries[i] = registry.Entry{ID: d.ID, Position: d.Position, Test: d.Test, Body: d.Body, Moved: d.moved}
 	}
 	return page, nil
 }
@@ -127,32 +162,28 @@ func (d *database) page(
 	return found, err
 }
 
-// bodies reads the entries again, with bodies, as far as these fit on the page.
-// An asset that has changed meanwhile has moved on in the feed, so it drops out
-// of this page. Upto is how far the entries are complete; bodies returns how far its
-// result is.
-func (d *database) bodies(
-	ctx context.Context, filter bson.D, q registry.Query, entries []document, upto int64,
-) ([]document, int64, error) {
-	for len(entries) > 0 {
-		fit := fitting(entries, q.Bodies)
-		last := entries[fit-1].Position
-		until := bson.D{{Key: "$lte", Value: last}}
-		if q.Descending {
-			until = bson.D{{Key: "$gte", Value: last}}
+// addBodies adds the bodies to the entries of a page. An asset that has changed since the
+// entries were read has moved.
+func (d *database) addBodies(ctx context.Context, mode registry.Mode, entries []document) error {
+	at := make(map[int64]*document, len(entries)) // no two assets have a position
+	var positions bson.A
+	for i := range entries {
+		if e := &entries[i]; !e.moved {
+			e.moved = true
+			at[e.Position] = e
+			positions = append(positions, e.Position)
 		}
-		within := bson.D{{Key: "$and", Value: bson.A{filter, bson.D{{Key: "position", Value: until}}}}}
-		found, err := d.page(ctx, within, pageOptions(q, "position", "test", "body"))
-		entries = entries[fit:]
-		if err != nil || len(found) > 0 && len(entries) == 0 {
-			return found, upto, err
-		}
-		if len(found) > 0 {
-			return found, last, nil
-		}
-		// All entries that fit have changed.
 	}
-	return nil, upto, nil
+	if len(positions) == 0 {
+		return nil
+	}
+	there := append(listedIn(mode), bson.E{Key: "position", Value: bson.D{{Key: "$in", Value: positions}}})
+	found, err := d.page(ctx, there, options.Find().SetHint(indexOf(mode)).SetProjection(only("position", "body")))
+	for _, f := range found {
+		e := at[f.Position]
+		e.moved, e.Body = false, f.Body
+	}
+	return err
 }
 
 // fitting returns how many of the first entries have bodies of at most most
@@ -167,20 +198,36 @@ func fitting(entries []document, most int) int {
 	return len(entries)
 }
 
-func pageFilter(q registry.Query, horizon int64) bson.D {
-	after, upto := q.Offset, horizon
-	if q.Descending {
-		after = 0
-		if q.Offset > 0 {
-			upto = min(upto, q.Offset-1)
-		}
+// rangeOf returns the positions that a page may have: after the first, up to the second.
+func rangeOf(q registry.Query, horizon int64) (after, upto int64) {
+	switch {
+	case !q.Descending:
+		return q.Offset, horizon
+	case q.Offset > 0:
+		return 0, min(horizon, q.Offset-1)
+	default:
+		return 0, horizon
 	}
-	filter := bson.D{{Key: "listed", Value: true}}
-	if q.Mode != registry.All {
-		filter = append(filter, bson.E{Key: "test", Value: q.Mode == registry.Test})
-	}
+}
+
+func pageFilter(mode registry.Mode, after, upto int64) bson.D {
 	within := bson.D{{Key: "$gt", Value: after}, {Key: "$lte", Value: upto}}
-	return append(filter, bson.E{Key: "position", Value: within})
+	return append(listedIn(mode), bson.E{Key: "position", Value: within})
+}
+
+func listedIn(mode registry.Mode) bson.D {
+	filter := bson.D{{Key: "listed", Value: true}}
+	if mode != registry.All {
+		filter = append(filter, bson.E{Key: "test", Value: mode == registry.Test})
+	}
+	return filter
+}
+
+func indexOf(mode registry.Mode) bson.D {
+	if mode == registry.All {
+		return allIndex
+	}
+	return pageIndex
 }
 
 func pageOptions(q registry.Query, names ...string) *options.FindOptionsBuilder {
@@ -188,12 +235,8 @@ func pageOptions(q registry.Query, names ...string) *options.FindOptionsBuilder 
 	if q.Descending {
 		direction = -1
 	}
-	index := pageIndex
-	if q.Mode == registry.All {
-		index = allIndex
-	}
 	return options.Find().
-		SetHint(index).
+		SetHint(indexOf(q.Mode)).
 		SetSort(bson.D{{Key: "position", Value: direction}}).
 		SetLimit(int64(q.Limit)).
 		SetBatchSize(int32(q.Limit) + 1). // all entries in one answer, and no cursor is left

@@ -78,6 +78,9 @@ func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) 
 			return Record{}, err
 		}
 		saved, err := r.saveInTurn(ctx, turn, ended, stored, s.next)
+		if err == nil && saved.Listed && !stored.Listed {
+			err = r.awaitList(ctx, saved.Position)
+		}
 		if !errors.Is(err, errAskAgain) {
 			return saved, err
 		}

@@ -139,6 +139,11 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 	if err != nil {
 		return Created{}, Unavailable("create asset "+a.ID(), err)
 	}
+	if stored.Listed {
+		if err := r.awaitList(ctx, stored.Position); err != nil {
+			return Created{}, err
+		}
+	}
 	r.events.creation(ctx, by.Broker)
 	return Created{Record: stored, Token: tokens.Token, Transfer: tokens.Transfer}, nil
 }
@@ -220,7 +225,10 @@ func (r *Registry) List(ctx context.Context, q Query) (FeedPage, error) {
 	if err != nil {
 		return FeedPage{}, Unavailable("list assets", err)
 	}
-	return page, nil
+	if q.Bodies == 0 {
+		return page, nil
+	}
+	return r.withFormer(ctx, page)
 }
 
 // Ready returns nil if assets can be read and written.

@@ -107,7 +107,11 @@ type Entry struct {
 	ID       string
 	Position int64
 	Test     bool   // as Record.Test
-	Body     []byte // as Record.Body, at this position; nil if Query.Bodies is 0
+	Body     []byte // as Record.Body, at this position; nil if Query.Bodies is 0, or Moved
+
+	// Moved is true for an asset whose newer change is not in the feed yet. The record
+	// has the asset as it was at this position.
+	Moved bool
 }
 
 // FeedPage is a part of the feed.

@@ -48,7 +48,7 @@ func (r Report) String() string {
 // and reports violations of F1 to F5, R1 and R2 (registry.Store).
 func CheckFeed(t *testing.T, s registry.Store, l Load) Report {
 	t.Helper()
-	c := &checker{store: s, load: l}
+	c := &checker{store: s, load: l, listed: map[string]int64{}}
 	for i := range l.Assets {
 		r := registry.Record{ID: NewID(), Listed: i%5 != 0, Test: i%4 == 0, Body: []byte(`{}`)}
 		c.assets = append(c.assets, r)
@@ -68,6 +68,7 @@ func CheckFeed(t *testing.T, s registry.Store, l Load) Report {
 		followers.Go(func() { f.follow(t.Context()) })
 	}
 	var record []registry.Revision
+	followers.Go(func() { c.walk(t.Context(), rand.New(rand.NewPCG(l.Seed, 3000))) })
 	followers.Go(func() { record = c.followRecord(t.Context(), rand.New(rand.NewPCG(l.Seed, 2000))) })
 	writers.Wait()
 	c.finished.Store(true)
@@ -87,6 +88,7 @@ type checker struct {
 
 	mu     sync.Mutex
 	acks   []ack
+	listed map[string]int64 // an acknowledged position at which the asset is listed, by asset
 	report Report
 }
 
@@ -139,6 +141,9 @@ func (c *checker) write(ctx context.Context, random *rand.Rand) {
 			c.done.Add(1)
 			c.mu.Lock()
 			c.acks = append(c.acks, ack{a.ID, position, begun, end})
+			if a.Listed && c.listed[a.ID] == 0 {
+				c.listed[a.ID] = position
+			}
 			c.mu.Unlock()
 			if a.Listed {
 				c.checkPrompt(ctx, a, position)
@@ -147,6 +152,45 @@ func (c *checker) write(ctx context.Context, random *rand.Rand) {
 		default:
 			c.violation("change %s: %v", a.ID, err)
 			return
+		}
+	}
+}
+
+// walk reads the whole list again and again until the writers have ended. Each time it must
+// find all assets that were in the list when it began.
+func (c *checker) walk(ctx context.Context, random *rand.Rand) {
+	for !c.finished.Load() {
+		begin, err := c.store.Page(ctx, registry.HorizonQuery())
+		if err != nil {
+			c.violation("page: %v", err)
+			return
+		}
+		want := map[string]bool{}
+		c.mu.Lock()
+		for id, position := range c.listed {
+			if position <= begin.Upto {
+				want[id] = true
+			}
+		}
+		c.mu.Unlock()
+		count := len(want)
+		for offset := int64(0); ; {
+			page, err := c.store.Page(ctx, registry.Query{Offset: offset, Limit: 1 + random.IntN(30), Mode: registry.All})
+			if err != nil {
+				c.violation("page: %v", err)
+				return
+			}
+			if len(page.Entries) == 0 {
+				break
+			}
+			for _, e := range page.Entries {
+				delete(want, e.ID)
+			}
+			offset = page.Entries[len(page.Entries)-1].Position
+		}
+		c.count(0, count)
+		for id := range want {
+			c.violation("Walk: %s was in the list when a walk began, but the walk did not find it", id)
 		}
 	}
 }

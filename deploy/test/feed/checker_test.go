@@ -25,6 +25,7 @@ type load struct {
 type report struct {
 	changes, unknown, pages, checks     int // unknown: changes without a clear answer
 	lost, duplicated, outOfOrder, other int // violations by kind
+	walks, vanished                     int // readings of the whole list, and assets that one of them missed
 	recorded                            int // changes in the records of the assets
 	missing, extra, reordered           int // violations of the records by kind
 	examples                            []string
@@ -51,6 +52,13 @@ func (r *report) count(pages, checks int) {
 	defer r.mu.Unlock()
 	r.pages += pages
 	r.checks += checks
+}
+
+// walked adds a reading of the whole list.
+func (r *report) walked() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.walks++
 }
 
 // delay returns a percentile of the delays: share 0.5 is the median.
@@ -130,6 +138,7 @@ func (h *history) run(ctx context.Context, calm func()) *report {
 		f := &follower{history: h, seen: map[place]bool{}}
 		followers.Go(func() { f.follow(ctx, i%2 == 1) })
 	}
+	followers.Go(func() { h.walk(ctx) })
 	for range h.load.writers {
 		writers.Go(func() { h.write(ctx) })
 	}

@@ -179,6 +179,9 @@ func checkOn(t *testing.T, fleet *fleet, count int, size load, network *network)
 	if text := fleet.output.String(); strings.Contains(text, "WARNING: DATA RACE") {
 		t.Error(text[strings.Index(text, "WARNING: DATA RACE"):])
 	}
+	if r.walks == 0 {
+		t.Error("got no reading of the whole list, want one at least")
+	}
 	if r.changes < *changesWanted || r.pages < 100 || r.checks < r.changes || r.recorded < r.changes {
 		t.Errorf("got %d changes, %d pages, %d checks and %d changes in the records, want at least %d, 100, %d and %d",
 			r.changes, r.pages, r.checks, r.recorded, *changesWanted, r.changes, r.changes)
@@ -348,13 +351,13 @@ func freeAddr(t *testing.T) string {
 // print prints a line of the table, and its head once.
 func print(services string, r *report, c chaos) {
 	if !printed {
-		fmt.Println("services  changes  unknown   pages    checks  lost  twice  order  other" +
+		fmt.Println("services  changes  unknown   pages    checks  lost  twice  order  other  walks  vanished" +
 			"  recorded  missing  extra  reordered  delay p50      p99  longest  kills  stops  freezes  stalls  breaks")
 		printed = true
 	}
 	round := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
-	fmt.Printf("%8s %8d %8d %7d %9d %5d %6d %6d %6d", services, r.changes, r.unknown, r.pages, r.checks, r.lost,
-		r.duplicated, r.outOfOrder, r.other)
+	fmt.Printf("%8s %8d %8d %7d %9d %5d %6d %6d %6d %6d %9d", services, r.changes, r.unknown, r.pages, r.checks, r.lost,
+		r.duplicated, r.outOfOrder, r.other, r.walks, r.vanished)
 	fmt.Printf(" %9d %8d %6d %10d %10v %8v %8v %6d %6d %8d %7d %7d\n", r.recorded, r.missing, r.extra, r.reordered,
 		round(r.delay(0.5)), round(r.delay(0.99)), round(r.delay(1)), c.kills, c.stops, c.freezes, c.stalls, c.breaks)
 }

@@ -24,6 +24,7 @@ type naive struct {
 	sound bool // it does all of a change at once
 	ahead bool // it records a change, and then refuses it if the asset has changed meanwhile
 	apart bool // it reads a record, extends it, and writes it back without a guard
+	hides bool // it lists no asset while a change of it is stored
 	fan   *fan // it sends its feed to followers; nil: it does not
 
 	mu      sync.Mutex
@@ -84,6 +85,9 @@ func (n *naive) save(w http.ResponseWriter, r *http.Request, id string) {
 	record := n.records[id]
 	if n.ahead {
 		n.extend(record, before, a)
+	}
+	if n.hides {
+		n.assets[id] = naiveAsset{ID: id}
 	}
 	if !n.sound {
 		n.pause()
@@ -193,6 +197,13 @@ func TestTheCheckerFindsLossesOfANaiveRegistry(t *testing.T) {
 	r := (&naive{}).run(t, load{writers: 16, followers: 4, changes: 2000, assets: 100})
 	if r.lost == 0 {
 		t.Error("got no lost change on a registry that loses changes, want at least one")
+	}
+}
+
+func TestTheCheckerFindsAssetsThatVanish(t *testing.T) {
+	r := (&naive{hides: true}).run(t, load{writers: 4, followers: 1, changes: 500, assets: 20})
+	if r.vanished == 0 || r.walks == 0 {
+		t.Errorf("got %d assets that vanished in %d walks, want at least one", r.vanished, r.walks)
 	}
 }
 

@@ -1,0 +1,128 @@
+package feed
+
+import "slices"
+
+// walker reads the whole list again and again, page by page. Each page takes three reads at
+// different moments: the clock, the documents up to its horizon, and those that have moved
+// above it since.
+type walker struct {
+	limit        int   // most entries of a page
+	offset       int64 // end of the last page
+	horizon      int64 // of this page; 0: the walker reads the clock next
+	page         map[string]int64
+	read         bool            // the page is read
+	want, met    map[string]bool // documents that were visible when the walk began, and those met
+	turns        int             // how often this page was read in vain
+	walks, again int             // walks that have ended, and pages that were read again
+}
+
+// mostTurns is how often a page may be read in vain. Each time the document must change
+// twice, and the horizon pass it, between two reads of the page.
+const mostTurns = 6
+
+// step does one read.
+func (k *walker) step(w *world) {
+	first, second := k.readPage, k.readMoved
+	if w.leaveOut == pageFirst {
+		first, second = second, first
+	}
+	switch {
+	case k.horizon == 0:
+		k.begin(w)
+	case !k.read:
+		k.read = true
+		first(w)
+	default:
+		second(w)
+		if k.horizon > 0 { // else the page is read again
+			k.turns = 0
+			k.end(w)
+		}
+		k.horizon, k.page, k.read = 0, nil, false
+	}
+}
+
+func (k *walker) begin(w *world) {
+	k.horizon, k.page = w.clock.Horizon(), map[string]int64{}
+	if k.want != nil {
+		return
+	}
+	k.want, k.met = map[string]bool{}, map[string]bool{}
+	for id, d := range w.documents {
+		if len(d.history) > 0 && d.history[0] <= k.horizon {
+			k.want[id] = true
+		}
+	}
+}
+
+func (k *walker) readPage(w *world) {
+	for id, position := range w.page(k.offset, k.horizon) {
+		k.page[id] = position
+	}
+}
+
+func (k *walker) readMoved(w *world) {
+	if w.leaveOut == former {
+		return
+	}
+	for id, d := range w.documents {
+		if d.position <= k.horizon {
+			continue
+		}
+		at, known := d.trail.At(k.horizon)
+		if !known && w.leaveOut != readAgain {
+			k.horizon = 0
+			k.again++
+			if k.turns++; k.turns == mostTurns {
+				w.fail("Walk: a page from %d was read %d times in vain, as the place of %s is not known", k.offset, k.turns, id)
+			}
+			return
+		}
+		if at.Position > k.offset {
+			k.page[id] = at.Position
+		}
+	}
+}
+
+// end checks the page. It must have each document at its newest position up to the horizon.
+func (k *walker) end(w *world) {
+	for id, d := range w.documents {
+		at := int64(0)
+		for _, position := range d.history {
+			if position <= k.horizon {
+				at = position
+			}
+		}
+		if at <= k.offset {
+			at = 0
+		}
+		if k.page[id] != at {
+			w.fail("Walk: %s is at %d on a page from %d up to %d, want %d", id, k.page[id], k.offset, k.horizon, at)
+		}
+	}
+	var positions []int64
+	for _, position := range k.page {
+		positions = append(positions, position)
+	}
+	slices.Sort(positions)
+	upto := k.horizon
+	if len(positions) >= k.limit {
+		upto = positions[k.limit-1]
+	}
+	for id, position := range k.page {
+		if position <= upto {
+			k.met[id] = true
+		}
+	}
+	k.offset = max(k.offset, upto)
+	if len(positions) > 0 {
+		return
+	}
+	for id := range k.want {
+		if !k.met[id] {
+			w.fail("Walk: %s was visible when a walk began, but the walk did not meet it", id)
+		}
+	}
+	k.walks++
+	k.offset, k.want = 0, nil
+}

@@ -1,0 +1,172 @@
+package mongostore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"asset-registry/assetsvc/internal/feed"
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// Lists that an asset is in (feed.Place).
+const (
+	noList = iota
+	realList
+	testList
+)
+
+// place is a feed.Place in a document.
+type place struct {
+	Position int64 `bson:"p"`
+	List     int   `bson:"l,omitempty"`
+}
+
+func placesOf(t feed.Trail) []place {
+	places := make([]place, len(t))
+	for i, p := range t {
+		places[i] = place(p)
+	}
+	return places
+}
+
+// trail returns the places of an asset, up to that at its position. A document of a
+// service that kept no places has that one only.
+func (d document) trail() feed.Trail {
+	var t feed.Trail
+	for _, p := range d.Former {
+		t = append(t, feed.Place(p))
+	}
+	return append(t, feed.Place{Position: d.Position, List: d.list()})
+}
+
+func (d document) list() int {
+	switch {
+	case !d.Listed:
+		return noList
+	case d.Test:
+		return testList
+	default:
+		return realList
+	}
+}
+
+// passed notes that the horizon has reached a position.
+func (d *database) passed(horizon int64) {
+	for {
+		known := d.horizon.Load()
+		if known >= horizon || d.horizon.CompareAndSwap(known, horizon) {
+			return
+		}
+	}
+}
+
+// former is the trails of the assets that a batch changes, before it does.
+type former struct {
+	first int64 // position of the batch
+	of    map[string]feed.Trail
+}
+
+// lookUp reads where the assets stand that a batch changes. A revision stands where it
+// stands for ever, so this may be done before the batch is open.
+func (f feedStore) lookUp(ctx context.Context, writes []feed.Write) error {
+	revisions := make(map[string]int64, len(writes))
+	var ids []string
+	for _, w := range writes {
+		if w.Revision > 0 {
+			ids = append(ids, w.ID)
+			revisions[w.ID] = w.Revision
+		}
+	}
+	looked := &former{first: writes[0].Position, of: make(map[string]feed.Trail, len(ids))}
+	if len(ids) > 0 {
+		var found []document
+		err := f.do(ctx, func(ctx context.Context) (err error) {
+			found, err = f.page(ctx, withIDs(ids), options.Find().
+				SetProjection(only("position", "revision", "listed", "test", "former")))
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("read where assets stand: %w", err)
+		}
+		horizon := f.horizon.Load()
+		for _, d := range found {
+			if d.Revision == revisions[d.ID] { // else the write is refused
+				looked.of[d.ID] = d.trail().Since(horizon)
+			}
+		}
+	}
+	f.looked.Store(looked)
+	return nil
+}
+
+// formerOf returns where the assets of a batch stand before it.
+func (f feedStore) formerOf(ctx context.Context, writes []feed.Write) (map[string]feed.Trail, error) {
+	looked := f.looked.Load()
+	if looked == nil || looked.first != writes[0].Position {
+		if err := f.lookUp(ctx, writes); err != nil {
+			return nil, err
+		}
+		looked = f.looked.Load()
+	}
+	return looked.of, nil
+}
+
+// errUnknownPlace is returned if the clock was read too long ago: an asset has forgotten
+// where it stood then.
+var errUnknownPlace = errors.New("the place of an asset at this horizon is forgotten")
+
+// moved returns the entries of assets in a range of positions that have a newer position
+// above the horizon. Each stands where it stood at the horizon, and has no body. It must be
+// called after the entries of the range are read: an asset moves from there to here.
+func (d *database) moved(ctx context.Context, mode registry.Mode, after, upto, horizon int64) ([]document, error) {
+	found, err := d.page(ctx, bson.D{
+		{Key: "listed", Value: true},
+		{Key: "position", Value: bson.D{{Key: "$gt", Value: horizon}}},
+		{Key: "$or", Value: bson.A{
+			bson.D{{Key: "former.p", Value: bson.D{{Key: "$gt", Value: after}, {Key: "$lte", Value: upto}}}},
+			bson.D{{Key: "former.0.p", Value: bson.D{{Key: "$gt", Value: horizon}}}},
+		}},
+	}, options.Find().SetHint(allIndex).SetProjection(only("position", "listed", "test", "size", "former")))
+	if err != nil {
+		return nil, fmt.Errorf("read assets that have moved: %w", err)
+	}
+	var moved []document
+	for _, a := range found {
+		at, known := a.trail().At(horizon)
+		switch {
+		case !known:
+			return nil, errUnknownPlace
+		case at.Position <= after || at.Position > upto || at.List == noList:
+		case mode == registry.All || (at.List == testList) == (mode == registry.Test):
+			moved = append(moved, document{ID: a.ID, Position: at.Position, Test: at.List == testList, Size: a.Size, moved: true})
+		}
+	}
+	return moved, nil
+}
+
+// merge returns the first entries of a page: those found, and those that have moved. An
+// asset may be among both, if it has moved meanwhile.
+func merge(q registry.Query, found, moved []document) []document {
+	there := make(map[string]bool, len(found))
+	for _, d := range found {
+		there[d.ID] = true
+	}
+	for _, d := range moved {
+		if !there[d.ID] {
+			found = append(found, d)
+		}
+	}
+	slices.SortFunc(found, func(a, b document) int {
+		if q.Descending {
+			a, b = b, a
+		}
+		return cmp.Compare(a.Position, b.Position)
+	})
+	return found[:min(len(found), q.Limit)]
+}

@@ -1,0 +1,153 @@
+package mongostore
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/assetsvc/internal/feed"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/mongotest"
+)
+
+// hold opens a batch of another process, which holds back the horizon until release.
+func hold(t *testing.T, s *Store) (release func()) {
+	t.Helper()
+	f := feedStore{database: s.db}
+	first := time.Now().UnixMicro() + 2_000_000 // above all positions so far
+	none := registry.Record{ID: storetest.NewID(), Body: body}
+	b := feed.Batch{First: first, IDs: []string{none.ID}}
+	writes := []feed.Write{{ID: none.ID, Position: first, Document: none}}
+	if _, opened, err := f.Open(t.Context(), "stalled", b, writes); err != nil || !opened {
+		t.Fatalf("open: got %v, %v; want true", opened, err)
+	}
+	return func() {
+		if err := f.Close(t.Context(), "stalled", first); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func mustChange(t *testing.T, s *Store, id string, change func(*registry.Record)) registry.Record {
+	t.Helper()
+	r, err := s.Get(t.Context(), id, registry.AnySize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&r)
+	if r.Position, err = s.Replace(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// walk reads the whole list by pages, and returns the entries in the order of positions.
+func walk(t *testing.T, s *Store, q registry.Query) (all []registry.Entry) {
+	t.Helper()
+	for {
+		page, err := s.Page(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Entries) == 0 {
+			break
+		}
+		all = append(all, page.Entries...)
+		q.Offset = page.Entries[len(page.Entries)-1].Position
+	}
+	if q.Descending {
+		slices.Reverse(all)
+	}
+	return all
+}
+
+// entry is the entry of a record that was read when it was the newest; moved: it has changed
+// since.
+func entry(r registry.Record, moved bool, bodies int) registry.Entry {
+	e := registry.Entry{ID: r.ID, Position: r.Position, Test: r.Test, Moved: moved}
+	if bodies > 0 && !moved {
+		e.Body = r.Body
+	}
+	return e
+}
+
+// TestNoAssetVanishesWhileABatchIsOpen changes assets, some twice and one with its mode, and
+// publishes a draft, while the batch of another process holds back the horizon.
+func TestNoAssetVanishesWhileABatchIsOpen(t *testing.T) {
+	s := openWith(t, mongotest.Start(t).URI(t, "moved"), Options{Lease: time.Hour})
+	var before []registry.Record
+	for i := range 6 {
+		r := registry.Record{ID: storetest.NewID(), Listed: i != 1, Test: i == 2, Revision: 1, Body: fmt.Appendf(nil, `{"n":%d}`, i)}
+		var err error
+		if r.Position, err = s.Create(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		before = append(before, r)
+	}
+	release := hold(t, s)
+	changed := map[int]registry.Record{}
+	for _, i := range []int{0, 3, 0, 0, 1, 2, 1} {
+		changed[i] = mustChange(t, s, before[i].ID, func(r *registry.Record) {
+			r.Listed, r.Test = true, false // the draft is published, and the test asset becomes a real one
+			r.Body = append(slices.Clone(r.Body), ' ')
+		})
+	}
+	for _, mode := range []registry.Mode{registry.Real, registry.Test, registry.All} {
+		for _, q := range []registry.Query{
+			{Limit: 100}, {Limit: 1}, {Limit: 2}, {Limit: 100, Bodies: 1000}, {Limit: 100, Bodies: 1}, {Limit: 1, Bodies: 1000},
+		} {
+			for _, q.Descending = range []bool{false, true} {
+				q.Mode = mode
+				var want []registry.Entry
+				for i, r := range before {
+					_, moved := changed[i]
+					if r.Listed && (mode == registry.All || r.Test == (mode == registry.Test)) {
+						want = append(want, entry(r, moved, q.Bodies))
+					}
+				}
+				if diff := cmp.Diff(want, walk(t, s, q)); diff != "" {
+					t.Errorf("%+v: the list differs (-want +got):\n%s", q, diff)
+				}
+			}
+		}
+	}
+	release()
+	var want []registry.Entry
+	for _, i := range []int{4, 5, 3, 0, 2, 1} {
+		r, moved := changed[i]
+		if !moved {
+			r = before[i]
+		}
+		want = append(want, entry(r, false, 1000))
+	}
+	got := walk(t, s, registry.Query{Limit: 2, Mode: registry.All, Bodies: 1000})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("after the batch: the list differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestAReaderWithAnOldClockReadsAgain changes an asset twice after a reader has read the
+// clock. The asset has forgotten where it stood then.
+func TestAReaderWithAnOldClockReadsAgain(t *testing.T) {
+	s := openWith(t, mongotest.Start(t).URI(t, "old"), Options{Lease: time.Hour})
+	r := mustCreate(t, s)
+	old := r.Position
+	for range 2 {
+		mustChange(t, s, r.ID, func(*registry.Record) {})
+		if _, err := s.Page(t.Context(), registry.Query{Limit: 1}); err != nil { // the process learns the horizon
+			t.Fatal(err)
+		}
+	}
+	got, err := s.db.moved(t.Context(), registry.All, 0, old, old)
+	if err != errUnknownPlace {
+		t.Errorf("got %v, %v; want errUnknownPlace", got, err)
+	}
+	found, err := s.find(t.Context(), r.ID, only("revision", "former"))
+	if err != nil || len(found.Former) != 1 {
+		t.Errorf("got the former places %v, %v; want one, as the horizon has passed the others", found.Former, err)
+	}
+}

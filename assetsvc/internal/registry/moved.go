@@ -1,0 +1,75 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/sleep"
+)
+
+// Pauses between two looks at the horizon.
+const (
+	firstListPause = 5 * time.Millisecond
+	mostListPause  = 80 * time.Millisecond
+)
+
+// awaitList waits until the list has an asset that was published at a position: until the
+// changes are done that other processes began before. From its acknowledgement on, each
+// reading of the whole list then has the asset. It returns a fault of kind Unavailable if it
+// cannot tell; the asset is published nevertheless.
+func (r *Registry) awaitList(ctx context.Context, position int64) error {
+	for pause := firstListPause; ; pause = min(2*pause, mostListPause) {
+		page, err := r.store.Page(ctx, HorizonQuery())
+		switch {
+		case err != nil:
+			return Unavailable("wait until the list has a published asset", err)
+		case page.Upto >= position:
+			return nil
+		case !sleep.For(ctx, pause):
+			return Unavailable("wait until the list has a published asset", context.Cause(ctx))
+		}
+	}
+}
+
+// mostFormer is how many former bodies one page has. Each takes a few reads of the record.
+const mostFormer = 16
+
+// withFormer adds the bodies of the assets that have moved to a page, as they were at the
+// positions of their entries. The page may end earlier for that.
+func (r *Registry) withFormer(ctx context.Context, page FeedPage) (FeedPage, error) {
+	made := 0
+	for i := range page.Entries {
+		e := &page.Entries[i]
+		if !e.Moved {
+			continue
+		}
+		if made++; made > mostFormer {
+			page.Entries, page.Upto = page.Entries[:i], page.Entries[i-1].Position
+			break
+		}
+		var err error
+		if e.Body, err = r.former(ctx, e.ID, e.Position); err != nil {
+			return FeedPage{}, err
+		}
+	}
+	return page, nil
+}
+
+// former returns the body of an asset as it was at a position. If the record does not have
+// that any more, because it was erased, former returns the newest body.
+func (r *Registry) former(ctx context.Context, id string, position int64) ([]byte, error) {
+	past, err := r.Past(ctx, id, position)
+	switch {
+	case err == nil:
+		return record.Append(nil, past), nil
+	case !errors.Is(err, ErrNoCopy) && !errors.Is(err, ErrLarge):
+		return nil, err
+	}
+	newest, err := r.store.Get(ctx, id, AnySize)
+	if err != nil {
+		return nil, Unavailable("list assets", err)
+	}
+	return newest.Body, nil
+}

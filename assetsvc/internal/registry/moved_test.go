@@ -1,0 +1,114 @@
+package registry_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/fault"
+)
+
+// behind is a store whose horizon stands still: its pages are those given.
+type behind struct {
+	registry.Store
+	pages []registry.FeedPage // of one call each; the last one stays
+	asked int
+}
+
+func (b *behind) Page(context.Context, registry.Query) (registry.FeedPage, error) {
+	page := b.pages[min(b.asked, len(b.pages)-1)]
+	b.asked++
+	return page, nil
+}
+
+// TestAMovedAssetIsShownAsItWas lists an asset 20 times, as it was after each of its changes.
+func TestAMovedAssetIsShownAsItWas(t *testing.T) {
+	r, store, keys, id := open(t)
+	var page registry.FeedPage
+	var want []string
+	for i := range 20 {
+		fields := fmt.Sprintf(`{"title":"title %d"}`, i)
+		changed, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, fields)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, string(changed.Body))
+		page.Entries = append(page.Entries, registry.Entry{ID: id, Position: changed.Position, Moved: true})
+	}
+	page.Upto = page.Entries[19].Position
+	lists := registry.New(&behind{Store: store, pages: []registry.FeedPage{page}}, keys,
+		asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+	got, err := lists.List(t.Context(), registry.Query{Limit: 20, Bodies: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Entries) != 16 || got.Upto != got.Entries[15].Position {
+		t.Errorf("got %d entries up to %d, want 16 up to the last", len(got.Entries), got.Upto)
+	}
+	for i, e := range got.Entries {
+		if !record.Equal(parse(t, want[i]), parse(t, string(e.Body))) {
+			t.Errorf("entry %d: got %s, want %s", i, e.Body, want[i])
+		}
+	}
+}
+
+// TestAnErasedAssetIsShownAsItIs lists a revision that was erased.
+func TestAnErasedAssetIsShownAsItIs(t *testing.T) {
+	r, store, keys, id := open(t)
+	var first, last registry.Record
+	for i, at := range []*registry.Record{&first, &last} {
+		var err error
+		fields := fmt.Sprintf(`{"title":"title %d"}`, i)
+		if *at, err = r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, fields)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Erase(t.Context(), admin, id, first.Revision); err != nil {
+		t.Fatal(err)
+	}
+	page := registry.FeedPage{Entries: []registry.Entry{{ID: id, Position: first.Position, Moved: true}}}
+	lists := registry.New(&behind{Store: store, pages: []registry.FeedPage{page}}, keys,
+		asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+	got, err := lists.List(t.Context(), registry.Query{Limit: 20, Bodies: 1 << 20})
+	if err != nil || string(got.Entries[0].Body) != string(last.Body) {
+		t.Errorf("got %v, %v; want the newest body", got.Entries, err)
+	}
+}
+
+// TestAPublicationIsAcknowledgedWhenItIsListed publishes an asset while the horizon is behind.
+func TestAPublicationIsAcknowledgedWhenItIsListed(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		pages []registry.FeedPage
+		asked int
+		fails bool
+	}{
+		{"the horizon comes", []registry.FeedPage{{Upto: 1}, {Upto: 1}, {Upto: 1 << 62}}, 3, false},
+		{"the horizon never comes", []registry.FeedPage{{Upto: 1}}, 2, true},
+	} {
+		_, store, keys, id := open(t)
+		s := &behind{Store: store, pages: c.pages}
+		r := registry.New(s, keys, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+		ctx, cancel := context.WithCancel(t.Context())
+		if c.fails {
+			ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		}
+		_, err := r.Change(ctx, owner, id, "token", registry.Input{Fields: parse(t, `{"status":"pending"}`)})
+		cancel()
+		if (fault.KindOf(err) == fault.Unavailable) != c.fails || !c.fails && err != nil {
+			t.Errorf("%s: got %v, want a failure: %v", c.name, err, c.fails)
+		}
+		if s.asked < c.asked {
+			t.Errorf("%s: the store was asked %d times, want %d at least", c.name, s.asked, c.asked)
+		}
+		asked := s.asked
+		_, err = r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"another"}`)})
+		if err != nil || s.asked != asked {
+			t.Errorf("%s: a later change: got %v after %d more looks, want none", c.name, err, s.asked-asked)
+		}
+	}
+}

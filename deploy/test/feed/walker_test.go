@@ -1,0 +1,46 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+)
+
+// walk reads the whole list again and again until the writers and the faults have ended, as
+// a crawler does that takes what is missing for gone. Each walk must find every asset whose
+// publication was acknowledged before it began.
+func (h *history) walk(ctx context.Context) {
+	f := &follower{history: h}
+	for ctx.Err() == nil && !h.finished.Load() {
+		want := map[string]bool{}
+		h.mu.Lock()
+		for _, a := range h.assets {
+			want[a.id] = true
+		}
+		h.mu.Unlock()
+		count, pages := len(want), 0
+		path := fmt.Sprintf("/api/2.5/assets?mode=_all_&limit=%d", 1+rand.IntN(100))
+		if rand.IntN(2) == 0 {
+			path += "&opt_fields=description"
+		}
+		for ctx.Err() == nil {
+			p := f.get(ctx, path)
+			pages++
+			if len(p.Data) == 0 {
+				break
+			}
+			for _, e := range p.Data {
+				delete(want, e.ID)
+			}
+			path = p.Next.Path
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		h.report.count(pages, count)
+		h.report.walked()
+		for id := range want {
+			h.report.violation(&h.report.vanished, "%s was published before a walk began, but the walk did not find it", id)
+		}
+	}
+}
