@@ -138,7 +138,7 @@ func serve(t *testing.T, clocks []func() time.Time) (s served) {
 			}
 		}
 		time.Sleep(servedFor)
-		s.ahead = time.UnixMicro(store.clock.Last).Sub(time.Now())
+		s.ahead = time.Until(time.UnixMicro(store.clock.Last))
 		stop()
 		running.Wait()
 		s.refused = store.refused
