@@ -138,7 +138,9 @@ func serve(t *testing.T, clocks []func() time.Time) (s served) {
 			}
 		}
 		time.Sleep(servedFor)
+		store.mu.Lock()
 		s.ahead = time.Until(time.UnixMicro(store.clock.Last))
+		store.mu.Unlock()
 		stop()
 		running.Wait()
 		s.refused = store.refused

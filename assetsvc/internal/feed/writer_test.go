@@ -177,6 +177,7 @@ func TestOperationsFail(t *testing.T) {
 				}
 				got := r.commit(t.Context(), "a", 0, 1)
 				time.Sleep(time.Minute) // of the bubble; the failed operation is repeated
+				synctest.Wait()
 				r.check(t, c.operations, []*result{got}, []error{c.want})
 				if fmt.Sprint(r.failed) != "["+c.failed+"]" {
 					t.Errorf("got the errors %q, want %q", r.failed, c.failed)
@@ -207,6 +208,7 @@ func TestAFailingStoreIsAskedOnceAPause(t *testing.T) {
 		}
 		got := r.commit(t.Context(), "a", 0, 1)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		r.check(t, strings.Repeat("open a fails, ", 10)+"open a, write, close", []*result{got}, []error{nil})
 		if len(r.failed) != 1 {
 			t.Errorf("got the errors %q, want one", r.failed)
@@ -224,6 +226,7 @@ func TestFailuresOfARefusal(t *testing.T) {
 			r.before = func(operation string) error { return errors.Join(write(operation), other(operation)) }
 			got := r.commit(t.Context(), "a", 0, 1)
 			time.Sleep(time.Minute)
+			synctest.Wait()
 			want := "open a, write fails, fence a fails, fence a, settle, close"
 			if fails == "settle" {
 				want = "open a, write fails, fence a, settle fails, settle, close"

@@ -402,11 +402,14 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 
 // taking keeps the reports that it gets. If err is set, it returns err and keeps none.
 type taking struct {
+	mu      sync.Mutex // where a report may come beside the test
 	reports []authapi.ReportUsageRequest
 	err     error
 }
 
 func (r *taking) ReportUsage(_ context.Context, report authapi.ReportUsageRequest) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.err == nil {
 		r.reports = append(r.reports, report)
 	}

@@ -1,12 +1,13 @@
 package apikey
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,9 +16,34 @@ import (
 	"asset-registry/shared/identity"
 )
 
+// fail sets the answer to later reports.
+func (r *taking) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = err
+}
+
+// lockedLog keeps a log that is written beside the test.
+type lockedLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedLog) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 func TestUsageIsReportedEveryTwoSecondsAndAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log lockedLog
 		to := &taking{}
 		u := NewUsage(to, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), time.Now)
 		ctx, stop := context.WithCancel(t.Context())
@@ -29,22 +55,27 @@ func TestUsageIsReportedEveryTwoSecondsAndAtTheEnd(t *testing.T) {
 		for i := range 3 {
 			u.Count(fmt.Sprint("k", i), "read")
 			time.Sleep(reportEvery + time.Millisecond)
+			synctest.Wait()
+			to.mu.Lock()
 			if len(to.reports) != i+1 {
 				t.Errorf("got %d reports after %d times, want one each", len(to.reports), i+1)
 			}
+			to.mu.Unlock()
 		}
-		to.err = context.Canceled // of a process that ends; it needs no line in the log
+		to.fail(context.Canceled) // of a process that ends; it needs no line in the log
 		u.Count("k3", "read")
 		time.Sleep(reportEvery)
-		if log.Len() > 0 {
-			t.Errorf("got the log %q, want none", log.String())
+		synctest.Wait()
+		if text := log.String(); text != "" {
+			t.Errorf("got the log %q, want none", text)
 		}
-		to.err = errors.New("down")
+		to.fail(errors.New("down"))
 		time.Sleep(reportEvery)
-		if n := bytes.Count(log.Bytes(), []byte("could not be reported")); n != 1 {
-			t.Errorf("got %d lines in the log, want one: %s", n, log.String())
+		synctest.Wait()
+		if text := log.String(); strings.Count(text, "could not be reported") != 1 {
+			t.Errorf("got the log %q, want one line", text)
 		}
-		to.err = nil
+		to.fail(nil)
 		u.Count("k4", "read")
 		stop()
 		<-done
