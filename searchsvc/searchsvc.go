@@ -116,6 +116,9 @@ func (c Config) Validate() error {
 	if c.Dir == "" {
 		faults = append(faults, errors.New("the directory of the index has no name"))
 	}
+	if _, err := readSynonyms(c.Synonyms); err != nil {
+		faults = append(faults, err)
+	}
 	if c.Memory < 0 {
 		faults = append(faults, errors.New("--memory must not be negative"))
 	}

@@ -98,10 +98,11 @@ func TestFaultyConfigurationsAreRefused(t *testing.T) {
 		t.Fatalf("got %v, want nil", err)
 	}
 	for name, spoil := range map[string]func(*Config){
-		"--of":      func(c *Config) { c.Of = "registry" },
-		"directory": func(c *Config) { c.Dir = "" },
-		"times":     func(c *Config) { c.Timeout = -1 },
-		"log":       func(c *Config) { c.Log = nil },
+		"--of":       func(c *Config) { c.Of = "registry" },
+		"directory":  func(c *Config) { c.Dir = "" },
+		"--synonyms": func(c *Config) { c.Synonyms = "missing.txt" },
+		"times":      func(c *Config) { c.Timeout = -1 },
+		"log":        func(c *Config) { c.Log = nil },
 	} {
 		c := good
 		spoil(&c)

@@ -75,7 +75,8 @@ type Config struct {
 	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."`
 
 	// The index is kept in the data directory. It is made of the feed, and may be removed.
-	Search bool `negatable:"" help:"Answer searches, and serve the pages for people."`
+	Search   bool   `negatable:"" help:"Answer searches, and serve the pages for people."`
+	Synonyms string `placeholder:"FILE" help:"File of further words of one meaning; by default none."`
 
 	// The registry sends webhooks to public addresses, and uses no proxy.
 	WebhookNetworks []netip.Prefix `help:"Networks that webhooks may be sent to, although they are not public."`
@@ -283,6 +284,7 @@ func (c Config) search(p process, edge http.Handler) searchsvc.Config {
 	return searchsvc.Config{
 		Of: "http://registry", Transport: httpserver.InProcessStream(edge), LogKeys: keys,
 		Dir:      filepath.Join(c.Data, searchDirectory),
+		Synonyms: c.Synonyms,
 		AskEvery: time.Minute, // the stream tells changes at once
 		Memory:   c.Memory,
 		Log:      p.log.With("service", "searchsvc"), Telemetry: p.telemetry,
@@ -312,6 +314,9 @@ func (c Config) validate(log *slog.Logger) error {
 	if c.MaxBody == 0 || c.Timeout == 0 {
 		faults = append(faults, errors.New("--max-body and --timeout must be greater than 0"))
 	}
+	if c.Synonyms != "" && !c.Search {
+		faults = append(faults, errors.New("--synonyms needs --search"))
+	}
 	_, err := config.Zone(c.Zone)
 	p := process{secrets: keyring.Ring{make([]byte, keyring.MinLength)}, log: log}
 	toNobody := httpserver.InProcess(http.NotFoundHandler())
@@ -319,6 +324,7 @@ func (c Config) validate(log *slog.Logger) error {
 		c.auth(p).Validate(),
 		c.assets(p, toNobody).Validate(),
 		c.gateway(p, toNobody, http.NotFoundHandler()).Validate(),
+		c.search(p, http.NotFoundHandler()).Validate(),
 	)...)
 }
 

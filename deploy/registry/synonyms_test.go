@@ -1,0 +1,42 @@
+package registry
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"asset-registry/shared/config"
+)
+
+// TestTheFileOfSynonymsIsCheckedBeforeTheStart reads files that are missing, faulty and good.
+func TestTheFileOfSynonymsIsCheckedBeforeTheStart(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := write("good.txt", "теплиця, оранжерея\n")
+	for _, test := range []struct {
+		args []string
+		want string // in the error; "": there is none
+	}{
+		{[]string{"--search", "--synonyms", good}, ""},
+		{[]string{"--synonyms", good}, "--synonyms needs --search"},
+		{[]string{"--search", "--synonyms", filepath.Join(dir, "missing.txt")}, "--synonyms"},
+		{[]string{"--search", "--synonyms", write("faulty.txt", "теплиця\n")}, "line 1"},
+	} {
+		var c Config
+		if _, err := config.Parse(&c, "registry", "", "REGISTRY_TEST", append([]string{"--data", dir}, test.args...)); err != nil {
+			t.Fatal(err)
+		}
+		err := c.validate(slog.New(slog.DiscardHandler))
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: got %v, want %q", test.args, err, test.want)
+		}
+	}
+}
