@@ -47,6 +47,23 @@ type FacetValue struct {
 	Count int64  `json:"count"`
 }
 
+// Suggest returns at most 10 texts to search for that begin as a text ends, those of the most assets
+// first. It needs no key. IsNotFound reports that the registry has no search service.
+func (c *Client) Suggest(ctx context.Context, text string) ([]string, error) {
+	r := read(path("search", "suggest"), url.Values{"q": {text}})
+	got, err := c.send(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	var body struct {
+		Texts []string `json:"data"`
+	}
+	if err := json.Unmarshal(got.text, &body); err != nil {
+		return nil, fmt.Errorf("%s %s: the answer is not the registry's: %w", r.method, r.path, err)
+	}
+	return body.Texts, nil
+}
+
 // Search searches assets. The parameters are those of docs/contract.md, "Search", such as
 // url.Values{"q": {"приміщення"}, "status": {"active"}}. For the next page, the caller sets
 // search_after to Found.Next. It needs no key. IsNotFound reports that the registry has no

@@ -332,6 +332,12 @@ class SearchInterpretation(TypedDict):
     not_found: list[str]
 
 
+class SearchSuggestions(TypedDict):
+    """SearchSuggestions are texts to search for."""
+
+    data: list[str]
+
+
 class SearchAnswer(TypedDict, total=False):
     """SearchAnswer is what a search finds. It has every change of the feed up to `position`."""
 
@@ -908,6 +914,11 @@ class Client:
         """
         query = urllib.parse.urlencode(parameters, doseq=True)
         return cast(SearchAnswer, self._send("GET", "/search" + ("?" + query if query else ""), repeatable=True)[1])
+
+    def suggest(self, text: str) -> list[str]:
+        """suggest returns at most 10 texts to search for that begin as a text ends, those of the most assets first."""
+        answer = self._send("GET", "/search/suggest", query={"q": text}, repeatable=True)[1]
+        return cast(SearchSuggestions, answer)["data"]
 
     # Owners.
 

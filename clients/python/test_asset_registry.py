@@ -126,6 +126,11 @@ class Numbers(Case):
         path = "GET /api/2.5/assets/a/proof"
         self.assertEqual([seen[0] for seen in server.seen], [path + "?revision=7", path + "?revision=7", path])
 
+    def test_suggestions_are_texts(self) -> None:
+        server, client = self.serve(reply(200, {"data": ["екскаватор"]}))
+        self.assertEqual(client.suggest("екс & x"), ["екскаватор"])
+        self.assertEqual(server.seen[0][0], "GET /api/2.5/search/suggest?q=%D0%B5%D0%BA%D1%81+%26+x")
+
     def test_numbers_of_a_request_keep_their_digits(self) -> None:
         server, client = self.serve(reply(200, {"data": {}}))
         client.items.change("a", "b", {"quantity": Decimal("0.1000")})

@@ -23,6 +23,7 @@ export type TransferData = Schemas["Transfer"];
 export type Revision = Schemas["Revision"];
 /** SearchAnswer is what a search finds. It has every change of the feed up to `position`. */
 export type SearchAnswer = Schemas["SearchAnswer"];
+export type SearchSuggestions = Schemas["SearchSuggestions"];
 export type SearchInterpretation = Schemas["SearchInterpretation"];
 export type SearchHit = Schemas["SearchHit"];
 export type SearchFacet = Schemas["SearchFacet"];
@@ -218,6 +219,12 @@ export class Client {
     }
     const [, body] = await this.#send("GET", `/search?${query}`, { ...call, repeatable: true });
     return body as unknown as SearchAnswer;
+  }
+
+  /** suggest returns at most 10 texts to search for that begin as a text ends, those of the most assets first. */
+  async suggest(text: string, call: Call = {}): Promise<string[]> {
+    const [, body] = await this.#send("GET", "/search/suggest", { ...call, query: { q: text }, repeatable: true });
+    return (body as unknown as SearchSuggestions).data;
   }
 
   /** makeTransfer makes a transfer, with which the caller can take an asset over. */

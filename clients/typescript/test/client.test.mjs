@@ -178,6 +178,12 @@ test("revisions end at the empty page", async (t) => {
   assert.deepEqual(seen.map((s) => s.headers["x-access-token"]), [token, token]);
 });
 
+test("suggestions are texts", async (t) => {
+  const { client, seen } = await serve(t, [reply(200, { data: ["екскаватор"] })]);
+  assert.deepEqual(await client.suggest("екс & x"), ["екскаватор"]);
+  assert.equal(seen[0].request, "GET /api/2.5/search/suggest?q=%D0%B5%D0%BA%D1%81+%26+x");
+});
+
 test("a proof is awaited, and its numbers keep their digits", async (t) => {
   const data = '{"data":{"index":1,"leaf":{"v":1},"path":["x"],"checkpoint":"c","asset":{"items":[{"quantity":240.50}]}}}';
   const { client, seen } = await serve(t, [reply(503, {}, { "Retry-After": "0" }), reply(200, data), reply(200, data)]);

@@ -39,6 +39,7 @@ var schemas = map[string][]string{
 
 	"SearchReplacement":    {"SearchReplacement"},
 	"SearchInterpretation": {"SearchInterpretation"},
+	"SearchSuggestions":    {"SearchSuggestions"},
 }
 
 // notTyped are fields that the registry accepts and ignores, or that only the answer for
