@@ -21,8 +21,8 @@ var searchOperations = map[string]operation{
 	},
 	"GET " + routes.Suggest: {
 		id: "suggestSearches", tag: "search", summary: "Suggest words while somebody types",
-		text: "At most 10 texts that begin as `q` ends: words of titles, names of places, and codes with their names. " +
-			"Those of the most assets come first.",
+		text: "At most 10 texts that begin as `q` ends: words of titles, names of places, codes with their " +
+			"names, and names of custodians. Those of the most assets come first.",
 		params: append([]string{"q", "If-None-Match"}, reading...), answer: "SearchSuggestions",
 		tagged: true, javascript: true,
 	},

@@ -252,7 +252,7 @@ export interface paths {
         };
         /**
          * Suggest words while somebody types
-         * @description At most 10 texts that begin as `q` ends: words of titles, names of places, and codes with their names. Those of the most assets come first.
+         * @description At most 10 texts that begin as `q` ends: words of titles, names of places, codes with their names, and names of custodians. Those of the most assets come first.
          */
         get: operations["suggestSearches"];
         put?: never;

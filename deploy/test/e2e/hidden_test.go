@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/mongotest"
@@ -89,7 +90,7 @@ func testHidden(t *testing.T, a api) {
 	f["title"] = word
 	streams := shown.follow(t, a)
 	c := a.publish(t, f)
-	c.answer = a.patch(t, c, fields{"description": "друга редакція"}).must(t, 200)
+	c.answer = a.patch(t, c, fields{"description": "друга редакція: " + word}).must(t, 200)
 	shown.want(t, "the answer to the owner", c.text)
 	for path, value := range canaries {
 		got := a.do(t, call{method: "GET", path: "/assets/" + c.id, key: "concierge"}).must(t, 200)
@@ -123,6 +124,7 @@ func testHidden(t *testing.T, a api) {
 			t.Errorf("%s: got %v found assets for its value, want 0", path, got)
 		}
 	}
+	a.expectNoSuggestions(t, word)
 	for _, page := range []string{"/uk/assets/" + c.id, "/uk/assets/" + c.id + "/changes?from=3", "/uk/?q=" + url.QueryEscape(word),
 		"/uk/feed.atom"} {
 		got := a.do(t, call{method: "GET", path: page})
@@ -134,6 +136,26 @@ func testHidden(t *testing.T, a api) {
 	streams(c)
 	shown.await(t, "the webhook", c)
 	shown.expectNone(t, c)
+}
+
+// expectNoSuggestions asks for suggestions by the beginnings of the canaries' words. A word of a title,
+// which is not hidden, is suggested.
+func (a api) expectNoSuggestions(t *testing.T, shown string) {
+	t.Helper()
+	suggested := func(word string) string {
+		begin := string([]rune(word)[:5])
+		return a.do(t, call{method: "GET", path: "/api/2.5/search/suggest?" + url.Values{"q": {begin}}.Encode()}).must(t, 200).text
+	}
+	if got := suggested(shown); !strings.Contains(got, shown) {
+		t.Errorf("got the suggestions %s, want %s among them", got, shown)
+	}
+	for path, value := range canaries {
+		for _, word := range strings.Fields(value) {
+			if utf8.RuneCountInString(word) >= 5 && strings.Contains(suggested(word), strings.ToLower(word)) {
+				t.Errorf("%s: got %s among the suggestions, want it hidden", path, word)
+			}
+		}
+	}
 }
 
 // expectTags checks that a cache cannot take one view for the other one, and that the owner

@@ -177,6 +177,9 @@ func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, e
 		t.place(a.Items[i].Address.Locality)
 		t.place(a.Items[i].Address.Region)
 	}
+	for _, term := range nameTerms(a.AssetCustodian.Name) {
+		t.add(custodianField, term)
+	}
 	a.words(&t)
 	hit, err = a.hit()
 	return t.lists(), hit, err

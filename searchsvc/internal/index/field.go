@@ -13,6 +13,7 @@ const (
 	pairField      = "p"   // pairs of neighbours in titles (pairOf)
 	lengthField    = "n"   // lengthTerm of the title
 	placeField     = "pl"  // words that are the name of a place of an item
+	custodianField = "kb"  // nameTerms of the custodian
 	positionField  = "at"  // numberTerm of the position
 	publishedField = "pub" // numberTerm of the publication
 	quantityField  = "q"   // floatTerm of each quantity

@@ -266,16 +266,42 @@ func TestSuggestionsBeginAsTheQuestion(t *testing.T) {
 	x := openList(t)
 	for text, want := range map[string]string{
 		"екскав": "екскаватор", "ЕКСК": "екскаватор", "гараж цег": "гараж цегляний", "ізм": "м. Ізмаїл", "0413": "04131000-2 Складські приміщення",
-		"одес": "Одеська область",
+		"одес": "Одеська область", "авангард": "ФСТ «Авангард»",
+		"управління освіти рівн": "Управління освіти Рівненської міської ради", "ТОВ «Таврія-А": "ТОВ «Таврія-Агро»",
 	} {
 		got, err := x.Suggest(t.Context(), text)
 		if err != nil || !slices.Contains(got, want) || len(got) > search.MaxSuggestions {
 			t.Errorf("%q: got %q, %v; want %q among at most %d", text, got, err, want, search.MaxSuggestions)
 		}
 	}
-	for _, text := range []string{"", "е", "йцукен", "  "} {
+	for _, text := range []string{"", "е", "йцукен", "  ", "тов й"} {
 		if got, err := x.Suggest(t.Context(), text); err != nil || len(got) > 0 {
 			t.Errorf("%q: got %q, %v; want none", text, got, err)
+		}
+	}
+}
+
+// TestSuggestionsAreOfAssetsThatCanBeFound replaces an asset, whose old texts stay in a segment with
+// another asset.
+func TestSuggestionsAreOfAssetsThatCanBeFound(t *testing.T) {
+	x := openList(t)
+	f := slices.Clone(lines(t, "assets.txt")[0])
+	for _, was := range []string{"Канаркознавство", "Синичкознавство"} {
+		f[1], f[8] = was, "Музей «"+was+"»"
+		change := replica.Change{State: stateAt(1765000000000001), Entries: []replica.Entry{listed(t, f)}}
+		if was == "Канаркознавство" {
+			change.Entries = append(change.Entries, listed(t, lines(t, "assets.txt")[1]))
+		}
+		if err := x.Apply(change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for text, want := range map[string][]string{
+		"канарк": nil, "синич": {"синичкознавство", "Музей «Синичкознавство»"}, "музей": {"Музей «Синичкознавство»"},
+	} {
+		got, err := x.Suggest(t.Context(), text)
+		if slices.Sort(got); err != nil || !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+			t.Errorf("%q: got %q, %v; want %q", text, got, err, want)
 		}
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	index "github.com/blevesearch/bleve_index_api"
 
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/searchsvc/internal/ukrainian"
@@ -12,9 +15,10 @@ import (
 
 // The bounds of one list of suggestions.
 const (
-	leastAsked   = 2  // letters of the last word
-	mostBegun    = 64 // words of titles, and values of a property, that are looked at
-	leastForPage = 1  // assets that a suggestion finds
+	leastAsked = 2  // letters of the last word
+	mostBegun  = 64 // words of titles, and values of a property, that are looked at
+	nameWords  = 12 // words of a name by which it is suggested
+	fromWords  = 4  // words of a name, from each of which on it is suggested
 )
 
 // suggestion is a text with the assets that have it.
@@ -23,46 +27,51 @@ type suggestion struct {
 	count uint64
 }
 
-// Suggest returns texts that begin with the last word of a question, the most frequent first: words of
-// titles, names of regions and localities, and codes with their names.
+// Suggest returns texts that begin as a question ends, the most frequent first: words of titles, names of
+// regions and localities, codes with their names, and names of custodians. Only assets that can be
+// found count.
 func (x *Index) Suggest(_ context.Context, text string) (all []string, err error) {
 	v := x.acquire()
 	if v == nil {
 		return nil, nil
 	}
 	defer v.release()
-	before, last := splitLast(text)
-	if len([]rune(last)) < leastAsked {
-		return nil, nil
-	}
-	var found []suggestion
-	words, err := v.begun(exactField, last)
+	found, err := v.completions(text)
 	if err != nil {
 		return nil, err
-	}
-	for _, w := range words {
-		found = append(found, suggestion{before + w.text, w.count})
-	}
-	if before == "" {
-		for _, name := range []search.FacetName{search.ByRegion, search.ByLocality, search.ByClassification} {
-			values, err := v.begun(search.PropertyOf(name).Names, last)
-			if err != nil {
-				return nil, err
-			}
-			for _, value := range values {
-				found = append(found, suggestion{nameOf(name, value.text), value.count})
-			}
-		}
 	}
 	slices.SortFunc(found, func(a, b suggestion) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.text, b.text))
 	})
 	for _, s := range found {
-		if s.count >= leastForPage && !slices.Contains(all, s.text) && len(all) < search.MaxSuggestions {
+		if s.count > 0 && !slices.Contains(all, s.text) && len(all) < search.MaxSuggestions {
 			all = append(all, s.text)
 		}
 	}
 	return all, nil
+}
+
+// completions returns all texts that may be suggested, in no order.
+func (v *view) completions(text string) (found []suggestion, err error) {
+	add := func(field, beginning string, write func(term string) string) {
+		if err != nil || utf8.RuneCountInString(beginning) < leastAsked {
+			return
+		}
+		var terms []suggestion
+		terms, err = v.begun(field, beginning)
+		for _, s := range terms {
+			found = append(found, suggestion{write(s.text), s.count})
+		}
+	}
+	before, last := splitLast(text)
+	add(exactField, last, func(term string) string { return before + term })
+	add(custodianField, normalForm(text), func(term string) string { return nameOf(search.ByCustodian, term) })
+	if before == "" {
+		for _, name := range []search.FacetName{search.ByRegion, search.ByLocality, search.ByClassification} {
+			add(search.PropertyOf(name).Names, last, func(term string) string { return nameOf(name, term) })
+		}
+	}
+	return found, err
 }
 
 // splitLast returns a question up to its last word, and this word in its normal form.
@@ -74,6 +83,31 @@ func splitLast(text string) (before, last string) {
 		return "", ""
 	}
 	return text[:at], asked[0].Text
+}
+
+// nameTerms returns the terms of a name, each with the name: its normal form from each of its first words
+// on. A name that is too long for a term is left out.
+func nameTerms(name string) (terms []string) {
+	if name = strings.TrimSpace(name); len(name) > maxKey-maxTerm-len(nameSeparator) {
+		return nil
+	}
+	rest := normalForm(name)
+	for range fromWords {
+		if rest != "" {
+			terms = append(terms, cut(rest, maxTerm)+nameSeparator+name)
+		}
+		_, rest, _ = strings.Cut(rest, " ")
+	}
+	return terms
+}
+
+// normalForm returns the first words of a text in their normal form.
+func normalForm(text string) string {
+	var words []string
+	for w := range ukrainian.Written(text, nameWords) {
+		words = append(words, w.Text)
+	}
+	return strings.Join(words, " ")
 }
 
 // nameOf returns how people write a value of a property with a name.
@@ -107,8 +141,24 @@ func (v *view) begun(field, beginning string) (all []suggestion, err error) {
 				at = len(all)
 				all = append(all, suggestion{text: entry.Term})
 			}
-			all[at].count += entry.Count
+			count, err := v.parts[i].living(r, entry)
+			if err != nil {
+				return nil, err
+			}
+			all[at].count += count
 		}
 	}
 	return all, nil
+}
+
+// living returns the number of assets of the view that have a term.
+func (p *part) living(r *reader, entry *index.DictEntry) (uint64, error) {
+	if p.deleted == nil || p.deleted.IsEmpty() {
+		return entry.Count, nil
+	}
+	list, err := r.dictionary.PostingsList([]byte(entry.Term), p.deleted, nil)
+	if err != nil {
+		return 0, err
+	}
+	return list.Count(), nil
 }
