@@ -78,7 +78,9 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 	v := s.view(r, shorten(p.Record.Title.Text, maxTitle), p)
 	v.About = shorten(p.Record.Lead.Text, 160)
 	v.NoIndex = p.Test || p.Status == client.Deleted
-	v.Script = p.Checked && len(p.Check.Keys) > 0
+	if p.Checked && len(p.Check.Keys) > 0 {
+		v.Script = "proof.js"
+	}
 	if !v.NoIndex {
 		v.Linked = linked
 	}

@@ -12,6 +12,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/routes"
 )
 
 // facetsOf returns the facets of the search page.
@@ -24,10 +25,17 @@ func facetsOf() (all []search.FacetName) {
 	return all
 }
 
+// suggestions is the address of suggestions in the API, up to the text.
+const suggestions = "/api/" + routes.Current + routes.Suggest + "?q="
+
+// searchScript shows suggestions while somebody types.
+const searchScript = "suggest.js"
+
 // foundPage is the body of the search page.
 type foundPage struct {
 	Query   search.Query
 	Sent    url.Values // what the form shows
+	Suggest string     // address of suggestions, up to the text
 	Faults  []string   // names of parameters with a faulty value
 	Total   int64
 	Hits    []hit
@@ -61,6 +69,8 @@ type hit struct {
 	Status                             client.Status
 	Class, Place, Quantity, Custodian  string
 	Modified                           time.Time
+	Marked                             []piece // Title
+	Line                               []piece // part of the description that has found words; empty: none
 }
 
 // filter is a facet with its values.
@@ -112,7 +122,7 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 		v.Title = q.Text + " – " + texts["search.results"].in(r.lang)
 	}
 	v.About = texts["site.about"].in(r.lang)
-	v.Section = "search"
+	v.Section, v.Script = "search", searchScript
 	v.State.At = timeOf(found.Position.Offset)
 	v.Rest = "/" + queryOf(plainQuery(q))
 	v.NoIndex = q.After != nil || p.IsBegun
@@ -125,12 +135,12 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 
 // showFaults shows the form again, with the names of faulty parameters.
 func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *fault.Error) error {
-	p := foundPage{Sent: sent, Sorts: sorts(r.lang, search.Query{})}
+	p := foundPage{Sent: sent, Sorts: sorts(r.lang, search.Query{}), Suggest: suggestions}
 	for _, d := range f.Details {
 		p.Faults = append(p.Faults, d.Name)
 	}
 	v := s.view(r, texts["search.title"].in(r.lang), p)
-	v.Section, v.NoIndex = "search", true
+	v.Section, v.NoIndex, v.Script = "search", true, searchScript
 	w.Header().Del("ETag")
 	w.Header().Set("Cache-Control", "no-store")
 	return s.show(w, r, http.StatusBadRequest, "search", v)
@@ -173,11 +183,14 @@ func queryOf(q search.Query) string {
 
 func newFoundPage(l Lang, q search.Query, found search.Result) foundPage {
 	plain := plainQuery(q)
-	p := foundPage{Query: q, Sent: plain.Values(), Total: found.Total, Sorts: sorts(l, q)}
+	p := foundPage{Query: q, Sent: plain.Values(), Total: found.Total, Sorts: sorts(l, q), Suggest: suggestions}
 	root := "/" + string(l) + "/"
+	words := newFoundWords(q.Text, found.Reading)
 	for _, h := range found.Hits {
 		if a, err := h.Decode(); err == nil { // the index has only what it has read before
-			p.Hits = append(p.Hits, newHit(l, a))
+			shown := newHit(l, a)
+			shown.Marked, shown.Line = words.in(shown.Title), words.line(a.Description)
+			p.Hits = append(p.Hits, shown)
 		}
 	}
 	for _, f := range found.Facets {

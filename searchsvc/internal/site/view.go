@@ -32,7 +32,7 @@ var files = sync.OnceValue(func() map[string]*static.File {
 	all := map[string]*static.File{}
 	for name, contentType := range map[string]string{
 		"site.css": "text/css; charset=utf-8", "proof.js": "text/javascript; charset=utf-8",
-		"icon.svg": "image/svg+xml",
+		"suggest.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
 	} {
 		content, err := embedded.ReadFile("assets/" + name)
 		if err != nil { // the list names what is embedded
@@ -119,7 +119,7 @@ type view struct {
 	Rest    string // path and query after the language
 	NoIndex bool   // search engines leave the page out
 	Feed    string // rest of the address of an Atom feed; "": none
-	Script  bool   // the page has the script that checks a record
+	Script  string // name of its script; "": none
 	Linked  any    // JSON-LD; nil: none
 	State   asOf
 	Body    any

@@ -266,6 +266,24 @@ func TestARecordIsCheckedInTheBrowser(t *testing.T) {
 	b.mustBeContent()
 }
 
+// TestTheSiteSuggestsWhileSomebodyTypes types the beginning of a title and looks at the browser's list.
+func TestTheSiteSuggestsWhileSomebodyTypes(t *testing.T) {
+	s := startSite(t)
+	b := open(t, s.base)
+	b.goTo("/uk/")
+	b.tabTo("#q")
+	b.run(chromedp.KeyEvent("гараж"))
+	b.wait(`[...document.getElementById("q").list.options].some(o => o.value === "гаражний")`)
+	b.mustBeAccessible("the search with suggestions")
+	b.press("\r")
+	b.mustSay("Знайдено 1\u00a0актив", "Гаражний бокс № 7")
+	if marked := evaluate[string](b, `document.querySelector(".hits mark").textContent`); marked != "Гаражний" {
+		t.Errorf("got the mark %q, want Гаражний", marked)
+	}
+	b.mustBeAccessible("a search with marks")
+	b.mustBeContent()
+}
+
 func TestTheSiteNeedsNoScript(t *testing.T) {
 	s := startSite(t)
 	b := open(t, s.base)

@@ -1,0 +1,86 @@
+package site_test
+
+import (
+	"encoding/json"
+	"html"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"asset-registry/searchsvc/internal/search"
+)
+
+var (
+	marks = regexp.MustCompile(`<mark>([^<]*)</mark>`)
+	lines = regexp.MustCompile(`(?s)<ol class="hits">.*?</p>\n<p lang="uk">(.*?)</p>`)
+)
+
+// TestFoundWordsAreMarked looks at the marks of a hit and at the line of its description.
+func TestFoundWordsAreMarked(t *testing.T) {
+	long := strings.Repeat("слово ", 40)
+	for _, test := range []struct {
+		name, asked, title, description string
+		read                            search.Reading
+		want                            []string // marked
+		line                            string   // without marks; "": it is not there
+	}{
+		{"another form, and a sign within the word", "гаражі кав'ярня", "Гараж і Кав’ярня", "Опис", search.Reading{},
+			[]string{"Гараж", "Кав’ярня"}, ""},
+		{"numbers", "145 36.6", "Склад №145, 36,6 кв. м", "", search.Reading{}, []string{"145", "36,6"}, ""},
+		{"an invisible sign", "екскаватор", "Екска\u200bватор", "", search.Reading{}, []string{"Екска\u200bватор"}, ""},
+		{"texts are texts", "script", `<script>alert("x")</script>`, "a <script> & more", search.Reading{},
+			[]string{"script", "script", "script"}, "a <script> & more"},
+		{"a line in the middle", "криниця", "Дім", long + "криниця " + long, search.Reading{}, []string{"криниця"}, "… слово"},
+		{"words that were read", "ексковатор терміново", "Екскаватор терміново", "", search.Reading{
+			Steps: []search.Step{search.ByNearest}, Words: []search.Word{
+				{Text: "ексковатор", By: []string{"=екскаватор"}, Said: "екскаватор"}, {Text: "терміново", Out: true},
+			},
+		}, []string{"Екскаватор"}, ""},
+		{"a beginning, and codes", "екскав 0413 abcdef12", "Екскаватори 0413", "abcdef12", search.Reading{
+			Steps: []search.Step{search.ByPrefix}, Words: []search.Word{
+				{Text: "екскав", By: []string{"^екскав"}, Said: "екскав"}, {Text: "0413", By: []string{"#0413"}, Said: "0413"},
+				{Text: "abcdef12", By: []string{"@abcdef12"}, Said: "abcdef12"},
+			},
+		}, []string{"Екскаватори"}, ""},
+		{"a preposition", "у лісі", "Дім у лісі", "", search.Reading{}, []string{"лісі"}, ""},
+		{"no question", "", "Дім", "Дім", search.Reading{}, nil, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			asset, err := json.Marshal(map[string]any{
+				"id": id, "status": "active", "title": test.title, "description": test.description,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := newFound()
+			f.result.Hits, f.result.Reading = []search.Hit{{ID: id, Asset: asset}}, test.read
+			_, body := get(t, newSite(t, newRegistry(whole), f), "/uk/?q="+url.QueryEscape(test.asked))
+			var got []string
+			for _, m := range marks.FindAllStringSubmatch(body, -1) {
+				got = append(got, html.UnescapeString(m[1]))
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got the marks %q, want %q", got, test.want)
+			}
+			line := ""
+			if m := lines.FindStringSubmatch(body); m != nil {
+				line = html.UnescapeString(marks.ReplaceAllString(m[1], "$1"))
+			}
+			if !strings.HasPrefix(line, test.line) || (line == "") != (test.line == "") || utf8.RuneCountInString(line) > 163 {
+				t.Errorf("got the line %q, want one that begins %q, of at most 163 characters", line, test.line)
+			}
+		})
+	}
+}
+
+// TestThePageAsksForSuggestions looks for all that the script needs.
+func TestThePageAsksForSuggestions(t *testing.T) {
+	for _, path := range []string{"/uk/", "/en/?q=x", "/uk/?status=draft"} {
+		_, body := get(t, newSite(t, newRegistry(whole), newFound()), path)
+		mustHave(t, body, ` list="suggested"`, `<datalist id="suggested" data-from="/api/2.5/search/suggest?q="></datalist>`,
+			"/suggest.js\" defer></script>")
+	}
+}
