@@ -7,7 +7,7 @@ import (
 
 // stems returns the keys of a Ukrainian word.
 func stems(word string) []string {
-	word = strings.ReplaceAll(fold(word), "'", "")
+	word = bareWord(word)
 	k := &keySet{}
 	if isWhole(word) {
 		k.add(word)
@@ -196,6 +196,10 @@ var adjectiveEndings = strings.Fields("ий ого ому им ими их ої 
 // derived adds the key of the noun that an adjective is made of ("складське", "склад").
 func (k *keySet) derived(stem, ending string) {
 	if !slices.Contains(adjectiveEndings, ending) {
+		return
+	}
+	if noun, ok := nounsOf()[stem]; ok {
+		k.nominal(noun)
 		return
 	}
 	for _, d := range derivations {

@@ -1,0 +1,26 @@
+package ukrainian
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+)
+
+// derivedList has nouns and the stems of adjectives that are made of them, where derivations has no
+// rule for the pair: it would join too many other words. A line has one pair.
+//
+//go:embed derived.txt
+var derivedList string
+
+// nounsOf returns nouns by the stems of adjectives.
+var nounsOf = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(derivedList) {
+		noun, adjective, _ := strings.Cut(strings.TrimSpace(line), " ")
+		all[bareWord(adjective)] = bareWord(noun)
+	}
+	return all
+})
+
+// bareWord returns a word as stems cuts it.
+func bareWord(word string) string { return strings.ReplaceAll(fold(word), "'", "") }
