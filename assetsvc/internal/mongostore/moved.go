@@ -144,7 +144,9 @@ func (d *database) moved(ctx context.Context, mode registry.Mode, after, upto, h
 			return nil, errUnknownPlace
 		case at.Position <= after || at.Position > upto || at.List == noList:
 		case mode == registry.All || (at.List == testList) == (mode == registry.Test):
-			moved = append(moved, document{ID: a.ID, Position: at.Position, Test: at.List == testList, Size: a.Size, moved: true})
+			moved = append(moved, document{
+				ID: a.ID, Position: at.Position, Test: at.List == testList, Size: a.Size, moved: true,
+			})
 		}
 	}
 	return moved, nil
