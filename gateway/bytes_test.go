@@ -86,6 +86,7 @@ func withBytes(t *testing.T, clock *hands) *Server {
 	})
 }
 
+// Promises: counted-by
 func TestABrokerMayWriteSoManyBytesWithAllItsKeys(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -37,6 +37,7 @@ func TestWelcomeNamesTheDocumentation(t *testing.T) {
 	}
 }
 
+// Promises: docs-policy
 func TestHeadersOfTheDocumentation(t *testing.T) {
 	s := start(t, nil)
 	for _, path := range []string{"/docs", "/docs/2.4"} {
@@ -65,6 +66,7 @@ var linked = regexp.MustCompile(`<(?:script src|link rel="(?:icon|stylesheet)" h
 // longest is the most bytes that a page and its files may have together, compressed.
 const longest = 90_000
 
+// Promises: docs-size
 func TestAllOfTheDocumentationIsCompressedAndSmall(t *testing.T) {
 	s := start(t, nil)
 	for _, page := range docsSite(t).Pages() {

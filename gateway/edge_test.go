@@ -47,6 +47,7 @@ func fetch(t *testing.T, s *Server, method, path string, header ...string) *http
 	return recorder
 }
 
+// Promises: writes-plain
 func TestReadingsAreCompressedForWhoTakesIt(t *testing.T) {
 	const path = "/api/2.5/assets/there"
 	for _, at := range []struct {
@@ -119,6 +120,7 @@ func TestReadingsAreCompressedForWhoTakesIt(t *testing.T) {
 	}
 }
 
+// Promises: cors, cors-requests
 func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -139,6 +141,14 @@ func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
 		header := preflight.Header()
 		if got := header.Get("Access-Control-Allow-Origin"); got != c.want {
 			t.Errorf("%s: preflight: got Access-Control-Allow-Origin %q, want %q", c.name, got, c.want)
+		}
+		if c.want != "" {
+			got := header.Get("Access-Control-Allow-Methods") + "; " + header.Get("Access-Control-Allow-Headers")
+			const want = "GET, HEAD, POST, PATCH, PUT, DELETE; Authorization, Content-Type, Idempotency-Key, If-Match, " +
+				"If-None-Match, If-Range, Range, X-Access-Token, X-Request-ID"
+			if got != want {
+				t.Errorf("%s: preflight: got the methods and headers %s, want %s", c.name, got, want)
+			}
 		}
 		allowed := strings.Contains(header.Get("Access-Control-Allow-Headers"), "Authorization")
 		if preflight.Code != http.StatusNoContent || header.Get("X-Content-Type-Options") != "nosniff" ||

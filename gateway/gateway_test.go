@@ -241,6 +241,7 @@ func TestWithoutTheAuthServiceReadsGoOnAndWritesWait(t *testing.T) {
 	}
 }
 
+// Promises: counted-by
 func TestTooManyRequestsAreTold(t *testing.T) {
 	s := start(t, func(c *Config) { c.Limits = Limits{AddressRead: new(int64(1)), KeyWrite: new(int64(1))} })
 	for _, c := range []struct {

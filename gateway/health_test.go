@@ -10,6 +10,7 @@ import (
 
 // TestHealthIsToldInACrowd reaches the concurrency limit and the address's read
 // limit. Health checks still succeed.
+// Promises: health-in-a-crowd
 func TestHealthIsToldInACrowd(t *testing.T) {
 	arrived, leave := make(chan struct{}), make(chan struct{})
 	s := start(t, func(c *Config) {

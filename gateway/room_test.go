@@ -26,6 +26,7 @@ func (u *unfinished) Read(p []byte) (int, error) {
 
 // TestUnfinishedBodiesOfOneCallerLeaveRoomForOthers begins as many bodies as a key, or a broker,
 // may have under way, in bytes or in requests.
+// Promises: body-shares
 func TestUnfinishedBodiesOfOneCallerLeaveRoomForOthers(t *testing.T) {
 	for _, c := range []struct {
 		name          string

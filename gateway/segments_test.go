@@ -22,8 +22,12 @@ func askFor(s *Server, path, addr, key string) *httptest.ResponseRecorder {
 	return recorder
 }
 
+// Promises: segment-readers
 func TestAClientReadsItsShareOfSegments(t *testing.T) {
 	const share = 3
+	if DefaultClientSegments != 16 {
+		t.Errorf("got %d segments of a client by default, want 16", DefaultClientSegments)
+	}
 	begun, release := make(chan struct{}, 10), make(chan struct{})
 	s := start(t, func(c *Config) {
 		c.Settings.ClientSegments = share

@@ -330,6 +330,7 @@ func TestBodiesAreMeasuredAsTheyCome(t *testing.T) {
 	}
 }
 
+// Promises: body-encoding
 func TestACompressedBodyIsRefused(t *testing.T) {
 	s := start(t, nil)
 	for name, c := range map[string]struct {

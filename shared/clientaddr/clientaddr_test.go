@@ -37,6 +37,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// Promises: counted-by
 func TestNetwork(t *testing.T) {
 	for _, c := range []struct{ addr, want string }{
 		{"192.0.2.1", "192.0.2.1"},

@@ -68,6 +68,7 @@ func TestWriteHidesWhatIsNoFault(t *testing.T) {
 	}
 }
 
+// Promises: retry-after
 func TestWriteSaysHowToGoOn(t *testing.T) {
 	for _, c := range []struct {
 		name         string

@@ -62,7 +62,11 @@ func askLarge(t *testing.T, addr string) net.Conn {
 
 const tooMuch = 64 << 20 // bytes; more than the buffers of a socket hold
 
+// Promises: pace
 func TestAClientThatTakesNothingIsCutOff(t *testing.T) {
+	if want := (Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: time.Minute}); DefaultPace != want {
+		t.Errorf("got the pace %v by default, want %v", DefaultPace, want)
+	}
 	pace := Pace{Bytes: 64 << 10, Within: 50 * time.Millisecond, All: time.Hour}
 	addr, ended := sending(t, pace, tooMuch, time.Hour, false)
 	conn := askLarge(t, addr)
@@ -90,6 +94,7 @@ func TestAClientThatTakesItAllGetsItAll(t *testing.T) {
 	}
 }
 
+// Promises: pace
 func TestTheWholeAnswerHasATime(t *testing.T) {
 	pace := Pace{Bytes: 64 << 10, Within: time.Hour, All: 50 * time.Millisecond}
 	addr, ended := sending(t, pace, tooMuch, time.Hour, false)

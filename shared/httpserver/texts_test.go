@@ -169,6 +169,7 @@ func sayTwice(t testing.TB, dial func() (net.Conn, error), first, last request, 
 }
 
 // TestTextsLikeHTTPStayWhole sends each text through each kind of request and connection.
+// Promises: texts
 func TestTextsLikeHTTPStayWhole(t *testing.T) {
 	var handler http.Handler
 	ways, pool, h2 := serveTexts(t, &handler)

@@ -159,6 +159,7 @@ func TestNewSignerRefusesAShortSecret(t *testing.T) {
 	}
 }
 
+// Promises: levels
 func TestPermits(t *testing.T) {
 	for _, c := range []struct {
 		levels string

@@ -108,6 +108,7 @@ func places(err error) string {
 // TestSteps lists, for each state and role, the states that the role may move an
 // asset to (docs/contract.md, "States"). A role that may change the asset may
 // always keep its state.
+// Promises: same-state
 func TestSteps(t *testing.T) {
 	allowed := []struct {
 		from  Status
@@ -161,6 +162,7 @@ func TestSteps(t *testing.T) {
 
 // TestWhoWritesWhat tries every field in every state and role (docs/contract.md,
 // "Writable fields"). TestSteps tries the field status.
+// Promises: type-fixed
 func TestWhoWritesWhat(t *testing.T) {
 	values := map[string]string{
 		"title": `"x"`, "title_en": `"x"`, "title_ru": `"x"`,
@@ -256,6 +258,7 @@ func TestSandboxParametersExistOnlyInASandbox(t *testing.T) {
 
 // TestEffectsOfSteps lists the steps (docs/contract.md, "States") and the dates of
 // the rectification period after each step.
+// Promises: step-date
 func TestEffectsOfSteps(t *testing.T) {
 	const before, now, none = "before", "now", ""
 	for _, c := range []struct {

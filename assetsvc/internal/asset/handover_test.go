@@ -49,6 +49,7 @@ func TestAnErrorDoesNotRevealAToken(t *testing.T) {
 
 // TestCheckTransfer checks bodies of new transfers. Each case has the places of the
 // faults.
+// Promises: transfer-fields
 func TestCheckTransfer(t *testing.T) {
 	for _, c := range []struct {
 		sent string

@@ -66,6 +66,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// Promises: all-faults
 func TestTheNumberOfFaultsIsBounded(t *testing.T) {
 	sent := record.Object{}
 	for i := range 100_000 {
@@ -124,6 +125,7 @@ func FuzzQuantity(f *testing.F) {
 	})
 }
 
+// Promises: times, times-refused
 func TestTimes(t *testing.T) {
 	kyiv := time.FixedZone("", 2*3600)
 	for _, c := range []struct {

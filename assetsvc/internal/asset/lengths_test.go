@@ -2,6 +2,7 @@ package asset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 )
 
 // TestEveryTextHasALength sends a very long text in each field of each object. Nothing stores it.
+// Promises: text-lengths
 func TestEveryTextHasALength(t *testing.T) {
 	seen := map[*model]bool{}
 	var visit func(m *model)
@@ -63,6 +65,7 @@ var limits = []struct {
 	{"items.0.location.latitude", codeLength, `{"items":[{"location":{"latitude":"%s","longitude":"1"}}]}`},
 }
 
+// Promises: text-lengths
 func TestTextsAreRefusedBeyondTheirLength(t *testing.T) {
 	for _, c := range limits {
 		for _, letter := range []string{"x", "ї", "漢"} { // characters count, not bytes
@@ -215,5 +218,14 @@ func TestOtherChangesKeepTextsThatAreTooLong(t *testing.T) {
 	if _, _, err := ask(t, a, Owner, "documents", Add, `{"documentType":"notice","title":"`+
 		strings.Repeat("x", lineLength+1)+`","url":"https://docs.example/a"}`); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("a document with a long title: got %.200v, want a fault", err)
+	}
+}
+
+// TestBoundsAreThoseOfTheContract compares numbers with those that docs/contract.md, "Field rules", names.
+// Promises: all-faults, text-lengths
+func TestBoundsAreThoseOfTheContract(t *testing.T) {
+	got := []int{maxFaults, proseLength, lineLength, addressLength, codeLength}
+	if want := []int{500, 250_000, 5_000, 4_000, 1_000}; !slices.Equal(got, want) {
+		t.Errorf("got %v faults and characters of texts, want %v", got, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
+// Promises: merge
 func TestMerge(t *testing.T) {
 	two := `{"items":[{},{"description":"Друге","classification":{"id":"06111000-3","description":"Земля"},"unit":{"code":"x"},"quantity":1,"address":{"countryName":"У"},"registrationDetails":{}}]}`
 	for _, c := range []struct {

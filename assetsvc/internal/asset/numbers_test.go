@@ -10,6 +10,7 @@ import (
 
 // TestNumbersComeBackAsSentOrAreRefused sends values to fields that accept strings
 // and numbers. An empty want means that the value is refused.
+// Promises: numbers-as-sent
 func TestNumbersComeBackAsSentOrAreRefused(t *testing.T) {
 	const id, latitude, elevation = "assetCustodian.identifier.id", "items.0.location.latitude",
 		"items.0.location.elevation"
@@ -33,6 +34,8 @@ func TestNumbersComeBackAsSentOrAreRefused(t *testing.T) {
 		{"a latitude in a string", latitude, `"50.4501000"`, `"50.4501000"`},
 		{"a latitude with an exponent", latitude, `5.04501e1`, `5.04501e1`},
 		{"a latitude beyond a float", latitude, `1e400`, ""},
+		{"a latitude of 40 characters", latitude, "50." + strings.Repeat("4", 37), "50." + strings.Repeat("4", 37)},
+		{"a latitude of 41 characters", latitude, "50." + strings.Repeat("4", 38), ""},
 		{"a latitude of 5,000 digits", latitude, strings.Repeat("9", 5000), ""},
 		{"a latitude of 5,000 decimals", latitude, "50." + strings.Repeat("4", 5000), ""},
 		{"a boolean latitude", latitude, `true`, ""},
@@ -86,4 +89,15 @@ func FuzzNumbers(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Promises: index
+func TestAnIndexHasAtMost18Digits(t *testing.T) {
+	for index, fits := range map[string]bool{"999999999999999999": true, "-999999999999999999": true, "1000000000000000000": false} {
+		document := strings.Replace(validDocument, "{", `{"index":`+index+`,`, 1)
+		_, _, err := ask(t, in(t, Pending), Owner, "documents", Add, document)
+		if fits && err != nil || !fits && places(err) != "index" {
+			t.Errorf("%s: got %v, want a fault at index: %t", index, err, !fits)
+		}
+	}
 }

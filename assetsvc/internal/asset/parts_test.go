@@ -78,6 +78,7 @@ func lotless(t testing.TB, s Status) Asset {
 
 // TestWhoChangesParts tries every kind of part, state, role and verb
 // (docs/contract.md, "Parts").
+// Promises: part-writers
 func TestWhoChangesParts(t *testing.T) {
 	for _, allowed := range []struct {
 		path    string
@@ -254,6 +255,7 @@ func TestOrderOfPartRefusals(t *testing.T) {
 	}
 }
 
+// Promises: part-ids
 func TestItems(t *testing.T) {
 	chosen := strings.Repeat("e", 32)
 	a := in(t, Pending)
@@ -291,6 +293,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
+// Promises: decisionof
 func TestChangesThatChangeNothing(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -321,6 +324,7 @@ func TestChangesThatChangeNothing(t *testing.T) {
 	}
 }
 
+// Promises: ids-ours
 func TestDocuments(t *testing.T) {
 	a := in(t, Pending)
 	now := FormatTime(night, time.UTC)
@@ -390,6 +394,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// Promises: document-versions
 func TestDocumentsAreListedInTheOrderOfTheirChanges(t *testing.T) {
 	a := change(t, valid(t, `{}`), Owner, `{"status":"pending"}`)
 	for _, title := range []string{"one", "two", "three"} { // all at the same time
@@ -413,6 +418,7 @@ func TestDocumentsAreListedInTheOrderOfTheirChanges(t *testing.T) {
 	}
 }
 
+// Promises: ids-ours
 func TestRelatedProcesses(t *testing.T) {
 	a, added := done(t, lotless(t, Verification), Concierge, "related_processes", Add,
 		strings.Replace(validProcess, "{", `{"id":"`+strings.Repeat("e", 32)+`",`, 1))

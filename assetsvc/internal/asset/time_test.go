@@ -38,6 +38,7 @@ func TestTimesArePrintedAsByPackageTime(t *testing.T) {
 
 // TestOffsetsAreRead has each form of an offset, and forms that have no one meaning or that
 // hardly anybody uses.
+// Promises: offsets
 func TestOffsetsAreRead(t *testing.T) {
 	at := time.Date(2026, 11, 22, 9, 32, 46, 881_553_000, time.UTC)
 	hour, minute, second, midnight := at.Truncate(time.Hour), at.Truncate(time.Minute), at.Truncate(time.Second),

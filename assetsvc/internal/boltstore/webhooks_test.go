@@ -45,6 +45,7 @@ func TestWebhooksOfFilesAreRead(t *testing.T) {
 	}
 }
 
+// Promises: hook-bounds
 func TestTheNumberOfWebhooksIsBounded(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now})
 	if err != nil {

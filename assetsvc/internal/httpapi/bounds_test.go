@@ -47,6 +47,7 @@ func (s service) page(t *testing.T, path string) (p page) {
 	return p
 }
 
+// Promises: page-size
 func TestPagesWithBodiesAreBounded(t *testing.T) {
 	s := newService(t)
 	var all []string

@@ -133,6 +133,7 @@ func TestReadsAreConditional(t *testing.T) {
 
 // TestWritesAreConditional has a case for each condition on a write
 // (docs/contract.md, "Conditional requests").
+// Promises: if-match
 func TestWritesAreConditional(t *testing.T) {
 	s := newService(t)
 	const refused = `{"location":"url","name":"precondition","description":"Precondition Failed"}`

@@ -23,6 +23,7 @@ const withSecrets = `{"data":{"assetType":"bounce","title":"x","description":"x"
 		"additionalContactPoints":[{"name":"secret other","telephone":"1"}]}}}`
 
 // TestHiddenFieldsAreForCallersWithAKey reads an asset in every way (docs/contract.md, "Hidden fields").
+// Promises: hidden
 func TestHiddenFieldsAreForCallersWithAKey(t *testing.T) {
 	s, _, _ := newServiceParts(t, NewMemory(1<<30), asset.Contacts, asset.Addresses, asset.Locations)
 	created := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", withSecrets, 201, "secret office"})

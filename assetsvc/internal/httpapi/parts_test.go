@@ -250,6 +250,7 @@ func TestDocumentsHaveVersions(t *testing.T) {
 		`{"location":"url","name":"download","description":"Not Found"}`})
 }
 
+// Promises: asset-size
 func TestTheSizeOfAnAssetIsBounded(t *testing.T) {
 	s := newService(t)
 	all := s.published(t) + "/documents"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -192,10 +193,14 @@ func TestAProofIsRefused(t *testing.T) {
 }
 
 // TestProofsTakeTurns holds all turns, and asks for proofs of a small and a large asset.
+// Promises: proof-turns
 func TestProofsTakeTurns(t *testing.T) {
 	s := newLogged(t)
 	small, large := s.published(t), "/api/2.5/assets/"+s.publish(t, 900_000)
 	s.sign(t)
+	if got, want := newProofTurns().Size(), int64(16*runtime.GOMAXPROCS(0)); got != want {
+		t.Errorf("got %d turns, want 16 for each processor, %d", got, want)
+	}
 	end, err := s.turns.Acquire(t.Context(), s.turns.Size())
 	if err != nil {
 		t.Fatal(err)

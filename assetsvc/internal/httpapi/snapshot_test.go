@@ -206,7 +206,11 @@ func TestASegmentIsReadInParts(t *testing.T) {
 
 // TestManySlowReadersAreBounded opens more segments than are sent at once, and reads
 // none of them.
+// Promises: segment-senders
 func TestManySlowReadersAreBounded(t *testing.T) {
+	if maxSegmentReaders != 512 {
+		t.Errorf("got %d segments that are sent at once, want 512", maxSegmentReaders)
+	}
 	s := newWithSnapshots(t)
 	s.api.snapshots.readers = make(chan struct{}, 20)
 	s.api.pace = httpserver.Pace{Bytes: 64 << 10, Within: time.Second, All: 3 * time.Second}

@@ -77,6 +77,7 @@ func entry(r registry.Record, moved bool, bodies int) registry.Entry {
 
 // TestNoAssetVanishesWhileABatchIsOpen changes assets, some twice and one with its mode, and
 // publishes a draft, while the batch of another process holds back the horizon.
+// Promises: feed-whole
 func TestNoAssetVanishesWhileABatchIsOpen(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "moved"), Options{Lease: time.Hour})
 	var before []registry.Record

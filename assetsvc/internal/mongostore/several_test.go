@@ -79,6 +79,7 @@ func TestTheFeedOfSeveralStores(t *testing.T) {
 	}
 }
 
+// Promises: assetid
 func TestSeveralStoresGiveNoNumberTwice(t *testing.T) {
 	server := mongotest.Start(t)
 	stores := several{open(t, server, "n", time.Now), open(t, server, "n", time.Now)}

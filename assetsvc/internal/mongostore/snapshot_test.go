@@ -27,6 +27,7 @@ func (lateStore) Page(context.Context, registry.Query) (registry.FeedPage, error
 
 // TestASnapshotMissesNothing takes snapshots while assets are written
 // (storetest.CheckSnapshot).
+// Promises: snapshot-whole
 func TestASnapshotMissesNothing(t *testing.T) {
 	s := open(t, mongotest.Start(t), "", time.Now)
 	k := newKeeper(t, s)

@@ -56,6 +56,7 @@ func TestAnImportHasTheWebhooks(t *testing.T) {
 	}
 }
 
+// Promises: hook-bounds
 func TestSeveralStoresKeepTheBoundOfABroker(t *testing.T) {
 	server := mongotest.Start(t)
 	storetest.CheckBrokerBound(t, open(t, server, "hooks", time.Now), open(t, server, "hooks", time.Now),

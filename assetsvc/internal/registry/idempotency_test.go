@@ -179,6 +179,7 @@ func TestDifferentRequestsAreNoRepeats(t *testing.T) {
 	}
 }
 
+// Promises: idempotency-uses
 func TestAKeyHasAMaximumNumberOfUses(t *testing.T) {
 	r, _, _, now := openSeeded(t)
 	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}

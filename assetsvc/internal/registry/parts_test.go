@@ -145,6 +145,7 @@ func TestAChangeIsDecidedAgainAfterChangesByOthers(t *testing.T) {
 	}
 }
 
+// Promises: one-process
 func TestOnlyOneOfManyAddsARelatedProcess(t *testing.T) {
 	r, _, _, id := open(t)
 	process := parse(t, `{"type":"lot","relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)

@@ -91,6 +91,7 @@ func TestRefusalsNameTheLevels(t *testing.T) {
 
 // TestATestOnlyKeyChangesTestAssetsOnly has a case for each write. It uses test-only
 // keys on a real asset and on an asset in test mode.
+// Promises: test-only
 func TestATestOnlyKeyChangesTestAssetsOnly(t *testing.T) {
 	const refused = "url/permission: Forbidden: this API key is test-only (level t), and changes assets in test mode only"
 	tester := identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "34t"}

@@ -4,6 +4,7 @@ import "testing"
 
 // TestAWholeAssetIsKeptAtTheLatestAfterAThousandRevisions draws for the largest asset and
 // the smallest patch.
+// Promises: proof-changes
 func TestAWholeAssetIsKeptAtTheLatestAfterAThousandRevisions(t *testing.T) {
 	for _, c := range []struct {
 		revision      int64

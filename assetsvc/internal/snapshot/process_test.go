@@ -62,6 +62,7 @@ func makeForEver(dir string) error {
 	}
 }
 
+// Promises: snapshot-complete
 func TestAKilledMakerLeavesTheOldSnapshot(t *testing.T) {
 	dir := t.TempDir()
 	made := 0

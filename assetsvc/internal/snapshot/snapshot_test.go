@@ -65,6 +65,7 @@ func create(tb testing.TB, s *boltstore.Store, r registry.Record) registry.Recor
 }
 
 // TestTheBytesOfASegmentNeverChange makes a segment of fixed assets. Copies know it by its sum.
+// Promises: segments
 func TestTheBytesOfASegmentNeverChange(t *testing.T) {
 	now := time.UnixMicro(1790000000000000)
 	s, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{
@@ -146,6 +147,7 @@ func lines(tb testing.TB, k *Keeper, m Manifest) (all []string) {
 	return all
 }
 
+// Promises: snapshot, manifest, ranges
 func TestASnapshotHasAllListedAssetsInTheOrderOfIDs(t *testing.T) {
 	s := openStore(t)
 	k := keeper(t, s, t.TempDir())
@@ -199,7 +201,11 @@ func segmentsOf(t *testing.T, s Store, most int) (got []string, sizes []int) {
 	return got, sizes
 }
 
+// Promises: ranges, segment-size
 func TestRangesAreCutWhereAssetsHaveTooManyBytes(t *testing.T) {
+	if spanBytes != 4<<20 {
+		t.Errorf("got segments of up to %d bytes, want 4 MiB", spanBytes)
+	}
 	s := openStore(t)
 	for _, id := range []string{"00", "01", "40", "41", "42", "f0"} {
 		create(t, s, registry.Record{ID: id + strings.Repeat("0", 30), Listed: true, Body: body(900)})
@@ -366,6 +372,7 @@ func TestASnapshotOfOtherDataIsRemoved(t *testing.T) {
 	}
 }
 
+// Promises: hidden-snapshot
 func TestASnapshotWithOtherFieldsIsNotShown(t *testing.T) {
 	dir, store := t.TempDir(), openStore(t)
 	create(t, store, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(10)})
@@ -415,6 +422,7 @@ func TestAFailureKeepsTheOldSnapshot(t *testing.T) {
 	lines(t, keeper(t, s, dir), first)
 }
 
+// Promises: one-maker
 func TestOneMakerAtATime(t *testing.T) {
 	s, dir := openStore(t), t.TempDir()
 	first, second := keeper(t, s, dir), keeper(t, s, dir)
@@ -449,6 +457,7 @@ func TestASegmentIsNamedByItsHashOnly(t *testing.T) {
 }
 
 // TestNothingIsMissed takes snapshots while assets are written (storetest.CheckSnapshot).
+// Promises: snapshot-whole
 func TestNothingIsMissed(t *testing.T) {
 	s := openStore(t)
 	k := keeper(t, s, t.TempDir())
@@ -583,6 +592,7 @@ func TestMakingTakesLittleMemory(t *testing.T) {
 	}
 }
 
+// Promises: maker-rests
 func TestTheMakerRestsLongerWhileOthersWrite(t *testing.T) {
 	s := openStore(t)
 	var rested time.Duration
@@ -622,6 +632,7 @@ func (s *paced) write(count int64, each time.Duration) {
 	s.took += time.Duration(count) * each
 }
 
+// Promises: maker-rests
 func TestTheMakerRestsAsLongAsWritesNeed(t *testing.T) {
 	for _, c := range []struct {
 		name             string

@@ -210,6 +210,7 @@ func testNotFound(t *testing.T, open Opener) {
 	}
 }
 
+// Promises: datemodified
 func testPositions(t *testing.T, open Opener) {
 	now := start
 	var clock atomic.Pointer[time.Time] // a store may look in the background, too
@@ -358,6 +359,7 @@ func testBodies(t *testing.T, open Opener) {
 	}
 }
 
+// Promises: page-size
 func testLargeBodies(t *testing.T, open Opener) {
 	s := open(t, "a", at(start))
 	var all []registry.Record
@@ -412,6 +414,7 @@ func testLarge(t *testing.T, open Opener) {
 	}
 }
 
+// Promises: assetid, assetid-daily
 func testNumbers(t *testing.T, open Opener) {
 	s := open(t, "a", at(start))
 	for _, c := range []struct {

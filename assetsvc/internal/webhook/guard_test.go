@@ -21,6 +21,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
+// Promises: hook-url
 func TestCheckURL(t *testing.T) {
 	private := Policy{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}
 	for _, c := range []struct {
@@ -236,6 +237,17 @@ func TestAnswersAreBounded(t *testing.T) {
 	})
 	if a.after != 77*time.Second || a.fault != "the receiver answered 503" {
 		t.Errorf("got %v and %q, want 77s and the status alone", a.after, a.fault)
+	}
+}
+
+// TestEachStatusOf2xxAcknowledges answers with statuses of each kind.
+// Promises: hook-acknowledged
+func TestEachStatusOf2xxAcknowledges(t *testing.T) {
+	for _, status := range []int{200, 201, 202, 204, 226, 299, 302, 304, 400, 404, 410, 429, 500, 503} {
+		a, _ := answering(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		if acknowledged := a.fault == ""; a.status != status || acknowledged != (status < 300) {
+			t.Errorf("status %d: got %d and the fault %q, want one for others than 2xx only", status, a.status, a.fault)
+		}
 	}
 }
 

@@ -199,6 +199,7 @@ func TestAReplayAndAPauseAreSeenWhileMessagesAreUnderWay(t *testing.T) {
 	})
 }
 
+// Promises: hook-challenges
 func TestNothingIsSentBeforeTheChallengeIsAnswered(t *testing.T) {
 	inWorld(t, conduct{fails: 1}, func(w *world, r *receiver, _ *process) {
 		w.alter(func(e *Endpoint) { e.State, e.Verified = Unverified, false })
@@ -224,6 +225,7 @@ func TestNothingIsSentBeforeTheChallengeIsAnswered(t *testing.T) {
 	})
 }
 
+// Promises: hook-challenges
 func TestAnEndpointThatAnswersNoChallengeIsDisabledAfterADay(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
 		w.set(func() { r.status = http.StatusNoContent }) // an acknowledgement without the text

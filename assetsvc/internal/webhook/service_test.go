@@ -288,6 +288,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
+// Promises: hook-list
 func TestList(t *testing.T) {
 	b := newBench(t)
 	ids := map[string][]string{}
@@ -329,6 +330,12 @@ func TestList(t *testing.T) {
 	}
 	if _, err := b.List(t.Context(), concierge, "", "", 3); kindOf(err) != fault.Forbidden {
 		t.Errorf("a concierge: got %v, want a refusal", err)
+	}
+	for range 101 {
+		b.mustCreate(t, admin)
+	}
+	if page, err := b.List(t.Context(), admin, "", "", 1000); err != nil || len(page) != 100 {
+		t.Errorf("more than a page holds: got %d endpoints and %v, want 100", len(page), err)
 	}
 }
 
@@ -490,7 +497,11 @@ func TestACreationWithAnIdempotencyKeyIsRepeated(t *testing.T) {
 
 // TestTheNumberOfEndpointsIsBounded makes endpoints at once up to the bound of a broker.
 // Those of an administrator do not count.
+// Promises: hook-bounds
 func TestTheNumberOfEndpointsIsBounded(t *testing.T) {
+	if webhook.MaxOfBroker != 32 || webhook.MaxEndpoints != 4096 {
+		t.Errorf("got %d webhooks of a broker and %d of all, want 32 and 4,096", webhook.MaxOfBroker, webhook.MaxEndpoints)
+	}
 	b := newBench(t)
 	b.mustCreate(t, admin)
 	kinds := make([]fault.Kind, webhook.MaxOfBroker+8)

@@ -157,6 +157,7 @@ func (w *world) key(t *testing.T, broker string, change func(*adminapi.NewKey)) 
 	return k.ID, secret
 }
 
+// Promises: audit-chain
 func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 	drop := func(at int) func([]adminapi.Entry) []adminapi.Entry {
 		return func(all []adminapi.Entry) []adminapi.Entry { return slices.Delete(slices.Clone(all), at, at+1) }

@@ -43,6 +43,7 @@ func TestSetReplacesTheSettings(t *testing.T) {
 	}
 }
 
+// Promises: rotation
 func TestBoundsOfSettings(t *testing.T) {
 	for _, c := range []struct {
 		window   string

@@ -22,6 +22,7 @@ import (
 
 var secrets = regexp.MustCompile(`ark_[0-9a-z]{38}`)
 
+// Promises: secret-once
 func TestASecretIsShownOnce(t *testing.T) {
 	d := newDesk(t)
 	b := d.signedIn(t, "operator")

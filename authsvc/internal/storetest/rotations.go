@@ -32,6 +32,7 @@ type promised struct {
 
 // testRotations rotates a key in every order of rotations with and without grace, and
 // once more than a key can have valid secrets. After each it tries every secret.
+// Promises: rotation
 func testRotations(t *testing.T, open Opener) {
 	s := open(t, "a")
 	r := &rotating{by: admin.Actor{Name: "o", Role: apikey.Operator, From: "192.0.2.1"}, now: made}

@@ -17,6 +17,7 @@ func basic(text string) string {
 }
 
 // testKeys sends bad and good Authorization headers (docs/contract.md, "API keys").
+// Promises: keys-needed
 func testKeys(t *testing.T, a api) {
 	for _, c := range []struct {
 		name, header string
@@ -49,6 +50,7 @@ func testKeys(t *testing.T, a api) {
 
 // testTokens sends owner tokens in the query, the header and the body, alone and
 // together (docs/contract.md, "Owner tokens").
+// Promises: owner-token
 func testTokens(t *testing.T, a api) {
 	c, other := a.create(t, validAsset()), a.create(t, validAsset())
 	attempt := func(key, query, header, body string) int {
@@ -157,6 +159,7 @@ func testClaims(t *testing.T, a api) {
 
 // testTestOnly changes a test asset with a test-only key. The administrator then
 // makes the asset a real one, and the same changes are refused.
+// Promises: test-only
 func testTestOnly(t *testing.T, a api) {
 	got := a.do(t, call{method: "POST", path: "/assets", key: "broker3t",
 		body: data(validAsset().set("mode", "test"))}).must(t, 201)

@@ -170,6 +170,7 @@ func testOperators(t *testing.T, o *office) {
 }
 
 // testBadAdminRequests sends bad requests, which must name each fault and change nothing.
+// Promises: all-faults, audit-page
 func testBadAdminRequests(t *testing.T, o *office) {
 	broker := o.broker(t)
 	id, _ := o.issue(t, broker, nil)
@@ -213,6 +214,7 @@ func testBadAdminRequests(t *testing.T, o *office) {
 			[]string{"body/grace"}},
 		{"a grace too long", "POST", "/keys/" + id + "/rotate", fields{"grace": "10000h"}, 400, []string{"body/grace"}},
 		{"a limit of zero", "GET", "/keys?limit=0", nil, 400, []string{"querystring/limit"}},
+		{"entries beyond a page", "GET", "/audit?limit=1001", nil, 400, []string{"querystring/limit"}},
 		{"too many days", "GET", "/keys/" + id + "/usage?days=1000", nil, 400, []string{"querystring/days"}},
 		{"an unknown path", "GET", "/secrets", nil, 404, []string{"url/not_found"}},
 		{"an unknown method", "DELETE", "/keys/" + id, nil, 404, []string{"url/method_not_allowed"}},
@@ -289,6 +291,7 @@ func testSearch(t *testing.T, o *office) {
 
 // testAudit checks that the audit log has every kind of change and no secret, and
 // that a log with a lost tail is found out.
+// Promises: secret-once
 func testAudit(t *testing.T, o *office) {
 	first := o.mustRun(t, "audit", "verify")
 	if !strings.Contains(first, "is whole") {

@@ -30,6 +30,7 @@ func (a api) current() string {
 
 // testCreate checks each field that the registry generates, and that all others
 // come back as sent (docs/contract.md, "Create").
+// Promises: ids, placeholders
 func testCreate(t *testing.T, a api) {
 	sent := validAsset()
 	got := a.do(t, call{method: "POST", path: "/assets", key: "broker", body: data(sent)}).must(t, 201)
@@ -88,8 +89,8 @@ func (a api) checkAccess(t *testing.T, got answer) {
 	if !idForm.MatchString(text(access["token"])) {
 		t.Error("got another owner token than 32 hex characters")
 	}
-	if _, transfer := access["transfer"]; transfer != (a.version != "2.4") {
-		t.Errorf("got a transfer token: %t, want %t", transfer, a.version != "2.4")
+	if transfer := text(access["transfer"]); idForm.MatchString(transfer) != (a.version != "2.4") {
+		t.Errorf("got a transfer token of %d characters in version %s, want 32, and none in 2.4", len(transfer), a.version)
 	}
 }
 
@@ -111,6 +112,7 @@ func checkInfoDocument(t *testing.T, d map[string]any) {
 	}
 }
 
+// Promises: tokens-once
 func testRead(t *testing.T, a api) {
 	c := a.create(t, validAsset())
 	got := a.read(t, c.id).must(t, 200)
@@ -132,6 +134,7 @@ func testRead(t *testing.T, a api) {
 }
 
 // testChange changes an asset by PATCH (docs/contract.md, "Change" and "Merge").
+// Promises: tokens-once, merge
 func testChange(t *testing.T, a api) {
 	c := a.create(t, validAsset())
 	got := a.patch(t, c, fields{"description": "новий опис"}).must(t, 200)
@@ -183,6 +186,7 @@ func (a api) checkMerge(t *testing.T, c created) {
 	equal(t, "unit of the changed item", at(got, "items.0.unit.code"), any("code"))
 }
 
+// Promises: versions
 func testVersions(t *testing.T, a api) {
 	points := []any{fields{"name": "другий", "email": "b@example.com"}}
 	with := validAsset().set("assetCustodian.additionalContactPoints", points)
@@ -212,6 +216,7 @@ func testVersions(t *testing.T, a api) {
 	}
 }
 
+// Promises: quantity
 func testDecimals(t *testing.T, a api) {
 	for _, try := range []struct {
 		sent string
@@ -252,6 +257,7 @@ func testText(t *testing.T, a api) {
 	}
 }
 
+// Promises: times
 func testTimes(t *testing.T, a api) {
 	for _, try := range []struct {
 		sent string
@@ -279,6 +285,7 @@ func testTimes(t *testing.T, a api) {
 	}
 }
 
+// Promises: all-faults
 func testReplace(t *testing.T, a api) {
 	c := a.create(t, validAsset().set("title_en", "premises"))
 	put := func(f any) answer {
@@ -330,6 +337,7 @@ func testConcurrentChanges(t *testing.T, a api) {
 
 // testPresentation checks pretty and JSONP answers, and the request id
 // (docs/contract.md, "Requests and answers").
+// Promises: pretty
 func testPresentation(t *testing.T, a api) {
 	c := a.create(t, validAsset())
 	post := func(query string, body map[string]any) string {
@@ -341,7 +349,9 @@ func testPresentation(t *testing.T, a api) {
 		{"GET with opt_pretty", a.do(t, call{method: "GET", path: "/assets/" + c.id + "?opt_pretty=1"}).must(t, 200).
 			text,
 			"{\n    \"data\": {\n        \""},
-		{"POST with opt_pretty", post("?opt_pretty=1", data(validAsset())), "{\n    "},
+		{"GET with opt_pretty=0", a.do(t, call{method: "GET", path: "/assets/" + c.id + "?opt_pretty=0"}).must(t, 200).text,
+			"{\n    \"data\": {\n        \""},
+		{"POST with opt_pretty", post("?opt_pretty=no", data(validAsset())), "{\n    "},
 		{"POST with options.pretty", post("", withOptions), "{\n    "},
 	} {
 		if !strings.HasPrefix(pretty.got, pretty.want) {

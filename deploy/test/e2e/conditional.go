@@ -189,6 +189,7 @@ func testRepeatsAtOnce(t *testing.T, a api) {
 }
 
 // testRevisions changes an asset and reads its revisions (docs/contract.md, "Revisions").
+// Promises: revisions, keys-needed
 func testRevisions(t *testing.T, a api) {
 	c := a.create(t, validAsset())
 	path := "/assets/" + c.id + "/revisions"

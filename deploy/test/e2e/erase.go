@@ -9,6 +9,7 @@ import (
 
 // testErasure erases a revision. Its content is gone from the record, and all else stays
 // (docs/contract.md, "Revisions").
+// Promises: erased-alone
 func testErasure(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	a.patch(t, c, fields{"description": "таємниця"}).must(t, 200)

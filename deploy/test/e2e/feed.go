@@ -58,6 +58,7 @@ func (a api) now(t *testing.T) string {
 
 // testFeed lists new, changed and published assets by offset, as one page and page
 // by page (docs/contract.md, "Feed").
+// Promises: feed
 func testFeed(t *testing.T, a api) {
 	start := a.now(t)
 	first, second := a.publish(t, validAsset()), a.publish(t, validAsset())
@@ -113,6 +114,7 @@ func only(entries []entry, ids ...string) []entry {
 
 // testPages checks the order and size of pages, their links, and all forms of an
 // offset (docs/contract.md, "Pages" and "Offsets").
+// Promises: next-page, offsets
 func testPages(t *testing.T, a api) {
 	for range 3 {
 		a.publish(t, validAsset())
@@ -232,6 +234,7 @@ func testModes(t *testing.T, a api) {
 	}
 }
 
+// Promises: page-fields
 func testListingFields(t *testing.T, a api) {
 	start := url.QueryEscape(a.now(t))
 	c := a.publish(t, validAsset())
@@ -250,6 +253,7 @@ func testListingFields(t *testing.T, a api) {
 
 // testFeedUnderLoad has followers read the feed while writers change assets. Each
 // follower must see the last acknowledged change of each asset.
+// Promises: datemodified, feed-no-loss, feed-newest
 func testFeedUnderLoad(t *testing.T, a api) {
 	const writers, changes = 8, 60
 	start := a.now(t)

@@ -59,6 +59,7 @@ func withCanaries() fields {
 
 // TestHiddenFieldsAreNowhere hides all groups of fields and looks for their values in all
 // that the registry shows without a key (docs/contract.md, "Hidden fields").
+// Promises: hidden
 func TestHiddenFieldsAreNowhere(t *testing.T) {
 	t.Parallel()
 	t.Run("one process", func(t *testing.T) {

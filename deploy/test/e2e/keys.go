@@ -44,6 +44,7 @@ func testKeySettings(t *testing.T, o *office) {
 }
 
 // testRotation rotates a key with grace, without it, and too often.
+// Promises: rotation, last-used
 func testRotation(t *testing.T, o *office) {
 	id, first := o.issue(t, o.broker(t), nil)
 	o.me(t, first).must(t, 200)

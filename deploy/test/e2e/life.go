@@ -136,6 +136,7 @@ func (s *sale) removeProcess(t *testing.T, sold map[string]any) {
 
 // testDeleted takes an asset from draft to deleted, which requires a document of
 // type cancellationDetails.
+// Promises: feed
 func testDeleted(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	a.move(t, "broker", c, "deleted").fails(t, 403, "body/mode")

@@ -13,6 +13,7 @@ import (
 // TestAnOutageIsLoggedOnceAndNotPerRequest stops Redis under health checks and
 // writes. Each service must log the start and the end of the outage, and health
 // checks must leave no line at all.
+// Promises: retry-after
 func TestAnOutageIsLoggedOnceAndNotPerRequest(t *testing.T) {
 	redis, output := redistest.Start(t), &processes.Output{}
 	a := api{split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{Tokens: redis.URL()}, output).URL, "2.5"}
@@ -32,7 +33,10 @@ func TestAnOutageIsLoggedOnceAndNotPerRequest(t *testing.T) {
 	before := len(output.String()) // on a busy machine a slow start has warnings of its own
 	redis.Kill(t)
 	for range refused {
-		a.patch(t, c, fields{"description": "ні"}).fails(t, 503, "url/authorization")
+		got := a.patch(t, c, fields{"description": "ні"}).fails(t, 503, "url/authorization")
+		if got.header.Get("Retry-After") == "" {
+			t.Errorf("got no Retry-After with %s, want one", got.text)
+		}
 	}
 	await(t, output, `"not ready"`) // authsvc checks Redis once a second
 	health(503)

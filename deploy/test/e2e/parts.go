@@ -58,6 +58,7 @@ type partCase struct {
 
 // testParts adds, lists, reads and changes parts of each kind (docs/contract.md,
 // "Parts").
+// Promises: ids, part-moves
 func testParts(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	for _, k := range []partCase{
@@ -162,6 +163,7 @@ func newPartPaths(t *testing.T, a api) partPaths {
 
 // testPartRefusals sends requests that the registry must refuse, and checks that
 // the asset stays as it was.
+// Promises: one-process
 func testPartRefusals(t *testing.T, a api) {
 	p := newPartPaths(t, a)
 	before := a.read(t, p.c.id).text
@@ -287,6 +289,7 @@ func testPartPaths(t *testing.T, a api) {
 	}
 }
 
+// Promises: document-versions
 func testDocuments(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	path, first := a.add(t, "broker", c, "documents", validDocument())

@@ -20,6 +20,7 @@ func (got answer) says(t *testing.T, text string) answer {
 
 // testReasons makes common mistakes and checks that the answers say how to correct
 // them (docs/contract.md, "Errors").
+// Promises: rogue
 func testReasons(t *testing.T, a api) {
 	c, path := a.create(t, validAsset()), "/assets/"
 	const status, ways = "Can't update asset in current (draft) status: ",

@@ -36,6 +36,7 @@ func (a api) record(t *testing.T, id, key, token string) (all []any) {
 
 // testLongLife reads all changes of an asset that has more than a page of the record
 // (docs/contract.md, "Revisions").
+// Promises: revisions
 func testLongLife(t *testing.T, a api) {
 	c := a.liveLong(t)
 	checkLongLife(t, a.record(t, c.id, "broker", c.token), c)

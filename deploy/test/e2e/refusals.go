@@ -15,6 +15,7 @@ func (a api) post(t *testing.T, body any) answer {
 }
 
 // testBadFields checks that each bad field is named (docs/contract.md, "Field rules").
+// Promises: all-faults, rogue, part-ids
 func testBadFields(t *testing.T, a api) {
 	valid := validAsset()
 	for _, c := range []struct {
@@ -67,6 +68,10 @@ func testBadFields(t *testing.T, a api) {
 			}),
 			[]string{"body/items"},
 		},
+		{"the same id of two decisions", valid.set("decisions", []any{
+			fields{"id": strings.Repeat("a", 32), "decisionDate": "2026-11-21", "decisionID": "1"},
+			fields{"id": strings.Repeat("a", 32), "decisionDate": "2026-11-21", "decisionID": "2"},
+		}), []string{"body/decisions"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { a.post(t, data(c.sent)).fails(t, 400, c.places...) })
 	}
@@ -269,6 +274,7 @@ func testOrder(t *testing.T, a api) {
 }
 
 // testUnknown sends unknown paths, methods and ids (docs/contract.md, "Routes").
+// Promises: version-unknown
 func testUnknown(t *testing.T, a api) {
 	c := a.create(t, validAsset())
 	for _, path := range []string{"/nowhere", "/api", "/api/2.5", "/api/2.6/assets", "/api/2/assets", "/api/2.5/asset",

@@ -66,6 +66,7 @@ func (a api) awaitSearch(t *testing.T) {
 }
 
 // testFoundAssets searches a registry that has a search service.
+// Promises: search-public
 func testFoundAssets(t *testing.T, a api) {
 	a.awaitSearch(t)
 	t.Run("a published asset is found by its words and filters", a.findsWords)

@@ -11,6 +11,7 @@ import (
 
 // TestNoSecretIsLoggedOrStored sends right and wrong secrets in every place that
 // a request can carry them, to services that log at debug level.
+// Promises: tokens-once
 func TestNoSecretIsLoggedOrStored(t *testing.T) {
 	t.Parallel()
 	for _, try := range []struct {

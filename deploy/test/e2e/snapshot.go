@@ -24,6 +24,7 @@ type copied struct {
 
 // testSnapshot reads the newest snapshot and follows the feed from its position
 // (docs/contract.md, "Snapshot").
+// Promises: segments, snapshot-lines
 func testSnapshot(t *testing.T, a api) {
 	published := a.publish(t, validAsset())
 	c := a.newCopy(t, "")

@@ -13,6 +13,7 @@ import (
 // TestASnapshotAndTheFeedAreEverything copies the registry by snapshots while writers
 // work, before and after a kill -9. Each snapshot with the feed after its position must
 // equal a walk through the whole feed.
+// Promises: snapshot-whole
 func TestASnapshotAndTheFeedAreEverything(t *testing.T) {
 	const writers, copies = 8, 5
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")

@@ -57,6 +57,7 @@ func startSpread(t *testing.T, dir string, stores processes.Stores) string {
 
 // TestSpreadOnMongoAndRedis has requests for the same assets go through several services. So
 // whatever one of them remembers must hold for all.
+// Promises: any-gateway
 func TestSpreadOnMongoAndRedis(t *testing.T) {
 	t.Parallel()
 	redis, mongo, admin := redistest.Start(t), mongotest.Start(t), freeAddr(t)

@@ -28,6 +28,7 @@ var likeHTTP = []string{
 
 // testTextsLikeHTTP creates assets with such texts over raw connections, and reads them
 // through every kind of request. Each answer must be the same, byte by byte.
+// Promises: texts
 func testTextsLikeHTTP(t *testing.T, a api) {
 	for _, one := range likeHTTP {
 		t.Run(fmt.Sprintf("%.16q", one), func(t *testing.T) {

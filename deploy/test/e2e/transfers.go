@@ -31,6 +31,7 @@ func (a api) takeOver(t *testing.T, key, asset, transfer, token string) answer {
 
 // testTransfer gives an asset to another broker, and back (docs/contract.md,
 // "Ownership" and "Transfers").
+// Promises: ids, ownership-fields, transfer-fields
 func testTransfer(t *testing.T, a api) {
 	c, token := a.publishWithTransfer(t)
 	made := a.makeTransfer(t, "broker3")

@@ -51,9 +51,13 @@ func (a api) hook(t *testing.T, method, key, path string, f fields) answer {
 const unreachable = "https://broker.example/hook"
 
 // testWebhooks makes, lists, changes and removes webhooks that nothing answers.
+// Promises: ids, keys-needed, hook-secret
 func testWebhooks(t *testing.T, a api) {
 	mine := a.makeHook(t, "broker3", fields{"url": unreachable, "mode": "_all_", "opt_fields": "*"})
 	path := "/" + mine.id
+	if !idForm.MatchString(mine.id) {
+		t.Errorf("got the id %q of a webhook, want 32 hexadecimal characters", mine.id)
+	}
 	shown := a.hook(t, "GET", "broker3", path, nil).must(t, 200)
 	if d := shown.data(); d["state"] != "unverified" || d["url"] != unreachable || d["version"] != a.current() ||
 		d["mode"] != "_all_" || d["opt_fields"] != "*" || d["broker"] != "broker3" || shown.json["access"] != nil {
@@ -251,6 +255,7 @@ func (r *receiver) until(t *testing.T, what string, holds func() bool) {
 
 // testDelivery follows a webhook from its challenge to its end. The registry must be
 // allowed to send to this machine.
+// Promises: hook-signed
 func testDelivery(t *testing.T, a api) {
 	r := newReceiver(t)
 	r.hook = a.makeHook(t, "broker", fields{"url": r.URL + "/in?key=7", "opt_fields": "*", "state": "disabled"})

@@ -104,6 +104,7 @@ func publishOne(t *testing.T, h *history) place {
 
 // TestAStoppedGatewayEndsItsStreams stops a gateway with SIGTERM. Its streams and long
 // polls end, and the clients go on at another gateway and miss nothing.
+// Promises: stream-retry
 func TestAStoppedGatewayEndsItsStreams(t *testing.T) {
 	dir := t.TempDir()
 	fleet := &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir}
@@ -158,6 +159,7 @@ func poll(ctx context.Context, edge *service, offset string) string {
 
 // TestStreamsOutliveAssetServices stops one of two asset services under load, and kills
 // the other one later. The streams through the gateways go on.
+// Promises: ways
 func TestStreamsOutliveAssetServices(t *testing.T) {
 	_, fleet := newFleet(t)
 	fleet.start(t, 2)

@@ -150,6 +150,7 @@ func TestAPageShows(t *testing.T) {
 	}
 }
 
+// Promises: docs-commands, docs-sent
 func TestEachOperationHasACommandAndEachGETIsSent(t *testing.T) {
 	operation := regexp.MustCompile(`(?s)<div id="([a-z]+)-(/[^"]*)">(.*?)</details>`)
 	for _, path := range []string{"/docs", "/docs/2.4"} {

@@ -8,6 +8,7 @@ import (
 )
 
 // TestHealthHasABoundOfItsOwn sends one health check more than may be under way.
+// Promises: health-bound
 func TestHealthHasABoundOfItsOwn(t *testing.T) {
 	var asked atomic.Int64
 	arrived, leave := make(chan struct{}), make(chan struct{})

@@ -10,6 +10,7 @@ import (
 	"asset-registry/gateway/internal/stream"
 )
 
+// Promises: long-poll
 func TestAsked(t *testing.T) {
 	cases := []struct {
 		name, query, accept, prefer string

@@ -193,6 +193,7 @@ func TestALimitIsReachedAndComesBack(t *testing.T) {
 	}
 }
 
+// Promises: charged
 func TestSeveralBucketsAreTakenFromTogether(t *testing.T) {
 	wide, narrow := []limiter.Rate{{Limit: 10, Period: time.Second}}, []limiter.Rate{{Limit: 2, Period: time.Second}}
 	buckets := []Bucket{{Key: Key{Name: "wide"}, Cost: 1, Rates: wide}, {Key: Key{Name: "narrow"}, Cost: 1, Rates: narrow}}

@@ -426,6 +426,7 @@ func waitFor(w *world, clients []*client) {
 	}
 }
 
+// Promises: ways, stream
 func TestSimulation(t *testing.T) {
 	for seed := range uint64(2) {
 		var faults []string

@@ -148,6 +148,7 @@ func openAndRun(ctx context.Context, f *Follower, w http.ResponseWriter) error {
 
 func newRecorder() *recorder { return &recorder{ResponseRecorder: httptest.NewRecorder()} }
 
+// Promises: stream-retry
 func TestAStreamFromItsStartToTheEndOfTheServer(t *testing.T) {
 	inBubble(t, func(t *testing.T, source *fixed, hubs *Hubs) {
 		f, w, draining := followerOf(t, source, hubs), newRecorder(), make(chan struct{})
@@ -234,6 +235,7 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 }
 
 // TestWait counts the pages that a long poll asks for.
+// Promises: long-poll
 func TestWait(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -277,6 +279,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// Promises: stream-selections
 func TestHubsAreBoundedAndEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, source *fixed, hubs *Hubs) {
 		var leaves []func()

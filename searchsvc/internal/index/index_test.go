@@ -218,6 +218,7 @@ func randomQuery(r *rand.Rand) search.Query {
 
 // TestTheIndexFindsWhatALoopFinds makes random changes and asks random questions. It opens the
 // index again now and then.
+// Promises: search-words, search-codes, search-filters, search-total, search-facets
 func TestTheIndexFindsWhatALoopFinds(t *testing.T) {
 	for seed := range uint64(2) {
 		r, dir := rand.New(rand.NewPCG(seed, 1)), t.TempDir()

@@ -262,6 +262,7 @@ func TestStrangersAreNotFound(t *testing.T) {
 	}
 }
 
+// Promises: suggestions
 func TestSuggestionsBeginAsTheQuestion(t *testing.T) {
 	x := openList(t)
 	for text, want := range map[string]string{

@@ -161,6 +161,7 @@ func verifyTexts(t *testing.T, path string, v any) {
 
 // TestHitsShowNoLongNumber has an id of 900,000 digits, as a number and as a text, and other
 // values that no registry of ours writes.
+// Promises: search-hits
 func TestHitsShowNoLongNumber(t *testing.T) {
 	long := strings.Repeat("7", 900_000)
 	for _, c := range []struct{ id, want string }{

@@ -3,6 +3,7 @@ package search
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,7 @@ func TestAQuestionIsReadFromItsParameters(t *testing.T) {
 	}
 }
 
+// Promises: search-words, search-pages, search-faults
 func TestFaultyParametersAreRefusedAllAtOnce(t *testing.T) {
 	many := strings.Repeat("&owner=", MaxValues+1)
 	for i := range MaxValues + 1 {
@@ -124,6 +126,7 @@ func TestFaultyParametersAreRefusedAllAtOnce(t *testing.T) {
 	}
 }
 
+// Promises: search-codes
 func TestCodesHaveTheirParentsAsPrefixes(t *testing.T) {
 	for _, c := range []struct {
 		code, prefix string
@@ -180,4 +183,13 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("the question differs (-first +second):\n%s", diff)
 		}
 	})
+}
+
+// TestBoundsAreThoseOfTheContract compares numbers with those that docs/contract.md, "Search", names.
+// Promises: search-words, search-filters, search-hits, suggestions
+func TestBoundsAreThoseOfTheContract(t *testing.T) {
+	got := []int{MaxText, MaxWords, MaxValues, MaxHit, MaxSuggestions}
+	if want := []int{600, 64, 10, 16 << 10, 10}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// Promises: search-faults
 func TestUnknownParametersAreNamedWithTheNearest(t *testing.T) {
 	values := url.Values{"regoin": {"Odesa"}, "Q": {"x"}, "opt_pretty": {"1"}, "acc_token": {"t"}, "_": {"1"}, "q": {"x"}}
 	want := []Unknown{{"Q", "q"}, {"regoin", "region"}}

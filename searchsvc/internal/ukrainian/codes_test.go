@@ -3,6 +3,7 @@ package ukrainian
 import "testing"
 
 // TestNumbersAndCodesHaveOneKeyAKind asks for each form of a kind in texts of each form.
+// Promises: search-numbers
 func TestNumbersAndCodesHaveOneKeyAKind(t *testing.T) {
 	for _, kind := range [][]string{
 		{"№145", "№ 145", "145", "№\u00a0145"},

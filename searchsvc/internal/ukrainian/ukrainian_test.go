@@ -20,6 +20,7 @@ func meets(question, text string) bool {
 	return len(words) > 0
 }
 
+// Promises: search-letters
 func TestQuestionsMeetTexts(t *testing.T) {
 	for _, c := range []struct {
 		name, question, text string
@@ -52,6 +53,7 @@ func TestQuestionsMeetTexts(t *testing.T) {
 	}
 }
 
+// Promises: search-letters
 func TestAllApostrophesAreOne(t *testing.T) {
 	signs := []string{"'", "ʼ", "ʻ", "ʹ", "’", "‘", "`", "´", "′", ""}
 	for _, asked := range signs {

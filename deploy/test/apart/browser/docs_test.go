@@ -188,6 +188,7 @@ func (b *browser) try(form string) (status, answer string) {
 		evaluate[string](b, form+`.querySelector(".answer").textContent`)
 }
 
+// Promises: docs-sent
 func TestTheFirstGuideIsSentFromThePage(t *testing.T) {
 	base := startDocs(t, true)
 	b := open(t, base)

@@ -124,6 +124,7 @@ func (w *wire) heal(t *testing.T, toxic string) {
 	}
 }
 
+// Promises: never-half
 func TestFaultsBetweenServiceAndStore(t *testing.T) {
 	server := mongotest.Start(t)
 	for _, fault := range faults {

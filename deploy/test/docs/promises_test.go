@@ -1,0 +1,198 @@
+package docs
+
+import (
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// promising are the documents whose promises have names and readers.
+var promising = []string{"docs/contract.md", "docs/snapshot.md"}
+
+// promiseNothing are phrases with a strong word that bind nobody, by the reason.
+var promiseNothing = map[string][]string{
+	"a heading, or a list of other texts": {"the fields of each object", "change the asset at all", "| all fields;",
+		"any other key", "against all assets"},
+	"the word means another thing": {"at once", "look through all others", "or not at all"},
+	"advice to clients":            {"should synchronise at most once", "checks each file", "the time of each message"},
+	"leave to do something":        {"may end at any time", "may change at any time", "may be sent once"},
+}
+
+// strong finds a word that makes a sentence a promise (docs/contributing.md, "How a promise is made").
+var strong = regexp.MustCompile(`(?i)\b(?:never|always|exactly|at most|once|unique|all|each|any)\b`)
+
+var (
+	promiseName = regexp.MustCompile(`§([a-z0-9]+(?:-[a-z0-9]+)*)`)
+	codeSpan    = regexp.MustCompile("`[^`]*`")
+	newSentence = regexp.MustCompile("[.!?] +(?:[A-Z*\\[]|`)")
+	newItem     = regexp.MustCompile(`^\s*(?:- |\d+\. )`)
+)
+
+// promisesOf returns the names of the promises of a document, and its sentences with a strong word and without a name. A
+// table takes the names of the sentence before it. The phrases are left out of the sentences first; used has those found.
+func promisesOf(text string, phrases []string) (names, nameless, used []string) {
+	lead := "" // the last sentence before a table
+	for _, block := range blocksOf(codeBlock.ReplaceAllString(text, "")) {
+		isRow := strings.HasPrefix(block, "|")
+		for _, sentence := range sentencesOf(block) {
+			for _, match := range promiseName.FindAllStringSubmatch(sentence, -1) {
+				names = append(names, match[1])
+			}
+			isNamed := promiseName.MatchString(sentence) || isRow && promiseName.MatchString(lead)
+			bare := codeSpan.ReplaceAllString(sentence, "")
+			for _, phrase := range phrases {
+				if strings.Contains(bare, phrase) {
+					used, bare = append(used, phrase), strings.ReplaceAll(bare, phrase, "")
+				}
+			}
+			if strong.MatchString(bare) && !isNamed {
+				nameless = append(nameless, sentence)
+			}
+			if !isRow {
+				lead = sentence
+			}
+		}
+	}
+	return names, nameless, used
+}
+
+// blocksOf returns the paragraphs, the items of lists, the rows of tables and the headings of a document, each as one line.
+func blocksOf(text string) (blocks []string) {
+	isOpen := false // the next line may belong to the last block
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		isAlone := strings.HasPrefix(line, "|") || strings.HasPrefix(line, "#")
+		switch {
+		case strings.TrimSpace(line) == "":
+			isOpen = false
+			continue
+		case isAlone || !isOpen || newItem.MatchString(line):
+			blocks = append(blocks, strings.TrimSpace(line))
+		default:
+			blocks[len(blocks)-1] += " " + strings.TrimSpace(line)
+		}
+		isOpen = !isAlone
+	}
+	return blocks
+}
+
+// sentencesOf returns the sentences of a block. A row of a table is one.
+func sentencesOf(block string) (sentences []string) {
+	if strings.HasPrefix(block, "|") {
+		return []string{block}
+	}
+	begin := 0
+	hidden := codeSpan.ReplaceAllStringFunc(block, func(code string) string { return strings.Repeat("`", len(code)) })
+	for _, at := range newSentence.FindAllStringIndex(hidden, -1) {
+		sentences = append(sentences, block[begin:at[0]+1])
+		begin = at[1] - 1
+	}
+	return append(sentences, block[begin:])
+}
+
+// readers finds the line of a test's comment that names promises, and the test. A test of the suites may begin with a
+// small letter.
+var readers = regexp.MustCompile(`(?m)^// Promises: (.+)\n(?://.*\n)*func ((?:\([^)]*\) )?\w+)`)
+
+var testFunc = regexp.MustCompile(`^[Tt]est[A-Z]`)
+
+// readBy adds the tests of a file of Go to those that read a promise. It returns the functions that name promises and are
+// no tests.
+func readBy(path, text string, tests map[string][]string) (wrong []string) {
+	for _, match := range readers.FindAllStringSubmatch(text, -1) {
+		if !testFunc.MatchString(match[2]) {
+			wrong = append(wrong, path+": "+match[2])
+			continue
+		}
+		for _, name := range strings.Split(match[1], ", ") {
+			tests[name] = append(tests[name], path+": "+match[2])
+		}
+	}
+	return wrong
+}
+
+// unread returns the names without a test.
+func unread(names []string, tests map[string][]string) (found []string) {
+	for _, name := range names {
+		if len(tests[name]) == 0 {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// TestEachPromiseHasAReader reads the documents that promise things, and the comments of all tests.
+func TestEachPromiseHasAReader(t *testing.T) {
+	tests := map[string][]string{}
+	sources(t, func(path, text string) {
+		if filepath.Ext(path) != ".go" || strings.HasPrefix(path, "deploy/test/docs/") {
+			return
+		}
+		for _, wrong := range readBy(path, text, tests) {
+			t.Errorf("%s: got promises, want them at a test only", wrong)
+		}
+	})
+	phrases := slices.Concat(slices.Collect(maps.Values(promiseNothing))...)
+	var names, used []string
+	for _, d := range documents(t) {
+		if !slices.Contains(promising, d.path) {
+			continue
+		}
+		found, nameless, phrases := promisesOf(d.text, phrases)
+		names, used = append(names, found...), append(used, phrases...)
+		for _, sentence := range nameless {
+			t.Errorf("%s: got no name in %q, want one of a promise, such as §asset-size", d.path, sentence)
+		}
+	}
+	for _, name := range unread(names, tests) {
+		t.Errorf("§%s: got no test with it in a line \"// Promises:\", want one that fails if the promise breaks", name)
+	}
+	for name, readers := range tests {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s: got the promise %s, want one of a document", strings.Join(readers, ", "), name)
+		}
+	}
+	for _, phrase := range phrases {
+		if !slices.Contains(used, phrase) {
+			t.Errorf("the phrase %q: got no sentence with it, want it left out of the list", phrase)
+		}
+	}
+	if len(names) < 100 {
+		t.Errorf("got %d names of promises, want at least 100", len(names))
+	}
+}
+
+// TestLostPromisesAreFound plants sentences without a name, and names that no test or no document has.
+func TestLostPromisesAreFound(t *testing.T) {
+	names, nameless, used := promisesOf("# All of it\n\nNo one sees it. It never\nends §end. `GET`s read all. Ask once.\n"+
+		"```\nnever\n```\n- Text `all. Any` is\n  short.\n- Each one has `x`.\n\nA table §rows:\n\n| any | all |\n\nA list:\n\n| each |\n"+
+		"| at most §two |\n| `once` |\n", []string{"Ask once", "All of it", "no such"})
+	if diff := cmp.Diff([]string{"end", "rows", "two"}, names); diff != "" {
+		t.Errorf("the names differ (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"`GET`s read all.", "- Each one has `x`.", "| each |"}, nameless); diff != "" {
+		t.Errorf("the sentences without a name differ (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"All of it", "Ask once"}, used); diff != "" {
+		t.Errorf("the phrases differ (-want +got):\n%s", diff)
+	}
+	tests := map[string][]string{}
+	wrong := readBy("x.go", "// TestA is one.\n// Promises: end, two\nfunc TestA(t *testing.T) {}\n\n// Promises: rows\n// and more\n"+
+		"func helper() {}\n\n// Promises: gone\nfunc (a api) testB() {}\n\n// Promises: late\nfunc testC() {}\n", tests)
+	if diff := cmp.Diff([]string{"x.go: helper", "x.go: (a api) testB"}, wrong); diff != "" {
+		t.Errorf("the functions that are no tests differ (-want +got):\n%s", diff)
+	}
+	want := map[string][]string{"end": {"x.go: TestA"}, "two": {"x.go: TestA"}, "late": {"x.go: testC"}}
+	if diff := cmp.Diff(want, tests); diff != "" {
+		t.Errorf("the tests differ (-want +got):\n%s", diff)
+	}
+	if got := unread(names, tests); !slices.Equal(got, []string{"rows"}) {
+		t.Errorf("got the promises %q without a test, want rows", got)
+	}
+}

@@ -1,0 +1,11 @@
+package httpapi
+
+import "testing"
+
+// TestBoundsAreThoseOfTheContract compares numbers with those that docs/contract.md names.
+// Promises: health-bound, stream-selections
+func TestBoundsAreThoseOfTheContract(t *testing.T) {
+	if maxHealth != 100 || maxSelections != 32 {
+		t.Errorf("got %d health checks and %d selections, want 100 and 32", maxHealth, maxSelections)
+	}
+}
