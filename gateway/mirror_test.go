@@ -16,7 +16,7 @@ func asMirror(c *Config) {
 	c.Mirror = &Mirror{Origin: "https://registry.example", Age: func() time.Duration { return 7900 * time.Millisecond }}
 }
 
-// Promises: mirror-421
+// Promises: mirror-421, mirror-age
 func TestAMirrorAnswersReadingsOnly(t *testing.T) {
 	s := start(t, asMirror)
 	for _, route := range routes.All() {

@@ -66,6 +66,7 @@ func TestASegmentThatBreaksOffIsReadOn(t *testing.T) {
 	}
 }
 
+// Promises: copy-files
 func TestAWrongSegmentIsRefused(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789"), 10)
 	other := bytes.Clone(content)
@@ -129,7 +130,11 @@ func manifestOf(position string, assets, lines int, files ...string) string {
 		position, assets, 10*len(files), lines, strings.Join(files, ","))
 }
 
+// Promises: copy-bounds
 func TestASnapshotThatDoesNotAddUpIsRefused(t *testing.T) {
+	if maxSegments != 100_000 || maxLines != 16<<20 {
+		t.Errorf("got %d files of up to %d bytes of lines, want 100,000 of 16 MiB", maxSegments, maxLines)
+	}
 	const at = "2026-11-23T00:32:46.881553+00:00"
 	wrong := func(old, new string) string {
 		return strings.Replace(manifestOf(at, 9, 3000, aFile(0, 7, 1000), aFile(1, 2, 2000)), old, new, 1)

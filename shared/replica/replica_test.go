@@ -238,6 +238,7 @@ func TestAnEntryIsNotReplacedByAnEarlierOne(t *testing.T) {
 	}
 }
 
+// Promises: copy-entries
 func TestEntriesThatAreNotOfAFeedAreRefused(t *testing.T) {
 	at := stampOf(100)
 	for _, c := range []struct{ name, text string }{

@@ -33,6 +33,7 @@ func goldenTree(t testing.TB) Tree {
 	return tree
 }
 
+// Promises: checkpoint-form
 func TestCheckpointsAreSignedAsSpecified(t *testing.T) {
 	c := Checkpoint{origin, 3, goldenTree(t).Root()}
 	got, err := Sign(c, logKey(t))
@@ -137,6 +138,7 @@ func cosign(t testing.TB, checkpoint []byte, witnesses ...Key) []byte {
 	return signed
 }
 
+// Promises: leaf-form, checkpoint-size, verify-signatures
 func TestOpenVerifiesSignaturesAndQuorum(t *testing.T) {
 	stranger := seeded(t, ForLog, origin, 200)
 	c := Checkpoint{origin, 3, goldenTree(t).Root()}
@@ -152,6 +154,12 @@ func TestOpenVerifiesSignaturesAndQuorum(t *testing.T) {
 	other, err := Sign(Checkpoint{"other.example/log", 3, c.Root}, seeded(t, ForLog, "other.example/log", 0))
 	if err != nil {
 		t.Fatal(err)
+	}
+	crowded := func(signatures int) []byte {
+		return append(bytes.Clone(signed), strings.Repeat("— other.example/log AAAAAAAA\n", signatures-1)...)
+	}
+	if MaxCheckpoint != 64<<10 || MaxLeaf != 512 {
+		t.Errorf("got checkpoints of %d bytes and leaves of %d, want 64 KiB and 512", MaxCheckpoint, MaxLeaf)
 	}
 	wrong := strings.Replace(string(cosign(t, signed, witnessKey(t, 1), witnessKey(t, 2))), "ntLeCQ==", "ntLeDQ==", 1)
 	for _, c := range []struct {
@@ -172,6 +180,8 @@ func TestOpenVerifiesSignaturesAndQuorum(t *testing.T) {
 		{"a note without end", signed[:len(signed)-1], ErrCheckpoint},
 		{"no signature", []byte(goldenText + "\n"), ErrSignature},
 		{"no note", []byte(goldenText), ErrCheckpoint},
+		{"100 signatures", crowded(100), ErrQuorum},
+		{"101 signatures", crowded(101), ErrSignature},
 		{"a long note", append(bytes.Repeat([]byte("x\n"), MaxCheckpoint), signed...), ErrCheckpoint},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 )
 
+// Promises: canonical-form
 func TestCanonicalForm(t *testing.T) {
 	for _, c := range []struct{ name, asset, want string }{
 		{"members in the order of UTF-16", `{"ﬀ":1,"😀":2,"b":3,"a":4}`, `{"a":4,"b":3,"😀":2,"ﬀ":1}`},
@@ -70,6 +71,7 @@ func TestCommitmentIsTheSpecifiedOne(t *testing.T) {
 	}
 }
 
+// Promises: leaf-matches
 func TestALeafMatchesItsAssetOnly(t *testing.T) {
 	leaf, err := ParseLeaf([]byte(goldenLeaf))
 	if err != nil {

@@ -62,6 +62,7 @@ func TestALeafHasOneForm(t *testing.T) {
 	}
 }
 
+// Promises: leaf-form
 func TestParseLeafRefuses(t *testing.T) {
 	change := func(old, new string) string { return strings.Replace(goldenLeaf, old, new, 1) }
 	for _, c := range []struct{ name, leaf string }{

@@ -69,6 +69,7 @@ func TestAPolicyKeepsItsAddresses(t *testing.T) {
 	}
 }
 
+// Promises: policy
 func TestParsePolicyRefuses(t *testing.T) {
 	renamed := seeded(t, ForLog, "x", 0).Public().String()
 	another := seeded(t, ForWitness, "x", 9).Public().String()

@@ -51,6 +51,7 @@ func proven(t testing.TB, index, size int64) Proof {
 	return Proof{evidence(t), index, path, cosign(t, signed, witnessKey(t, 1), witnessKey(t, 2))}
 }
 
+// Promises: proof-file
 func TestProofsAreVerifiedOffline(t *testing.T) {
 	for _, c := range []struct{ index, size int64 }{
 		{0, 1}, {0, 2}, {1, 2}, {255, 256}, {256, 257}, {4, 70000}, {69999, 70000},
@@ -126,6 +127,7 @@ func TestVerifyAssetRefuses(t *testing.T) {
 	}
 }
 
+// Promises: proof-path
 func TestParseProofRefuses(t *testing.T) {
 	good := string(proven(t, 1, 3).Encode())
 	extra := "extra " + base64.StdEncoding.EncodeToString(evidence(t)) + "\n"

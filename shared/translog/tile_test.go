@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// Promises: tile-paths
 func TestPathsOfTiles(t *testing.T) {
 	for _, c := range []struct {
 		tile Tile
@@ -31,6 +32,7 @@ func TestPathsOfTiles(t *testing.T) {
 	}
 }
 
+// Promises: tile-paths
 func TestParsePathRefuses(t *testing.T) {
 	for _, path := range []string{
 		"", "tile", "tile/", "tile/0", "tile/0/", "tile//000", "/tile/0/000", "tile/0/000/",
@@ -67,6 +69,7 @@ func TestEdgeOfATree(t *testing.T) {
 	}
 }
 
+// Promises: bundles
 func TestBundlesHoldEntries(t *testing.T) {
 	entries := [][]byte{[]byte("a"), {}, bytes.Repeat([]byte("b"), 1<<16-1)}
 	var bundle []byte

@@ -86,6 +86,7 @@ func reference(t testing.TB, size int64) hashes {
 	return all
 }
 
+// Promises: tiles
 func TestATreeHasTheRootsAndTilesOfRFC6962(t *testing.T) {
 	const most = 66000
 	all := reference(t, most)
@@ -135,6 +136,7 @@ func checkTiles(t *testing.T, size int64, m memory, all hashes) {
 	}
 }
 
+// Promises: log-parts
 func TestATreeDoesNotDependOnTheBatches(t *testing.T) {
 	wantTree, want := grow(t, 3000, 3000)
 	for _, batch := range []int64{1, 7, 256, 1000} {

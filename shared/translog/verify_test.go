@@ -79,6 +79,7 @@ func TestARememberedCheckpointMustBeContinued(t *testing.T) {
 	}
 }
 
+// Promises: verify-parts
 func TestEachDamagedPartIsFound(t *testing.T) {
 	_, m := signedLog(t, 1400)
 	for _, path := range slices.Sorted(maps.Keys(m.parts)) {

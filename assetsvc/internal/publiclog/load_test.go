@@ -22,6 +22,7 @@ type load struct {
 	lasts   time.Duration
 
 	longest time.Duration // without another checkpoint
+	signed  int           // checkpoints
 	behind  time.Duration // most that the report nearest to the end of the record was behind
 }
 
@@ -53,6 +54,7 @@ func (l *load) watch() {
 		l.mu.Unlock()
 		if !bytes.Equal(now, newest) {
 			newest, since = now, time.Now()
+			l.signed++
 		}
 		l.longest = max(l.longest, time.Since(since))
 	}
@@ -104,6 +106,7 @@ func (l *load) run() {
 
 // TestTheLogIsSignedUnderSteadyLoad lets services extend and sign one log while the record
 // grows without a pause.
+// Promises: checkpoint-pace
 func TestTheLogIsSignedUnderSteadyLoad(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -123,6 +126,9 @@ func TestTheLogIsSignedUnderSteadyLoad(t *testing.T) {
 				l.run()
 				if most := 2 * time.Second; l.longest > most {
 					t.Errorf("got %v without another checkpoint, want at most %v", l.longest, most)
+				}
+				if most := 20; l.signed > most {
+					t.Errorf("got %d checkpoints in %v, want at most %d", l.signed, l.lasts, most)
 				}
 				if most := 6 * time.Second; l.behind > most {
 					t.Errorf("got a writer that says it is %v behind, want at most %v", l.behind, most)

@@ -116,6 +116,7 @@ func (w *world) check(t *testing.T) {
 	}
 }
 
+// Promises: one-tree
 func TestTheLogIsAFunctionOfTheRecord(t *testing.T) {
 	checkpoints := 0
 	for seed := range uint64(10) {

@@ -24,6 +24,7 @@ func newest(t *testing.T, store registry.Store, id string) registry.Revision {
 
 // TestTheLogHasTheChangesOfPublicAssets takes an asset through the states and modes that
 // decide whether the public log has its changes.
+// Promises: log-leaves
 func TestTheLogHasTheChangesOfPublicAssets(t *testing.T) {
 	r, store, _, id := open(t)
 	salts := map[translog.Salt]bool{}

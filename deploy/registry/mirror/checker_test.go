@@ -160,6 +160,7 @@ func TestOnlyAProvenContentCounts(t *testing.T) {
 }
 
 // TestRefusedProofsCount has an origin that gives no salt for some assets, or for one only.
+// Promises: mirror-refusals
 func TestRefusedProofsCount(t *testing.T) {
 	for _, without := range []int{1, 3, 50} {
 		c := newChecked(t, 50)

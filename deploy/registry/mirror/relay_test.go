@@ -107,7 +107,11 @@ func TestTheOriginHasMostOfTheTimeOfAReading(t *testing.T) {
 	}
 }
 
+// Promises: mirror-relay
 func TestABusyRelayRefuses(t *testing.T) {
+	if relayed != 16 {
+		t.Errorf("got %d requests to the origin at once, want 16", relayed)
+	}
 	r := stage(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "application/json") })
 	for range relayed {
 		r.turns <- struct{}{}

@@ -62,6 +62,7 @@ func TestARegistryIsComparedWithItsLog(t *testing.T) {
 	}
 }
 
+// Promises: verify-registry
 func TestARegistryThatContradictsItsLogIsFound(t *testing.T) {
 	fork := newTestRegistry(t, 1)
 	for _, c := range []struct {

@@ -12,13 +12,13 @@ import (
 )
 
 // promising are the documents whose promises have names and readers.
-var promising = []string{"docs/contract.md", "docs/snapshot.md"}
+var promising = []string{"docs/contract.md", "docs/log.md", "docs/mirrors.md", "docs/snapshot.md"}
 
 // promiseNothing are phrases with a strong word that bind nobody, by the reason.
 var promiseNothing = map[string][]string{
 	"a heading, or a list of other texts": {"the fields of each object", "change the asset at all", "| all fields;",
-		"any other key", "against all assets"},
-	"the word means another thing": {"at once", "look through all others", "or not at all"},
+		"any other key", "against all assets", "All settings are in"},
+	"the word means another thing": {"at once", "look through all others", "or not at all", "each other", "any more"},
 	"advice to clients":            {"should synchronise at most once", "checks each file", "the time of each message"},
 	"leave to do something":        {"may end at any time", "may change at any time", "may be sent once"},
 }

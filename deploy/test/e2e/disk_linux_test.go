@@ -139,6 +139,7 @@ func TestAFullDiskUnderTokensStopsOwnersOnly(t *testing.T) {
 
 // TestAFullDiskStopsNoReadingOfAMirror fills the disk of a mirror. It goes on serving what it
 // has, after a restart too, says why it does not follow, and follows once there is room.
+// Promises: mirror-disk
 func TestAFullDiskStopsNoReadingOfAMirror(t *testing.T) {
 	t.Parallel()
 	small, addrs := disktest.New(t, 24), []string{freeAddr(t), freeAddr(t)}

@@ -101,6 +101,7 @@ func (a api) leavesUpTo(t *testing.T, position int64) []translog.Leaf {
 
 // testPublicLog checks that each change of a public asset, and nothing else, gets a leaf
 // of the public log (docs/log.md, "Leaves").
+// Promises: log-leaves, leaf-order
 func testPublicLog(t *testing.T, a api) {
 	draft := a.create(t, validAsset())
 	hidden := a.publish(t, validAsset().set("mode", "test"))

@@ -131,6 +131,7 @@ func TestReadingFromAMirrorOfAMirror(t *testing.T) {
 
 // TestEveryReadingOfAMirrorIsTheOrigins compares the answers to each reading of the API, in
 // each version, byte by byte.
+// Promises: mirror-equal, mirror-421
 func TestEveryReadingOfAMirrorIsTheOrigins(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, "--base-url", "https://registry.example", "--snapshot-interval", "1s")
@@ -306,6 +307,7 @@ func (c *chain) origin(t *testing.T) string  { t.Helper(); return c.checkpoint(t
 
 // TestMirrorsAreEqualAfterKills kills the registry, its mirror and the mirror of that one at
 // random moments under writers. In the end the three are equal, and the log verifies.
+// Promises: mirror-equal, mirror-kills
 func TestMirrorsAreEqualAfterKills(t *testing.T) {
 	t.Parallel()
 	const kills, writers = 15, 6
@@ -339,6 +341,7 @@ func TestMirrorsAreEqualAfterKills(t *testing.T) {
 
 // TestAMirrorGoesOnWithoutItsOrigin stops the registry. The mirror goes on, says how old it
 // is, and starts again.
+// Promises: mirror-kills
 func TestAMirrorGoesOnWithoutItsOrigin(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)

@@ -51,6 +51,7 @@ func (a api) proof(t *testing.T, id, query string) (leaf translog.Leaf, asset st
 
 // testProofs takes an asset through its life, and verifies the proof of each public
 // revision (docs/contract.md, "Proofs").
+// Promises: proof-members
 func testProofs(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	current := api{a.base, "2.5"} // the asset of a proof is that of version 2.5

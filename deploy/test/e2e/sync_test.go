@@ -28,6 +28,7 @@ var syncKills = flag.Int("sync.kills", 20, "how often TestACopyIsEqualAfterKills
 // TestACopyIsEqualAfterKills kills registryctl sync at random moments, and the registry
 // now and then, while writers work and snapshots replace each other. Some rounds begin
 // with an empty copy. In the end each copy equals the whole feed, byte by byte.
+// Promises: copy-whole, copy-kills
 func TestACopyIsEqualAfterKills(t *testing.T) {
 	const writers = 6
 	kills := *syncKills
@@ -145,6 +146,7 @@ func (v *verifying) entries(t *testing.T) map[string]string {
 
 // TestACopyThatWasMadeWrongIsFound damages what a copy is made from, and the copy. It
 // also puts other data behind the address of the registry.
+// Promises: copy-whole, copy-files, copy-verified
 func TestACopyThatWasMadeWrongIsFound(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), t.TempDir()

@@ -95,6 +95,7 @@ func (m *made) content(t testing.TB) (names []string, content map[string][]byte)
 
 // TestEachVerifierFindsTamperings applies random tamperings. All three verifiers look
 // at some of them, ours at all.
+// Promises: verify-parts
 func TestEachVerifierFindsTamperings(t *testing.T) {
 	m := newLog(t, 600)
 	prefix := m.serve(t)
