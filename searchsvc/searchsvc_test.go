@@ -76,6 +76,7 @@ func TestAnswersWithoutAnIndex(t *testing.T) {
 }
 
 // TestTooManySearchesAreRefused takes all places. A further search waits for its time.
+// Promises: search-turns
 func TestTooManySearchesAreRefused(t *testing.T) {
 	s := start(t)
 	for range 2 * runtime.GOMAXPROCS(0) {
@@ -205,6 +206,7 @@ func TestAnswersBeyondTheBudgetAreRefused(t *testing.T) {
 }
 
 // TestATurnLastsUntilTheAnswerIsEncoded asks pages while all turns are taken.
+// Promises: search-turns
 func TestATurnLastsUntilTheAnswerIsEncoded(t *testing.T) {
 	s := startWith(t, 1)
 	for range 2 * runtime.GOMAXPROCS(0) {

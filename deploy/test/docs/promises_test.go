@@ -12,7 +12,8 @@ import (
 )
 
 // promising are the documents whose promises have names and readers.
-var promising = []string{"docs/contract.md", "docs/log.md", "docs/mirrors.md", "docs/snapshot.md"}
+var promising = []string{"docs/contract.md", "docs/log.md", "docs/mirrors.md", "docs/search.md",
+	"docs/snapshot.md"}
 
 // promiseNothing are phrases with a strong word that bind nobody, by the reason.
 var promiseNothing = map[string][]string{
@@ -20,7 +21,7 @@ var promiseNothing = map[string][]string{
 		"any other key", "against all assets", "All settings are in"},
 	"the word means another thing": {"at once", "look through all others", "or not at all", "each other", "any more"},
 	"advice to clients":            {"should synchronise at most once", "checks each file", "the time of each message"},
-	"leave to do something":        {"may end at any time", "may change at any time", "may be sent once"},
+	"leave to do something":        {"may end at any time", "may be removed at any time", "may change at any time", "may be sent once"},
 }
 
 // strong finds a word that makes a sentence a promise (docs/contributing.md, "How a promise is made").

@@ -15,6 +15,7 @@ var kills = flag.Int("kills", 8, "times that the search service is killed")
 
 // TestAfterEachKillTheIndexIsTheFeed kills the search service while it starts, builds its
 // index or follows writers. After each kill it must come to what the feed has, by itself.
+// Promises: search-kills
 func TestAfterEachKillTheIndexIsTheFeed(t *testing.T) {
 	s := newStage(t)
 	r := rand.New(rand.NewPCG(7, 7))

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -218,7 +220,7 @@ func randomQuery(r *rand.Rand) search.Query {
 
 // TestTheIndexFindsWhatALoopFinds makes random changes and asks random questions. It opens the
 // index again now and then.
-// Promises: search-words, search-codes, search-filters, search-total, search-facets
+// Promises: search-words, search-codes, search-filters, search-total, search-facets, second-tries
 func TestTheIndexFindsWhatALoopFinds(t *testing.T) {
 	for seed := range uint64(2) {
 		r, dir := rand.New(rand.NewPCG(seed, 1)), t.TempDir()
@@ -271,6 +273,13 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 		t.Fatalf("%+v: got %d assets, want %d", q, result.Total, len(want))
 	}
 	compareFacets(t, want, q, result.Facets)
+	if free := q; q.Text != "" && result.Total%3 == 1 { // a part of those found as they are asked
+		asked := result
+		asked.Facets, free.Facets, free.Exact = nil, nil, false
+		if diff := gocmp.Diff(asked, mustSearch(t, x, free)); diff != "" {
+			t.Fatalf("%+v: a question that may be asked again has another answer (-exact +free):\n%s", q, diff)
+		}
+	}
 	got := map[string]bool{}
 	var before *search.Hit
 	for page := result; ; page = mustSearch(t, x, q) {
@@ -496,5 +505,53 @@ func TestAnEarlierStateDoesNotReplaceALaterOne(t *testing.T) {
 	apply(t, x, stateAt(2e15+1), simple{n: 1, position: 1e15, status: client.Active, title: "старе"})
 	if got := mustSearch(t, x, search.Query{Text: "нове", Limit: 1}).Total; got != 1 {
 		t.Errorf("got %d assets of the later state, want 1", got)
+	}
+}
+
+// TestEachAnswerIsOfOneState changes all assets again and again, while others search.
+// Promises: search-position
+func TestEachAnswerIsOfOneState(t *testing.T) {
+	const assets, changes = 5, 60
+	x := openIndex(t, t.TempDir())
+	statuses := []client.Status{client.Pending, client.Verification, client.Active}
+	change := func(n int) {
+		list := make([]simple, assets)
+		for i := range list {
+			list[i] = simple{n: i, position: 1e15 + int64(n*assets+i), status: statuses[n%len(statuses)], title: "слово"}
+		}
+		apply(t, x, stateAt(list[assets-1].position), list...)
+	}
+	change(0)
+	var done atomic.Bool
+	var searching sync.WaitGroup
+	for range 4 {
+		searching.Go(func() {
+			for !done.Load() && !t.Failed() {
+				got, err := x.Search(t.Context(), search.Query{Text: "слово", Limit: 10, Facets: []search.FacetName{search.ByStatus}})
+				if err != nil || len(got.Hits) != assets || len(got.Facets[0].Values) != 1 {
+					t.Errorf("got %d hits of the states %v, %v, want %d of one", len(got.Hits), got.Facets, err, assets)
+					return
+				}
+				var newest client.Timestamp
+				for _, hit := range got.Hits {
+					a, err := hit.Decode()
+					if err != nil || string(a.Status) != got.Facets[0].Values[0].Value {
+						t.Errorf("got the hit %s, %v, want it %s", hit.Asset, err, got.Facets[0].Values[0].Value)
+					}
+					newest = max(newest, a.DateModified)
+				}
+				if at := got.Position.Offset; newest < at {
+					t.Errorf("got assets up to %s at the position %s, want every change up to there", newest, at)
+				}
+			}
+		})
+	}
+	for n := 1; n < changes && !t.Failed(); n++ {
+		change(n)
+	}
+	done.Store(true)
+	searching.Wait()
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

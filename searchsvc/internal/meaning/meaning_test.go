@@ -97,6 +97,7 @@ func TestQuestionsAreReadInOtherWords(t *testing.T) {
 	}
 }
 
+// Promises: kept-words
 func TestNumbersAndPlacesAreNeverLeftOut(t *testing.T) {
 	for _, text := range []string{"готель 999", "готель Маріуполь", "готель Кривий Ріг", "аптека XIV", "готель 49-б", "склад UA-EDR-1", "Канарейкова 145"} {
 		if r, ok := read(t, text); ok {

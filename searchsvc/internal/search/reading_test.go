@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// Promises: cursor-words
 func TestACursorCarriesTheWords(t *testing.T) {
 	c := Cursor{Sort: ByRelevance, Key: 7, At: 8, Reading: Reading{Steps: []Step{ByNearest, ByMissing}, Words: []Word{
 		{Text: "ексковатор", By: []string{"=екскаватор"}, Said: "екскаватор"}, {Text: "суми", Fixed: true}, {Text: "у", Out: true},
