@@ -4,22 +4,26 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"time"
+
+	"asset-registry/shared/sleep"
 )
 
 // walk reads the whole list again and again until the writers and the faults have ended, as
 // a crawler does that takes what is missing for gone. Each walk must find every asset whose
-// publication was acknowledged before it began.
+// publication was acknowledged before it began. It rests as long as it walks: the stand-in of the
+// database reads all assets for each page, and the writers need it too.
 func (h *history) walk(ctx context.Context) {
 	f := &follower{history: h}
 	for ctx.Err() == nil && !h.finished.Load() {
-		want := map[string]bool{}
+		begun, want := time.Now(), map[string]bool{}
 		h.mu.Lock()
 		for _, a := range h.assets {
 			want[a.id] = true
 		}
 		h.mu.Unlock()
 		count, pages := len(want), 0
-		path := fmt.Sprintf("/api/2.5/assets?mode=_all_&limit=%d", 1+rand.IntN(100))
+		path := fmt.Sprintf("/api/2.5/assets?mode=_all_&limit=%d", 30+rand.IntN(70))
 		if rand.IntN(2) == 0 {
 			path += "&opt_fields=description"
 		}
@@ -42,5 +46,6 @@ func (h *history) walk(ctx context.Context) {
 		for id := range want {
 			h.report.violation(&h.report.vanished, "%s was published before a walk began, but the walk did not find it", id)
 		}
+		sleep.For(ctx, time.Since(begun))
 	}
 }
