@@ -138,7 +138,7 @@ test-stores: ## the MongoDB store, on the rig or on the server that MONGODB_URI 
 
 test-crash: ## the scenarios on nine processes, kill -9, full disks, damage, backup, rotation, rolling restarts: all of e2e that `make test` leaves out
 	@deploy/test/setup.sh $@
-	go test -count=1 -timeout 30m -parallel 4 -skip '$(SCENARIOS)' ./deploy/test/e2e
+	go test -count=1 -timeout 45m -parallel 4 -skip '$(SCENARIOS)' ./deploy/test/e2e
 
 test-attack: ## hostile clients against the services as processes, and streams and long polls
 	go test -count=1 -timeout 10m -run '^TestStandaloneWithstandsAttacks$$/^($(HELD))' ./deploy/test/attack

@@ -65,7 +65,7 @@ func TestSpreadOnMongoAndRedis(t *testing.T) {
 	stores.Env = append(stores.Env, "ASSETSVC_WEBHOOK_NETWORKS=127.0.0.0/8", "ASSETSVC_WEBHOOK_HTTP=true",
 		"AUTHSVC_ADMIN_ADDR="+admin)
 	base := startSpread(t, dir, stores)
-	Run(t, base)
+	runIn(t, base, "2.5") // the others are views of the same assets; the stand-in is slow
 	t.Run("a webhook sends each change", func(t *testing.T) { testDelivery(t, api{base, "2.5"}) })
 	testFoundAssets(t, api{base, "2.5"})
 	t.Run("the admin API", func(t *testing.T) {
