@@ -115,10 +115,8 @@ func refuseUnknown(values url.Values, known []string) error {
 	if len(details) == 0 {
 		return nil
 	}
-	return &fault.Error{Kind: fault.Invalid, Details: details[:min(len(details), maxUnknown)]}
+	return &fault.Error{Kind: fault.Invalid, Details: details}
 }
-
-const maxUnknown = 10 // unknown parameters that an error names
 
 // encoded returns the answer to a question. Only as many answers are made at once as there
 // are turns.

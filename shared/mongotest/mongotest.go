@@ -36,7 +36,7 @@ type Server struct {
 }
 
 // RunVariable names the environment variable with the beginning of the names of all databases
-// of a run, on a real server. Whoever sets it drops these databases (deploy/test/cmd/mongodrop).
+// of a run, on a real server. The one who sets it drops these databases (deploy/test/cmd/mongodrop).
 const RunVariable = "MONGODB_RUN"
 
 // Start returns the real server, or builds and starts the rig. The rig ends with

@@ -1,4 +1,4 @@
-// Package needtest skips tests of what a machine lacks, so that no skip is silent.
+// Package needtest skips the tests that a machine cannot run, so that no skip is silent.
 package needtest
 
 import (

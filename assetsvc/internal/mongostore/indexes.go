@@ -15,29 +15,27 @@ import (
 // pageIndex and allIndex are the indexes of pages: of one mode, and of all modes. They have
 // all fields of an entry without its body, so MongoDB reads no document for a page.
 var (
-	pageIndex = ascending("listed", "test", "position", "size", "_id")
-	allIndex  = ascending("listed", "position", "test", "size", "_id")
+	pageIndex = only("listed", "test", "position", "size", "_id")
+	allIndex  = only("listed", "position", "test", "size", "_id")
 )
 
 // recordIndex and logIndex are the indexes of the record: of all changes, and of one asset.
 var (
-	recordIndex = ascending("shown", "at")
-	logIndex    = ascending("ids", "at")
+	recordIndex = only("shown", "at")
+	logIndex    = only("ids", "at")
 )
 
 // stateIndex is the index of the census.
-var stateIndex = ascending("state")
+var stateIndex = only("state")
 
 // webhookIndex is the index of the webhooks of one broker.
-var webhookIndex = ascending("broker", "byAdmin", "_id")
-
-func ascending(names ...string) bson.D { return only(names...) }
+var webhookIndex = only("broker", "byAdmin", "_id")
 
 // placeIndex returns an index that lets each place of a broker have one webhook. It leaves
 // out webhooks without a place. The driver changes the options of a model, so stores that
 // start at once must not share one.
 func placeIndex() mongo.IndexModel {
-	return mongo.IndexModel{Keys: ascending("place"), Options: options.Index().SetUnique(true).SetSparse(true)}
+	return mongo.IndexModel{Keys: only("place"), Options: options.Index().SetUnique(true).SetSparse(true)}
 }
 
 const (

@@ -117,7 +117,7 @@ func TestReportsOfUseAreChecked(t *testing.T) {
 		{"a use from no address", func(r *authapi.ReportUsageRequest) { r.Uses[1].Addr = netip.Addr{} }, false},
 		{"a use from a zone", func(r *authapi.ReportUsageRequest) { r.Uses[1].Addr = netip.MustParseAddr("fe80::1%x") }, false},
 		{"a count of no day", func(r *authapi.ReportUsageRequest) { r.Counts[1].Day = "x" }, false},
-		{"a count of a class that there is not", func(r *authapi.ReportUsageRequest) { r.Counts[1].Class = "x" }, false},
+		{"a count of an unknown class", func(r *authapi.ReportUsageRequest) { r.Counts[1].Class = "x" }, false},
 		{"a negative count", func(r *authapi.ReportUsageRequest) { r.Counts[1].Requests = -1 }, false},
 		{"a count of {", func(r *authapi.ReportUsageRequest) { r.Counts[1].KeyID = "{" }, false},
 	} {

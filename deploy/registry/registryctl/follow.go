@@ -72,7 +72,7 @@ type followAssets struct {
 	Fields   []string      `default:"status,title,owner,assetID" help:"Fields of each entry with -o json. '*' is all."`
 	Mode     string        `complete:"test,_all_" help:"${mode}"`
 	Pause    time.Duration `default:"5m" help:"Time between requests, if the registry has no streams."`
-	UpToDate bool          `help:"End at the newest change that there is at the beginning."`
+	UpToDate bool          `help:"End at the change that is the newest when the command begins."`
 }
 
 // Help says what the command prints.

@@ -167,7 +167,7 @@ func (t *trial) dies(n string) (reached, dies bool) {
 	return reached, false
 }
 
-// start runs a program in its folder. Its memory is bounded, because a mutant may take all that there is.
+// start runs a program in its folder. Its memory is bounded, because a mutant may take all of it.
 func (t *trial) start(p *program, limit time.Duration, environment string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

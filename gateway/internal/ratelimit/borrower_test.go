@@ -281,7 +281,7 @@ func (c *failing) take(ctx context.Context, keys []string, args [][]any) ([][]in
 	return c.connections.take(ctx, keys, args)
 }
 
-// TestWhatWasUsedWithoutRedisIsToldToIt has a Redis that comes back, and then fails some reports of what was used.
+// TestWhatWasUsedWithoutRedisIsToldToIt lets Redis come back, and then fail some reports of used tokens.
 func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	for _, fails := range []int64{0, 1, 2} {
 		server := redistest.Start(t)

@@ -29,10 +29,14 @@ type vocabulary struct {
 	err     error
 	lookups int
 	near    int
+	opened  map[string][]*reader // by field: a reader for each part
 }
 
 // readers returns a reader of a field for each part.
 func (v *vocabulary) readers(field string) (all []*reader) {
+	if all, ok := v.opened[field]; ok {
+		return all
+	}
 	for i := range v.view.parts {
 		r, err := newReader(v.view.parts[i].segment, field)
 		if err != nil {
@@ -41,6 +45,10 @@ func (v *vocabulary) readers(field string) (all []*reader) {
 		}
 		all = append(all, r)
 	}
+	if v.opened == nil {
+		v.opened = map[string][]*reader{}
+	}
+	v.opened[field] = all
 	return all
 }
 
@@ -128,7 +136,7 @@ var distances = sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder
 	return levenshtein.NewLevenshteinAutomatonBuilder(2, true)
 })
 
-// Near implements meaning.Vocabulary. Of two letters, the first one of the word is not one.
+// Near implements meaning.Vocabulary. A term that differs by two letters has the same first letter.
 func (v *vocabulary) Near(key string, letters int) []string {
 	if v.near++; v.near > mostNear || utf8.RuneCountInString(key) < leastNear {
 		return nil
@@ -145,7 +153,7 @@ func (v *vocabulary) Near(key string, letters int) []string {
 			begin = string([]rune(key)[:1])
 		}
 		automaton, err := builder.BuildDfa(key, uint8(distance))
-		if err != nil { // the word is too long to be nearTerm
+		if err != nil { // the word is too long to be compared
 			break
 		}
 		for _, r := range v.readers(wordField) {

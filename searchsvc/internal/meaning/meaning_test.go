@@ -125,3 +125,26 @@ func TestTheListOfSynonymsIsLongEnough(t *testing.T) {
 		t.Errorf("got %d lines, want 150", lines)
 	}
 }
+
+// TestACursorTakesEachReading asks for many words with synonyms. The next page must be of the
+// same reading, so the cursor has to take it.
+// Promises: search-synonyms
+func TestACursorTakesEachReading(t *testing.T) {
+	synonyms, err := NewSynonyms("щось, " + strings.Repeat("а", 90) + ", " + strings.Repeat("о", 90))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := newDictionary("акціонерне товариство ПАТ ПрАТ ВАТ ЗАТ " + strings.Repeat("а", 90) + " " + strings.Repeat("о", 90))
+	for _, text := range []string{strings.Repeat("АТ ", 60), strings.Repeat("щось ", 60)} {
+		_, _, err := Read(text, synonyms, known, func(r search.Reading) (bool, error) {
+			c := search.Cursor{Sort: search.ByRelevance, Reading: r}
+			if _, err := search.ParseCursor(c.String()); err != nil && r.Has(search.BySynonym) {
+				t.Errorf("%.20s: got %v for a cursor of the registry with %d bytes, want nil", text, err, len(c.String()))
+			}
+			return false, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

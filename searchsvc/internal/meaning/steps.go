@@ -121,8 +121,9 @@ func (w *word) current() string {
 	return w.Text
 }
 
-// addSynonyms lets words of the same meaning do.
+// addSynonyms lets words of the same meaning do, as many as a reading may have.
 func (q *question) addSynonyms() (changed bool) {
+	phrases, letters := search.MaxOthers, search.MaxLetters // that are left
 	for i := 0; i < len(q.words); i++ {
 		if q.words[i].Out || q.words[i].isFixed {
 			continue
@@ -146,6 +147,10 @@ func (q *question) addSynonyms() (changed bool) {
 		if isKnown {
 			known = append(known, strings.Join(own, " "))
 		}
+		phrases, letters = phrases-len(known), letters-utf8.RuneCountInString(strings.Join(known, ""))
+		if phrases < 0 || letters < 0 {
+			return changed
+		}
 		for n := 1; n < length; n++ {
 			q.words[i].Text += " " + q.words[i+n].Text
 		}
@@ -155,9 +160,7 @@ func (q *question) addSynonyms() (changed bool) {
 	return changed
 }
 
-const (
-	leastBeginning = 3 // letters of a word that may be the beginning of one
-)
+const leastBeginning = 3 // letters of a word that may be the beginning of one
 
 // complete reads words that no asset has as the beginnings of others. The last word is one as
 // somebody types it; others have to be longer.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"asset-registry/searchsvc/internal/search"
 	"asset-registry/searchsvc/internal/ukrainian"
 )
 
@@ -64,6 +66,11 @@ func (s *Synonyms) add(line string) error {
 	}
 	if len(said) > mostSynonyms || len(meant) > mostSynonyms {
 		return fmt.Errorf("a line may have %d phrases", mostSynonyms)
+	}
+	for _, phrase := range slices.Concat(said, meant) {
+		if utf8.RuneCountInString(phrase) > search.MaxPhrase {
+			return fmt.Errorf("%.20q is too long: a phrase may have %d characters", phrase, search.MaxPhrase)
+		}
 	}
 	for _, phrase := range said {
 		words := ukrainian.Words(phrase)

@@ -55,10 +55,15 @@ const (
 	ID        = "@" // the beginning of ids
 )
 
+// signs are all of these. A word that stands for several has none of them.
+const signs = Key + Beginning + Code + ID
+
 // The bounds of a reading.
 const (
-	maxBy      = 24  // phrases that stand for a word
-	MaxPhrase  = 100 // characters of one, and of a word
+	maxBy      = 24    // phrases that stand for a word
+	MaxPhrase  = 100   // characters of one, and of a word
+	MaxOthers  = 128   // synonyms of all words
+	MaxLetters = 2_000 // characters of these
 	maxReading = 16 << 10
 )
 
@@ -136,9 +141,15 @@ func (r Reading) isBounded() bool {
 			return false
 		}
 	}
-	phrases := 0
+	phrases, letters := 0, 0
 	for _, w := range r.Words {
-		phrases += len(w.By)
+		if len(w.By) > 1 {
+			phrases += len(w.By)
+			letters += utf8.RuneCountInString(strings.Join(w.By, ""))
+			if slices.ContainsFunc(w.By, func(one string) bool { return strings.IndexAny(one, signs) == 0 }) {
+				return false
+			}
+		}
 		for _, one := range append([]string{w.Text, w.Said}, w.By...) {
 			if utf8.RuneCountInString(one) > MaxPhrase || strings.ContainsRune(one, 0) {
 				return false
@@ -148,5 +159,5 @@ func (r Reading) isBounded() bool {
 			return false
 		}
 	}
-	return phrases <= 4*MaxWords
+	return phrases <= MaxOthers && letters <= MaxLetters
 }

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,12 @@ func TestACursorOfOthersIsRefused(t *testing.T) {
 		"no step":      good + "." + Reading{Words: []Word{{Text: "а"}}}.text(),
 		"another step": good + "." + Reading{Steps: []Step{"all"}}.text(),
 		"a long word":  good + "." + Reading{Steps: []Step{ByNearest}, Words: []Word{{Text: strings.Repeat("а", MaxPhrase+1)}}}.text(),
+		"a sign among phrases": good + "." + Reading{
+			Steps: []Step{ByNearest}, Words: []Word{{By: []string{"а", Beginning}}}}.text(),
+		"many synonyms": good + "." + Reading{
+			Steps: []Step{BySynonym}, Words: slices.Repeat([]Word{{By: []string{"а", "б"}}}, 1+MaxOthers/2)}.text(),
+		"long synonyms": good + "." + Reading{Steps: []Step{BySynonym}, Words: slices.Repeat(
+			[]Word{{By: []string{strings.Repeat("а", 50), strings.Repeat("а", 50)}}}, 1+MaxLetters/100)}.text(),
 		"many phrases": good + "." + Reading{Steps: []Step{ByNearest}, Words: []Word{{By: make([]string, maxBy+1)}}}.text(),
 	} {
 		if _, err := ParseCursor(text); err == nil {

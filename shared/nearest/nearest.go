@@ -1,0 +1,60 @@
+// Package nearest finds the name that somebody has probably meant by another one.
+package nearest
+
+import "strings"
+
+// comparedLength is the number of characters that are compared. No name of a field, a
+// parameter or a code is longer. It bounds the time of a comparison.
+const comparedLength = 32
+
+// To returns the value of a list with the smallest edit distance to sent, "" for an empty
+// list. It ignores case, and what follows the first 32 characters of a text. Among equally
+// near values, the one with the longest common beginning wins.
+func To(sent string, of []string) string {
+	text := compared(sent)
+	best, least, longest := "", comparedLength+1, 0
+	for _, candidate := range of {
+		other := compared(candidate)
+		d, same := distance(text, other), 0
+		for same < min(len(text), len(other)) && text[same] == other[same] {
+			same++
+		}
+		if d < least || d == least && same > longest {
+			best, least, longest = candidate, d, same
+		}
+	}
+	return best
+}
+
+// compared returns the first comparedLength characters of a text, in lower case.
+func compared(text string) []rune {
+	n := 0
+	for i := range text {
+		if n++; n > comparedLength {
+			text = text[:i]
+			break
+		}
+	}
+	return []rune(strings.ToLower(text))
+}
+
+// distance returns the Levenshtein distance of two texts.
+func distance(a, b []rune) int {
+	row := make([]int, len(b)+1) // the distances from a's characters so far to each beginning of b
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range b {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
