@@ -242,9 +242,7 @@ func TestAStoreWaitsForDNS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(log.String(), errNotOpened.Error()) {
-		t.Errorf("got the log %s, want %v", log, errNotOpened)
-	}
+	eventually(t, func() bool { return strings.Contains(log.String(), errNotOpened.Error()) }, "a line about DNS in the log")
 	dns.mu.Lock()
 	dns.peer = at
 	dns.mu.Unlock()

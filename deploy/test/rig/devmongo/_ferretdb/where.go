@@ -48,7 +48,8 @@ func where(query *backends.QueryParams) (clause, order string, args []any, rest 
 func column(field string) string { return fmt.Sprintf("%s->>%q", metadata.DefaultColumn, field) }
 
 // conditionsOf returns the conditions of a filter that SQLite can check, and their
-// arguments: ids, other strings, booleans, and ranges of whole numbers. They find no array
+// arguments: ids, other strings, booleans, ranges of whole numbers, and lists of ids and of
+// whole numbers. They find no array
 // of booleans or numbers. whole tells whether they are the whole filter.
 func conditionsOf(filter *types.Document) (conditions []string, args []any, whole bool) {
 	add := func(condition string, of ...any) {
@@ -76,6 +77,12 @@ func conditionsOf(filter *types.Document) (conditions []string, args []any, whol
 		case *types.Document:
 			for _, operator := range value.Keys() {
 				limit := must.NotFail(value.Get(operator))
+				if list, isList := limit.(*types.Array); isList && operator == "$in" {
+					if condition, of := oneOf(field, list); condition != "" {
+						add(condition, of...)
+						continue
+					}
+				}
 				sign := comparisons[operator]
 				switch limit.(type) {
 				case int32, int64:
@@ -93,4 +100,35 @@ func conditionsOf(filter *types.Document) (conditions []string, args []any, whol
 		}
 	}
 	return conditions, args, whole
+}
+
+// mostListed is the length of the longest list that SQLite gets.
+const mostListed = 1000
+
+// oneOf returns the condition that a field is one of a list; "" if SQLite cannot check it.
+func oneOf(field string, list *types.Array) (condition string, args []any) {
+	if list.Len() == 0 || list.Len() > mostListed {
+		return "", nil
+	}
+	for i := range list.Len() {
+		switch value := must.NotFail(list.Get(i)).(type) {
+		case string:
+			if field != "_id" {
+				return "", nil
+			}
+			args = append(args, string(must.NotFail(sjson.MarshalSingleValue(value))))
+		case int32, int64:
+			if field == "_id" {
+				return "", nil
+			}
+			args = append(args, value)
+		default:
+			return "", nil
+		}
+	}
+	in := " IN (?" + strings.Repeat(", ?", len(args)-1) + ")"
+	if field == "_id" {
+		return metadata.IDColumn + in, args
+	}
+	return column(field) + in, args
 }
