@@ -37,7 +37,7 @@ func readRaw(raw syscall.RawConn, free func() []byte, take func(n int) bool) (er
 			buffer := free()
 			var n int
 			switch n, err = read(fd, buffer); {
-			case err == unix.EAGAIN:
+			case err == syscall.EAGAIN:
 				err = nil
 				return false
 			case err == nil && n == 0:
@@ -57,10 +57,11 @@ func readRaw(raw syscall.RawConn, free func() []byte, take func(n int) bool) (er
 	return err
 }
 
-// read reads once. A signal that interrupts it begins it anew.
+// read reads once. A signal that interrupts it begins it anew. The race detector knows that a
+// read by package syscall follows the write of the other side; one by package unix it does not.
 func read(fd uintptr, p []byte) (int, error) {
 	for {
-		if n, err := unix.Read(int(fd), p); err != unix.EINTR {
+		if n, err := syscall.Read(int(fd), p); err != syscall.EINTR {
 			return max(n, 0), err
 		}
 	}
