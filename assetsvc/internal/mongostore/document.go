@@ -24,7 +24,7 @@ type document struct {
 	Body     []byte       `bson:"body"`
 	Size     int64        `bson:"size"` // length of Body, to select documents without reading Body
 	moved    bool         // Position is a former place, and there is no body
-	Former   []place      `bson:"former,omitempty"` // places before Position; none: unknown (moved.go)
+	Former   []place      `bson:"former,omitempty"` // places before Position (moved.go)
 }
 
 // voidRevision is the revision of a new void. It is so low that fences, which

@@ -35,8 +35,7 @@ func placesOf(t feed.Trail) []place {
 	return places
 }
 
-// trail returns the places of an asset, up to that at its position. A document of a
-// service that kept no places has that one only.
+// trail returns the places of an asset, up to that at its position.
 func (d document) trail() feed.Trail {
 	var t feed.Trail
 	for _, p := range d.Former {
