@@ -157,23 +157,39 @@ func runs(part string) []string {
 	return all
 }
 
-// The forms in which people write the codes of a question, and a text does not.
+// page matches the address of a page of an asset.
+var page = regexp.MustCompile(`(?i)\S*/(?:assets|lots)/([0-9a-z-]{8,})\S*`)
+
+// The number of a house and its letter, as people write them in questions. A small letter counts
+// only at the end, as "а" and "в" are also words.
 var (
-	page  = regexp.MustCompile(`(?i)\S*/(?:assets|lots)/([0-9a-z-]{8,})\S*`)
-	house = regexp.MustCompile(`(\d)\s+([A-ZА-ЯҐЄІЇ])(\s|,|$)`)
-	last  = regexp.MustCompile(`^(.*\d)\s+([абвгдежa-e])\s*$`)
+	house      = regexp.MustCompile(`^[(№]*\d{1,4}$`)
+	letter     = regexp.MustCompile(`^[A-ZА-ЯҐЄІЇ],?$`)
+	lastLetter = regexp.MustCompile(`^[абвгдежa-e]$`)
 )
 
-// asking returns the text of a question with the ids of pasted addresses instead of these, and
-// with the letter of a house at its number.
-func asking(text string) string {
-	text = page.ReplaceAllString(text, " $1 ")
-	text = house.ReplaceAllString(text, "$1$2$3")
-	return last.ReplaceAllString(text, "$1$2")
+// Tokens returns the parts of a question between blanks, with the ids of pasted addresses instead
+// of these, and with the letter of a house at its number. Each gives a text the same number with
+// its letter.
+func Tokens(text string) []string {
+	var tokens []string
+	wasHouse := false
+	for field := range strings.FieldsSeq(page.ReplaceAllString(text, " $1 ")) {
+		tokens = append(tokens, field)
+		last := len(tokens) - 1
+		if wasHouse && letter.MatchString(field) {
+			tokens = append(tokens[:last-1], tokens[last-1]+field)
+		}
+		wasHouse = house.MatchString(field)
+	}
+	if last := len(tokens) - 1; last > 0 && house.MatchString(tokens[last-1]) && lastLetter.MatchString(tokens[last]) {
+		tokens = append(tokens[:last-1], tokens[last-1]+tokens[last])
+	}
+	return tokens
 }
 
-// Tokens returns the parts of a question between blanks.
-func Tokens(text string) []string { return strings.Fields(asking(text)) }
+// asking returns a question of its tokens.
+func asking(text string) string { return strings.Join(Tokens(text), " ") }
 
 // Apart returns the letters and the numbers of a code with blanks between them; "" for a text that
 // is no code of this kind.

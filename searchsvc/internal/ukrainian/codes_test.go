@@ -13,6 +13,8 @@ func TestNumbersAndCodesHaveOneKeyAKind(t *testing.T) {
 		{"0,7777", "0.7777", "0,77770"},
 		{"36,6", "36.6", "36,60"},
 		{"49-а", "49а", "49 А", "49-A", "49a", "49А", "49/а"},
+		{"5 И", "5и", "5-и"},
+		{"буд. 5 Б, 6 В", "буд. 5б, 6в", "буд. № 5 Б, 6 В"},
 		{"Т-150К", "T-150K", "т150к", "Т150К"},
 		{"III", "ІІІ", "iii"},
 		{"XVIII", "ХVІІІ"},
@@ -37,6 +39,16 @@ func TestNumbersAndCodesHaveOneKeyAKind(t *testing.T) {
 					t.Errorf("%q in %q: got not found, want found; keys %q", question, text, Words(question))
 				}
 			}
+		}
+	}
+}
+
+// TestLettersAfterOtherNumbersStayWords asks for texts in which a letter follows a number that is
+// not one of a house, so it is a word of its own.
+func TestLettersAfterOtherNumbersStayWords(t *testing.T) {
+	for _, text := range []string{"A0 A", "1.5 A", "10/2 Б", "12345 В", "x5 C", "7-8 D", "5's A", "5 AB", "5 A-1"} {
+		if !meets(text, text) {
+			t.Errorf("%q: got not found in itself, want found; keys %q", text, Words(text))
 		}
 	}
 }

@@ -40,7 +40,7 @@ func Each(text string, most int, visit func(key string)) (words int) {
 			}
 		}
 		if number != "" && isLetterOfHouse(w.text) {
-			visit(number + oneAlphabet(w.text))
+			visit(codeKey(oneAlphabet(number + w.text)))
 		}
 		if number = ""; !w.isCode && len(w.text) < leadingZeros && hasDigit(w.text) {
 			number = w.text
