@@ -148,7 +148,7 @@ func (r *registry) tree(t *testing.T, trace string, want int) string {
 	}
 	slices.SortFunc(mine, func(a, b tracetest.SpanStub) int { return a.StartTime.Compare(b.StartTime) })
 	var b strings.Builder
-	batch := map[string]bool{} // spans of write batches
+	beside := map[string]bool{} // spans with children that run beside each other, in any order
 	var draw func(parent string, depth int)
 	draw = func(parent string, depth int) {
 		var children []tracetest.SpanStub
@@ -158,11 +158,11 @@ func (r *registry) tree(t *testing.T, trace string, want int) string {
 			}
 		}
 		slices.SortStableFunc(children, inOrder)
-		if batch[parent] { // its operations run in pairs, each in any order
-			slices.SortFunc(children, func(a, b tracetest.SpanStub) int { return strings.Compare(a.Name, b.Name) })
+		if beside[parent] {
+			slices.SortStableFunc(children, func(a, b tracetest.SpanStub) int { return strings.Compare(a.Name, b.Name) })
 		}
 		for _, s := range children {
-			batch[s.SpanContext.SpanID().String()] = s.Name == "write batch"
+			beside[s.SpanContext.SpanID().String()] = s.Name == "write batch" || s.Name == "POST /api/2.5/assets"
 			fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat("  ", depth), s.SpanKind, s.Name)
 			draw(s.SpanContext.SpanID().String(), depth+1)
 		}
@@ -213,13 +213,13 @@ server POST /api/2.5/assets
     server POST /api/2.5/assets
       client POST
         server POST /internal/v1/tokens/issue
-      client findAndModify numbers
       internal commit
         internal write batch
           client insert assets
           client insert changes
           client update changes
           client update clock
+      client findAndModify numbers
 `)
 	var created struct {
 		Access struct{ Token string }
