@@ -187,6 +187,9 @@ func (a *API) follow(r route) step {
 				a.wait(c, query, wait)
 				held.release()
 				held = nil
+				if c.Request.Context().Err() != nil {
+					panic(http.ErrAbortHandler) // the client has left
+				}
 				return a.admit(c, r.class, next)
 			}
 			return a.stream(c, r.version, format, query, &held)

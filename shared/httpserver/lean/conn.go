@@ -234,6 +234,15 @@ func (w *watch) look() {
 	w.timer.Reset(w.wait)
 }
 
+// lookNow ends the context if the client has left already.
+func (w *watch) lookNow() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cancel != nil && w.raw != nil && hasLeft(w.raw) {
+		w.cancel()
+	}
+}
+
 // plainOf returns the connection under TLS, or conn itself.
 func plainOf(conn net.Conn) net.Conn {
 	if secure, ok := conn.(*tls.Conn); ok {

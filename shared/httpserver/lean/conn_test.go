@@ -173,6 +173,35 @@ func TestAClientThatLeavesEndsTheContext(t *testing.T) {
 	}
 }
 
+// TestAHandlerThatMayWaitSeesAtOnceThatItsClientHasLeft removes the deadline after the client has left.
+func TestAHandlerThatMayWaitSeesAtOnceThatItsClientHasLeft(t *testing.T) {
+	begun, left, ended := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+	l, _ := start(t, func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		for range 2 {
+			begun <- struct{}{}
+			<-left
+			if err := control.SetReadDeadline(time.Time{}); err != nil {
+				t.Error(err)
+			}
+			ended <- r.Context().Err()
+		}
+	}, Options{})
+	conn := dial(t, l)
+	ask(t, conn, "/")
+	<-begun
+	left <- struct{}{} // not yet
+	if err := <-ended; err != nil {
+		t.Errorf("got %v while the client is there, want none", err)
+	}
+	<-begun
+	conn.Close()
+	left <- struct{}{}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v after the client has left, want %v", err, context.Canceled)
+	}
+}
+
 func TestTheContextEndsWithTheRequest(t *testing.T) {
 	contexts := make(chan context.Context, 1)
 	l, _ := start(t, func(_ http.ResponseWriter, r *http.Request) { contexts <- r.Context() }, Options{})

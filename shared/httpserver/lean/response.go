@@ -300,9 +300,13 @@ func (w *response) FlushError() error {
 // EnableFullDuplex is for an http.ResponseController. No request has a body.
 func (w *response) EnableFullDuplex() error { return nil }
 
-// SetReadDeadline is for an http.ResponseController.
+// SetReadDeadline is for an http.ResponseController. A handler without a deadline may wait long, so
+// it ends the context of the request if the client has left already.
 func (w *response) SetReadDeadline(end time.Time) error {
 	w.conn.readBy = time.Time{} // a deadline that the loop does not know
+	if end.IsZero() {
+		w.conn.watch.lookNow()
+	}
 	return w.conn.net.SetReadDeadline(end)
 }
 
