@@ -1,5 +1,7 @@
 package feed
 
+import "slices"
+
 // Place is where readers find a document.
 type Place struct {
 	Position int64
@@ -25,6 +27,24 @@ func (t Trail) Since(horizon int64) Trail {
 		}
 	}
 	return t[first:]
+}
+
+// Entered returns the position at which the document entered the list that it is in now. It
+// is 0 if no list has it, and if the trail has forgotten when that was: a horizon has passed
+// it, since a trail begins at or below a horizon that was read.
+func (t Trail) Entered() int64 {
+	newest := t[len(t)-1]
+	if newest.List == 0 {
+		return 0
+	}
+	at := int64(0)
+	for _, p := range slices.Backward(t) {
+		if p.List != newest.List {
+			return at
+		}
+		at = p.Position
+	}
+	return 0
 }
 
 // At returns the place of the document at a horizon. Known is false if the trail has

@@ -24,12 +24,12 @@ func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, 
 	}
 	if most == registry.AnySize {
 		found, err := s.find(ctx, id, bson.D{})
-		return found.record(), err
+		return s.db.recordOf(found), err
 	}
 	for range boundedReads {
 		found, fits, err := s.findUpTo(ctx, id, most)
 		if err != nil || fits {
-			return found.record(), err
+			return s.db.recordOf(found), err
 		}
 		size, err := s.size(ctx, id)
 		if err != nil {
@@ -40,6 +40,15 @@ func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, 
 		}
 	}
 	return registry.Record{}, registry.ErrLarge // it changes too often: the caller allows more bytes next
+}
+
+// recordOf returns an asset as Get does.
+func (d *database) recordOf(found document) registry.Record {
+	r := found.record()
+	if entered := found.trail().Entered(); entered > d.horizon.Load() {
+		r.Entered = entered
+	}
+	return r
 }
 
 // findUpTo returns an asset, and whether its body has at most most bytes. If not,

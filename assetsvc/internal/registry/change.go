@@ -65,7 +65,8 @@ var errAskAgain = errors.New("the tokens of the asset have changed")
 // save loads an asset and saves the result of the step. If others change the asset
 // meanwhile, it starts from the newest revision. It asks before it takes the asset's turn, so a slow
 // auth service delays no other change. It asks again only if the tokens of the
-// asset have changed.
+// asset have changed. It returns once the list has the asset, also if an earlier change
+// published it, whose answer may be lost, and if it saves nothing.
 func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) {
 	turn := r.turns.of(id)
 	for range maxAttempts {
@@ -78,8 +79,8 @@ func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) 
 			return Record{}, err
 		}
 		saved, err := r.saveInTurn(ctx, turn, ended, stored, s.next)
-		if err == nil && saved.Listed && !stored.Listed {
-			err = r.awaitList(ctx, saved.Position)
+		if err == nil && saved.Entered > 0 {
+			err = r.awaitList(ctx, saved.Entered)
 		}
 		if !errors.Is(err, errAskAgain) {
 			return saved, err
@@ -125,6 +126,9 @@ func (r *Registry) saveInTurn(
 			return Record{}, Unavailable("change asset "+stored.ID, err)
 		}
 		changed.Revision++
+		if changed.Listed && (!stored.Listed || changed.Test != stored.Test) {
+			changed.Entered = changed.Position
+		}
 		r.events.change(ctx, stored, changed)
 		return changed, nil
 	}

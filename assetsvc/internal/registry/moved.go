@@ -15,20 +15,20 @@ const (
 	mostListPause  = 80 * time.Millisecond
 )
 
-// awaitList waits until the list has an asset that was published at a position: until the
-// changes are done that other processes began before. From its acknowledgement on, each
-// reading of the whole list then has the asset. It returns a fault of kind Unavailable if it
-// cannot tell; the asset is published nevertheless.
+// awaitList waits until the list has an asset that entered it at a position: until the
+// changes are done that other processes began before. From the answer on, each reading of
+// the whole list then has the asset. It returns a fault of kind Unavailable if it
+// cannot tell; the asset is changed nevertheless.
 func (r *Registry) awaitList(ctx context.Context, position int64) error {
 	for pause := firstListPause; ; pause = min(2*pause, mostListPause) {
 		page, err := r.store.Page(ctx, HorizonQuery())
 		switch {
 		case err != nil:
-			return Unavailable("wait until the list has a published asset", err)
+			return Unavailable("wait until the list has the asset", err)
 		case page.Upto >= position:
 			return nil
 		case !sleep.For(ctx, pause):
-			return Unavailable("wait until the list has a published asset", context.Cause(ctx))
+			return Unavailable("wait until the list has the asset", context.Cause(ctx))
 		}
 	}
 }

@@ -26,6 +26,7 @@ type Record struct {
 	Body     []byte       // JSON object: the asset without its dateModified, which is Position
 	Change   []byte       // describes the change that makes this revision, opaque to a store; not in what Get returns
 	Whole    []byte       // more of some changes, up to a whole asset, opaque to a store; not in what Get returns
+	Entered  int64        // position where it entered its list, if pages may end before it; else 0; only Get sets it
 }
 
 // Revision is one change in the record of changes.

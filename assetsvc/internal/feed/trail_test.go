@@ -1,0 +1,24 @@
+package feed
+
+import "testing"
+
+func TestATrailTellsWhenItsDocumentEnteredItsList(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		trail Trail
+		want  int64
+	}{
+		{"in no list", Trail{{0, 0}, {5, 0}}, 0},
+		{"created in a list", Trail{{0, 0}, {5, 1}}, 5},
+		{"published", Trail{{0, 0}, {5, 0}, {7, 1}}, 7},
+		{"changed since it was published", Trail{{5, 0}, {7, 1}, {8, 1}, {9, 1}}, 7},
+		{"published long ago", Trail{{7, 1}, {8, 1}}, 0},
+		{"from another list", Trail{{7, 1}, {8, 2}, {9, 2}}, 8},
+		{"back in a list", Trail{{7, 1}, {8, 2}, {9, 1}}, 9},
+		{"without former places", Trail{{7, 1}}, 0},
+	} {
+		if got := c.trail.Entered(); got != c.want {
+			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
+		}
+	}
+}
