@@ -3,12 +3,15 @@
 //
 //	mutants [PACKAGE...]
 //
-// PACKAGE is a folder that guards.txt lists, such as gateway/internal/apikey. Without one, all are tried.
+// PACKAGE is a folder that guards.txt lists, such as gateway/internal/apikey, or a file of one. Without one, all are
+// tried.
 package main
 
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -30,26 +33,28 @@ func run(packages []string) error {
 	if err != nil {
 		return err
 	}
-	wanted := map[string]bool{}
-	for _, p := range packages {
-		wanted[strings.Trim(strings.TrimPrefix(p, "./"), "/")] = true
+	if len(packages) == 0 {
+		for _, row := range guards {
+			packages = append(packages, row[0])
+		}
 	}
 	var failed []string
-	for _, row := range guards {
-		if len(packages) > 0 && !wanted[row[0]] {
-			continue
+	for _, p := range packages {
+		folder, file := filepath.Clean(p), ""
+		if strings.HasSuffix(folder, ".go") {
+			folder, file = filepath.Dir(folder), filepath.Base(folder)
 		}
-		delete(wanted, row[0])
-		r, err := try(row, same)
+		at := slices.IndexFunc(guards, func(row []string) bool { return row[0] == folder })
+		if at < 0 {
+			return fmt.Errorf("%s is not in %sguards.txt", folder, lists)
+		}
+		r, err := try(guards[at], file, same)
 		if err != nil {
-			return fmt.Errorf("%s: %w", row[0], err)
+			return fmt.Errorf("%s: %w", p, err)
 		}
 		if r.survived > 0 || r.stale > 0 {
-			failed = append(failed, row[0])
+			failed = append(failed, p)
 		}
-	}
-	for p := range wanted {
-		return fmt.Errorf("%s is not in %sguards.txt", p, lists)
 	}
 	if len(failed) > 0 {
 		return fmt.Errorf("changes survived in %s", strings.Join(failed, ", "))

@@ -7,7 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -63,6 +65,8 @@ func TestATrialTellsWhatDies(t *testing.T) {
 			"func admit(n, most int) bool { return n < most }\n" +
 			"func short(text string) bool { return len(text) <= 9 }\n" +
 			"func empty(text string) bool { return text == \"\" }\n",
+		"p/other.go": "package p\n" +
+			"func other(n int) bool { return n == 1 }\n",
 		"p/p_test.go": "package p\n" +
 			"import \"testing\"\n" +
 			"func TestAdmit(t *testing.T) { if !admit(1, 3) || admit(4, 3) || !short(\"\") { t.Error() } }\n",
@@ -80,13 +84,40 @@ func TestATrialTellsWhatDies(t *testing.T) {
 	if out, err := exec.Command("go", "env", "GOMOD").Output(); !strings.HasPrefix(string(out), folder) {
 		t.Fatalf("got the module %s, %v; want that of %s", out, err, folder)
 	}
-	got, err := try([]string{"p"}, [][]string{
+	got, err := try([]string{"p"}, "", [][]string{
 		{"p/p.go", "admit", "<=: n < most", "a reason"},
 		{"p/p.go", "admit", "not: return n < most", "a reason for a change that dies"},
 		{"p/p.go", "admit", "no such change", "a reason for nothing"},
 	})
-	want := result{killed: 1, survived: 1, unreached: 1, named: 1, stale: 2}
+	want := result{killed: 1, survived: 1, unreached: 2, named: 1, stale: 2}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+	got, err = try([]string{"p"}, "p.go", [][]string{{"p/other.go", "other", "no such change", "of another file"}})
+	if want := (result{killed: 2, survived: 2, unreached: 1}); err != nil || got != want {
+		t.Errorf("one file: got %+v, %v; want %+v", got, err, want)
+	}
+}
+
+// TestNothingOutlivesATest starts a process in a group of its own, as a shell does, and lets its parent end.
+func TestNothingOutlivesATest(t *testing.T) {
+	parent := exec.Command("bash", "-c", "set -m; sleep 600 >/dev/null 2>&1 & echo $!")
+	parent.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err := parent.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := strings.TrimSpace(string(out))
+	if err := endSession(parent.Process.Pid); err != nil {
+		t.Error(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		state, _ := exec.Command("ps", "-o", "stat=", "-p", left).Output() // it fails if there is no such process
+		if len(state) == 0 || state[0] == 'Z' {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("got process %s in state %s, want it ended", left, state)
+		}
 	}
 }

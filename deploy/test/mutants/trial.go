@@ -20,6 +20,7 @@ import (
 // trial tries the mutants of one package.
 type trial struct {
 	tests []string   // the folders whose tests run. The mutants are in the first one
+	only  string     // the name of the file whose mutants are tried; "": all files
 	same  [][]string // the mutants that change nothing: file, function, change, reason
 
 	maker
@@ -42,15 +43,16 @@ type result struct {
 	stale     int // rows of same.txt that name a mutant which there is not, or which dies
 }
 
-// try tries the mutants of the first folder with the tests of all, and prints those that live.
-func try(tests []string, same [][]string) (result, error) {
+// try tries the mutants of the first folder with the tests of all, and prints those that live. only is a file of that
+// folder, or "" for all.
+func try(tests []string, only string, same [][]string) (result, error) {
 	began := time.Now()
 	work, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
 		return result{}, err
 	}
 	defer os.RemoveAll(work)
-	t := &trial{tests: tests, same: same, work: work}
+	t := &trial{tests: tests, only: only, same: same, work: work}
 	if err := t.compile(); err != nil {
 		return result{}, err
 	}
@@ -81,8 +83,8 @@ func try(tests []string, same [][]string) (result, error) {
 		r.stale++
 		fmt.Printf("NO SUCH CHANGE, but same.txt names it: %s\n", strings.Join(row, " | "))
 	}
-	fmt.Printf("%s: %d killed, %d survived, %d unreached, %d change nothing, %.1f minutes\n", tests[0], r.killed,
-		r.survived, r.unreached, r.named, time.Since(began).Minutes())
+	fmt.Printf("%s: %d killed, %d survived, %d unreached, %d change nothing, %.1f minutes\n",
+		filepath.Join(tests[0], only), r.killed, r.survived, r.unreached, r.named, time.Since(began).Minutes())
 	return r, nil
 }
 
@@ -167,7 +169,8 @@ func (t *trial) dies(n string) (reached, dies bool) {
 	return reached, false
 }
 
-// start runs a program in its folder. Its memory is bounded, because a mutant may take all of it.
+// start runs a program in its folder. Its memory is bounded, because a mutant may take all of it. The program has a
+// session of its own, so that nothing which it has started lives longer, such as a server of a test that was killed.
 func (t *trial) start(p *program, limit time.Duration, environment string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -182,13 +185,42 @@ func (t *trial) start(p *program, limit time.Duration, environment string, args 
 		return nil, err
 	}
 	cmd.Env = append(os.Environ(), "TMPDIR="+temporary, environment)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error { return endSession(cmd.Process.Pid) }
 	cmd.WaitDelay = 5 * time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
-	return out.Bytes(), err
+	if err = cmd.Start(); err != nil {
+		return nil, err
+	}
+	err = cmd.Wait()
+	return out.Bytes(), errors.Join(err, endSession(cmd.Process.Pid))
+}
+
+// endSession kills all processes of a session. Without /proc, it kills those of the process group with the same number.
+func endSession(session int) error {
+	paths, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		stat, err := os.ReadFile(path)
+		if err != nil { // the process has ended
+			continue
+		}
+		_, rest, _ := strings.Cut(string(stat), ") ") // then state, parent, group, session
+		fields := strings.Fields(rest)
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err == nil && len(fields) > 3 && fields[3] == strconv.Itoa(session) {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return fmt.Errorf("end a process that a test has left: %w", err)
+			}
+		}
+	}
+	if err := syscall.Kill(-session, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("end the processes that a test has left: %w", err)
+	}
+	return nil
 }
 
 // isNamed tells whether same.txt has a reason why a mutant changes nothing.
@@ -201,12 +233,17 @@ func names(row []string, m mutant) bool {
 	return row[0] == m.file && row[1] == m.function && row[2] == m.change
 }
 
+// holds tells whether the mutants of a file are tried.
+func (t *trial) holds(file string) bool {
+	return filepath.Dir(file) == t.tests[0] && (t.only == "" || filepath.Base(file) == t.only)
+}
+
 // unused returns the rows of same.txt about files of the package that name no mutant.
 func (t *trial) unused() [][]string {
 	var unused [][]string
 	for _, row := range t.same {
 		named := slices.ContainsFunc(t.mutants, func(m mutant) bool { return names(row, m) })
-		if filepath.Dir(row[0]) == t.tests[0] && !named {
+		if t.holds(row[0]) && !named {
 			unused = append(unused, row)
 		}
 	}
