@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
 	"asset-registry/shared/keyring"
 )
 
@@ -16,42 +18,62 @@ const lifetime = 90 * 24 * time.Hour
 
 const asset = "00112233445566778899aabbccddeeff"
 
-// memory is a Store in memory. A test can clear it, replace its records and make it fail with err.
+// memory is a Store in memory. A test can clear it, replace its records and make it fail with err: each call but the
+// first ones, of which there are as many as works.
 type memory struct {
 	records   map[string]Record
 	transfers map[string]Transfer
 	err       error
+	works     int
+	once      bool     // only the first call after these fails
+	sweeps    []string // their cursors
+}
+
+func (m *memory) fails() error {
+	if m.err != nil && m.works > 0 {
+		m.works--
+		return nil
+	}
+	err := m.err
+	if m.once {
+		m.err = nil
+	}
+	return err
 }
 
 func (m *memory) Load(_ context.Context, id string) (Record, error) {
 	r, found := m.records[id]
-	if !found && m.err == nil {
+	err := m.fails()
+	if !found && err == nil {
 		return r, ErrNotFound
 	}
-	return r, m.err
+	return r, err
 }
 
 func (m *memory) Save(_ context.Context, r Record) (Record, error) {
-	if standing := m.records[r.AssetID]; standing.Generation >= r.Generation || m.err != nil {
-		return standing, m.err
+	err := m.fails()
+	if standing := m.records[r.AssetID]; standing.Generation >= r.Generation || err != nil {
+		return standing, err
 	}
 	m.records[r.AssetID] = r
 	return r, nil
 }
 
 func (m *memory) CreateTransfer(_ context.Context, t Transfer) error {
-	if m.err == nil {
+	err := m.fails()
+	if err == nil {
 		m.transfers[t.ID] = t
 	}
-	return m.err
+	return err
 }
 
 func (m *memory) LoadTransfer(_ context.Context, id string) (Transfer, error) {
 	t, found := m.transfers[id]
-	if !found && m.err == nil {
+	err := m.fails()
+	if !found && err == nil {
 		return t, ErrNotFound
 	}
-	return t, m.err
+	return t, err
 }
 
 func (m *memory) ClaimTransfer(ctx context.Context, id string, c Claim) (Transfer, error) {
@@ -72,13 +94,18 @@ func (m *memory) SettleTransfer(ctx context.Context, id string, c Claim, used bo
 	return t, err
 }
 
+// SweepTransfers takes two steps.
 func (m *memory) SweepTransfers(_ context.Context, cursor string, now time.Time) (string, error) {
+	m.sweeps = append(m.sweeps, cursor)
 	for id, t := range m.transfers {
 		if t.Expired(now) {
 			delete(m.transfers, id)
 		}
 	}
-	return "", m.err
+	if cursor == "" {
+		return "half", m.fails()
+	}
+	return "", m.fails()
 }
 
 func (m *memory) Ready(context.Context) error { return m.err }
@@ -225,18 +252,96 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 	}
 }
 
+// TestAStoreThatDoesNotAnswerIsNoRefusal lets each call of the store fail in turn, alone or with all that follow.
 func TestAStoreThatDoesNotAnswerIsNoRefusal(t *testing.T) {
-	s, store, _ := newService(t, "a")
-	issued, err := s.Issue(asset, "broker")
-	if err != nil {
-		t.Fatal(err)
+	for _, c := range []struct {
+		name  string
+		do    func(ctx context.Context, h *handover, changed authapi.ChangeOwnerResponse) error
+		calls int // of the store
+	}{
+		{"a verification", func(ctx context.Context, h *handover, _ authapi.ChangeOwnerResponse) error {
+			_, err := h.Verify(ctx, authapi.VerifyTokenRequest{AssetID: asset, Broker: "old", Sealed: h.issued.Sealed})
+			return err
+		}, 2},
+		{"a verification of a new owner", func(
+			ctx context.Context, h *handover, changed authapi.ChangeOwnerResponse,
+		) error {
+			_, err := h.Verify(ctx, authapi.VerifyTokenRequest{AssetID: asset, Broker: "new", Sealed: changed.Sealed})
+			return err
+		}, 4},
+		{"a new transfer", func(ctx context.Context, h *handover, _ authapi.ChangeOwnerResponse) error {
+			_, err := h.CreateTransfer(ctx, "new", now)
+			return err
+		}, 1},
+		{"a transfer that is read", func(ctx context.Context, h *handover, _ authapi.ChangeOwnerResponse) error {
+			_, err := h.Transfer(ctx, authapi.ReadTransferRequest{ID: h.made.ID}, now)
+			return err
+		}, 1},
+		{"a claimed transfer that is read", func(
+			ctx context.Context, h *handover, changed authapi.ChangeOwnerResponse,
+		) error {
+			_, err := h.Transfer(ctx, authapi.ReadTransferRequest{ID: h.made.ID, Sealed: changed.Sealed}, now)
+			return err
+		}, 6},
+		{"a change of the owner", func(ctx context.Context, h *handover, _ authapi.ChangeOwnerResponse) error {
+			_, err := h.ChangeOwner(ctx, h.request(), now)
+			return err
+		}, 4},
+		{"a change of the owner with another token", func(
+			ctx context.Context, h *handover, changed authapi.ChangeOwnerResponse,
+		) error {
+			r := h.request()
+			r.TransferHash, r.Sealed = authapi.Hash("x"), h.issued.Sealed
+			if _, err := h.ChangeOwner(ctx, r, now); fault.KindOf(err) != fault.Forbidden {
+				return err
+			}
+			return nil
+		}, 3},
+		{"a sweep", func(ctx context.Context, h *handover, _ authapi.ChangeOwnerResponse) error {
+			return h.Sweep(ctx, now)
+		}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for i := range 2 * (c.calls + 1) {
+				works, down := i/2, errors.New("down")
+				h := newHandover(t)
+				changed, err := h.ChangeOwner(t.Context(), h.request(), now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				clear(h.store.records)
+				h.store.err, h.store.works, h.store.once = down, works, i%2 == 0
+				err = c.do(t.Context(), h, changed)
+				if want := works < c.calls; errors.Is(err, down) != want || !want && err != nil {
+					t.Errorf("the store fails after %d calls, once: %v: got %v, want its error: %v", works, i%2 == 0, err, want)
+				}
+			}
+		})
 	}
-	store.err = errors.New("down")
-	_, err = s.Verify(t.Context(), authapi.VerifyTokenRequest{
-		AssetID: asset, Broker: "broker", TokenHash: authapi.Hash(issued.Token), Sealed: issued.Sealed,
-	})
-	if !errors.Is(err, store.err) {
-		t.Errorf("got %v, want %v", err, store.err)
+}
+
+// TestAKnownRecordIsReadOnce verifies a token again, on a store that takes one reading and nothing else.
+func TestAKnownRecordIsReadOnce(t *testing.T) {
+	h := newHandover(t)
+	if !h.is(t, "old", h.issued.Token, h.issued.Sealed) {
+		t.Error("the first time: got invalid, want valid")
+	}
+	h.store.err, h.store.works = errors.New("another call"), 1
+	if !h.is(t, "old", h.issued.Token, h.issued.Sealed) {
+		t.Error("again: got invalid, want valid")
+	}
+}
+
+func TestASweepGoesOnUntilItsEnd(t *testing.T) {
+	h := newHandover(t)
+	if err := h.Sweep(t.Context(), now); err != nil || !slices.Equal(h.store.sweeps, []string{"", "half"}) {
+		t.Errorf("got steps from %q, %v; want them from the beginning and from the half", h.store.sweeps, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h.store.sweeps = nil
+	if err := h.Sweep(ctx, now); !errors.Is(err, context.Canceled) || len(h.store.sweeps) != 1 {
+		t.Errorf("cancelled: got steps from %q, %v; want one, and the context's error", h.store.sweeps, err)
 	}
 }
 

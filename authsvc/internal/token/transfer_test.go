@@ -155,6 +155,26 @@ func TestAClaimWithoutAWriteEnds(t *testing.T) {
 	}
 }
 
+// TestARepeatedClaimHoldsLonger repeats a claim before it ends, and nothing writes the asset.
+func TestARepeatedClaimHoldsLonger(t *testing.T) {
+	h := newHandover(t)
+	if got, err := h.read(h.issued.Sealed, now); err != nil || got.Claimed != "" {
+		t.Errorf("before the claim, with the record of an asset: got %+v, %v; want no claim", got, err)
+	}
+	again := now.Add(claimTime / 2)
+	for _, at := range []time.Time{now, again} {
+		if _, err := h.ChangeOwner(t.Context(), h.request(), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := h.read(h.issued.Sealed, again.Add(claimTime-time.Microsecond)); err != nil || got.Claimed != asset {
+		t.Errorf("a minute after the first request: got %+v, %v; want the claim of the second", got, err)
+	}
+	if got, err := h.read(h.issued.Sealed, again.Add(claimTime)); err != nil || got.Claimed != "" {
+		t.Errorf("a minute after the second request: got %+v, %v; want no claim", got, err)
+	}
+}
+
 func TestWhateverIsInterruptedIsHealedByARepeat(t *testing.T) {
 	h := newHandover(t)
 	first, err := h.ChangeOwner(t.Context(), h.request(), now)
