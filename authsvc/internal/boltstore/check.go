@@ -46,6 +46,8 @@ func checkAll(tx *bbolt.Tx) (faults []error) {
 			entries++
 			return checkEntry(key, value, entries)
 		}},
+		{countBucket, func(_, value []byte) error { return second(decodeCount(value)) }},
+		{useBucket, func(_, value []byte) error { return second(decodeUses(value)) }},
 	} {
 		if err := tx.Bucket(c.bucket).ForEach(func(key, value []byte) error {
 			if err := c.check(key, value); err != nil {

@@ -77,7 +77,7 @@ func dueTransfers(tx *bbolt.Tx, cursor string, now time.Time) (due []string, nex
 		if string(id) == cursor {
 			continue
 		}
-		t, err := token.DecodeTransfer(string(id), text)
+		t, err := decoded(token.DecodeTransfer(string(id), text))
 		if err != nil {
 			return nil, "", err
 		}

@@ -15,7 +15,6 @@ import (
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
-	"asset-registry/shared/boltfile"
 )
 
 var (
@@ -44,14 +43,24 @@ func (s *Store) AddUsage(ctx context.Context, uses []authapi.Use, counts []autha
 
 func addCount(bucket *bbolt.Bucket, c authapi.Count) error {
 	key := countKey(c.KeyID, c.Day, c.Class)
-	var sum uint64
+	var sum int64
 	if old := bucket.Get(key); old != nil {
-		sum = binary.BigEndian.Uint64(old)
+		var err error
+		if sum, err = decoded(decodeCount(old)); err != nil {
+			return err
+		}
 	}
-	if err := bucket.Put(key, binary.BigEndian.AppendUint64(nil, sum+uint64(c.Requests))); err != nil {
+	if err := bucket.Put(key, number(sum+c.Requests)); err != nil {
 		return err
 	}
 	return removeOld(bucket, c)
+}
+
+func decodeCount(value []byte) (int64, error) {
+	if len(value) != 8 {
+		return 0, fmt.Errorf("a count of %d bytes, want 8", len(value))
+	}
+	return int64(binary.BigEndian.Uint64(value)), nil
 }
 
 // removeOld removes the counts of a key from days more than apikey.UsageDays before a
@@ -77,13 +86,19 @@ func removeOld(bucket *bbolt.Bucket, c authapi.Count) error {
 type uses map[int]map[netip.Addr]int64
 
 func loadUses(tx *bbolt.Tx, id string) (uses, error) {
-	found := uses{}
-	if text := tx.Bucket(useBucket).Get([]byte(id)); text != nil {
-		if err := json.Unmarshal(text, &found); err != nil {
-			return nil, fmt.Errorf("%w: decode uses of key %s: %w", boltfile.ErrDamaged, id, err)
-		}
+	text := tx.Bucket(useBucket).Get([]byte(id))
+	if text == nil {
+		return uses{}, nil
+	}
+	found, err := decoded(decodeUses(text))
+	if err != nil {
+		return nil, fmt.Errorf("uses of key %s: %w", id, err)
 	}
 	return found, nil
+}
+
+func decodeUses(text []byte) (found uses, err error) {
+	return found, json.Unmarshal(text, &found)
 }
 
 func keepUse(tx *bbolt.Tx, u authapi.Use) error {
@@ -150,7 +165,11 @@ func (s *Store) Counts(ctx context.Context, id string, days []string) ([]adminap
 			prefix := countKey(id, day, "")
 			counts := map[string]int64{}
 			for key, sum := cursor.Seek(prefix); bytes.HasPrefix(key, prefix); key, sum = cursor.Next() {
-				counts[string(key[len(prefix):])] = int64(binary.BigEndian.Uint64(sum))
+				n, err := decoded(decodeCount(sum))
+				if err != nil {
+					return err
+				}
+				counts[string(key[len(prefix):])] = n
 			}
 			if len(counts) > 0 {
 				found = append(found, adminapi.Day{Day: day, Counts: counts})

@@ -65,6 +65,9 @@ func Run(t *testing.T, open Opener) {
 		{"a restored change equals the committed one", testRestore},
 		{"unaudited keys are added and removed", testUnaudited},
 		{"an audited key is not removed", testAudited},
+
+		{"a caller who has left changes nothing", testCancelled},
+		{"a closed store refuses all calls", testClosed},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open) })
 	}

@@ -1,0 +1,171 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/authsvc/internal/storetest"
+	"asset-registry/shared/boltfile"
+)
+
+// filled returns a store with the data of storetest.Fill, and its path.
+func filled(t *testing.T) (*Store, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens.db")
+	s, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	storetest.Fill(t, s)
+	return s, path
+}
+
+// spoil replaces all values of a bucket.
+func spoil(t *testing.T, s *Store, bucket []byte, value string) {
+	t.Helper()
+	err := s.file.Update(func(tx *bbolt.Tx) error {
+		var keys [][]byte
+		if err := tx.Bucket(bucket).ForEach(func(key, _ []byte) error {
+			keys = append(keys, slices.Clone(key))
+			return nil
+		}); err != nil {
+			return err
+		}
+		if len(keys) == 0 {
+			t.Errorf("got no value in %s, want some", bucket)
+		}
+		for _, key := range keys {
+			if err := tx.Bucket(bucket).Put(key, []byte(value)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func reopen(t *testing.T, s *Store, path string) *Store {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+var sweepCall = storetest.Call{Name: "SweepTransfers", Do: func(ctx context.Context, s storetest.Store) error {
+	_, err := s.SweepTransfers(ctx, "", time.Now())
+	return err
+}}
+
+// TestADamagedValueIsAnError spoils the values of one bucket. The calls that read it must say so, the others must go
+// on, and so must a check of the file.
+func TestADamagedValueIsAnError(t *testing.T) {
+	for _, c := range []struct {
+		bucket []byte
+		reads  []string // names of calls
+	}{
+		{recordBucket, []string{"Load", "Save"}},
+		{transferBucket, []string{"LoadTransfer", "ClaimTransfer", "SettleTransfer", "SweepTransfers"}},
+		{brokerBucket, []string{"Broker", "Brokers", "FindSecret"}},
+		{keyBucket, []string{"Key", "Keys", "KeysBack", "FindSecret", "RemoveKey"}},
+		{auditBucket, []string{"Head", "Entries", "Commit"}},
+		{countBucket, []string{"Counts", "AddUsage"}},
+		{useBucket, []string{"Uses", "AddUsage"}},
+	} {
+		t.Run(string(c.bucket), func(t *testing.T) {
+			s, path := filled(t)
+			spoil(t, s, c.bucket, "{")
+			for _, damaged := range []bool{false, true} { // a file takes no change after the first damage that is found
+				for _, call := range append(storetest.Calls(), sweepCall) {
+					if damaged != slices.Contains(c.reads, call.Name) || call.Name == "Reseal" { // it would replace the entry
+						continue
+					}
+					if damaged {
+						s = reopen(t, s, path)
+					}
+					if err := call.Do(t.Context(), s); errors.Is(err, boltfile.ErrDamaged) != damaged || !damaged && err != nil {
+						t.Errorf("%s: got %v, want ErrDamaged: %v", call.Name, err, damaged)
+					}
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			_, _, faults := Check(path, nil)
+			if text := fmt.Sprint(faults); !strings.Contains(text, string(c.bucket)) {
+				t.Errorf("check: got %v, want a fault of %s", faults, c.bucket)
+			}
+		})
+	}
+}
+
+// TestACheckFindsWhatDoesNotFit checks files whose values are well-formed.
+func TestACheckFindsWhatDoesNotFit(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		spoil func(tx *bbolt.Tx) error
+		want  string // in the only fault; "" for none
+	}{
+		{"a whole file", func(*bbolt.Tx) error { return nil }, ""},
+		{"a secret without a key", func(tx *bbolt.Tx) error { return tx.Bucket(hashBucket).Put([]byte("h"), []byte("none")) },
+			`refers to "none" in admin-keys`},
+		{"a gap in the audit log", func(tx *bbolt.Tx) error {
+			return tx.Bucket(auditBucket).Put(number(3), tx.Bucket(auditBucket).Get(number(1)))
+		}, "should be entry 2"},
+		{"an entry with another number", func(tx *bbolt.Tx) error {
+			return tx.Bucket(auditBucket).Put(number(2), tx.Bucket(auditBucket).Get(number(1)))
+		}, "should be entry 2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, path := filled(t)
+			if err := errors.Join(s.file.Update(c.spoil), s.Close()); err != nil {
+				t.Fatal(err)
+			}
+			records, keys, faults := Check(path, nil)
+			if c.want == "" {
+				if len(faults) > 0 || records != 1 || keys != 2 {
+					t.Errorf("got %d records, %d keys, %v; want 1 record, 2 keys and no fault", records, keys, faults)
+				}
+				return
+			}
+			if text := fmt.Sprint(faults); len(faults) != 1 || !strings.Contains(text, c.want) {
+				t.Errorf("got %v, want one fault with %q", faults, c.want)
+			}
+		})
+	}
+}
+
+// TestACheckOfADamagedFileIsShort checks a file with many damaged values.
+func TestACheckOfADamagedFileIsShort(t *testing.T) {
+	s, path := filled(t)
+	err := s.file.Update(func(tx *bbolt.Tx) error {
+		for i := range 2 * maxFaults {
+			if err := tx.Bucket(recordBucket).Put([]byte(fmt.Sprint("asset ", i)), []byte("{")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, faults := Check(path, nil); len(faults) != maxFaults {
+		t.Errorf("got %d faults, want the first %d", len(faults), maxFaults)
+	}
+}
