@@ -19,6 +19,7 @@ type origin struct {
 	parts  map[string][]byte
 	signed []byte
 	spoil  func(path string, data []byte) []byte // what is read instead; nil: what is there
+	asked  func() error                          // the error of a call; nil: none fails
 }
 
 func newOrigin(t *testing.T, name string, size int) *origin {
@@ -54,6 +55,11 @@ func (o *origin) grow(t *testing.T, size, kind int) {
 }
 
 func (o *origin) ReadCheckpoint(context.Context) ([]byte, error) {
+	if o.asked != nil {
+		if err := o.asked(); err != nil {
+			return nil, err
+		}
+	}
 	if o.tree.Size() == 0 {
 		return nil, fs.ErrNotExist
 	}
@@ -61,6 +67,11 @@ func (o *origin) ReadCheckpoint(context.Context) ([]byte, error) {
 }
 
 func (o *origin) ReadPart(_ context.Context, tile translog.Tile) ([]byte, error) {
+	if o.asked != nil {
+		if err := o.asked(); err != nil {
+			return nil, err
+		}
+	}
 	data, there := o.parts[tile.Path()]
 	if !there {
 		return nil, fs.ErrNotExist
@@ -79,7 +90,7 @@ func newCopier(t *testing.T, o *origin) (*publiclog.Copier, *world) {
 		t.Fatal(err)
 	}
 	to := newWorld(1)
-	to.calm = true
+	to.calm, to.takes = true, 1
 	return &publiclog.Copier{Store: to, Source: o, Policy: policy,
 		Check: func(int64, []translog.Leaf) error { return nil }}, to
 }

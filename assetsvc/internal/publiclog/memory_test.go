@@ -43,6 +43,10 @@ type world struct {
 	signed  []translog.Checkpoint // all that were signed, published or not
 	failed  []string
 	calls   int
+
+	down    error // of all calls but the first ones; nil: calls fail at random
+	works   int   // the number of the first calls
+	refused bool  // a call has failed because of down
 }
 
 func newWorld(seed uint64) *world {
@@ -57,7 +61,14 @@ func (w *world) call(ctx context.Context, do func()) error {
 	before, after := w.random.IntN(20), w.random.IntN(20)
 	lost, late := w.random.IntN(30) == 0 && !w.calm, w.random.IntN(30) == 0 && !w.calm
 	w.calls++
+	if w.works--; w.down != nil && w.works < 0 {
+		w.refused = true
+	}
+	refused := w.refused
 	w.mu.Unlock()
+	if refused {
+		return w.down
+	}
 	if w.takes > 0 {
 		time.Sleep(w.takes)
 		w.mu.Lock()
