@@ -20,7 +20,7 @@ var (
 )
 
 // TestSimulation runs the protocol in a world with every kind of failure. Operations
-// are late, lost or applied without an answer. Wall clocks differ and step back.
+// are late, lost, answered with an error or applied without an answer. Wall clocks differ and step back.
 // Processes are killed, or frozen for longer than the lease. The flag -feed.seed
 // repeats a failed simulation.
 func TestSimulation(t *testing.T) {
@@ -46,7 +46,8 @@ func TestSimulation(t *testing.T) {
 	if total.acknowledged < total.asked/10 {
 		t.Errorf("got %d of %d changes acknowledged, want at least a tenth", total.acknowledged, total.asked)
 	}
-	if *seedWanted == 0 && min(total.refused, total.unknown, total.kills, total.freezes, total.fences, total.walks) == 0 {
+	if *seedWanted == 0 && min(total.refused, total.unknown, total.errors, total.kills, total.freezes, total.fences,
+		total.walks) == 0 {
 		t.Errorf("got %+v, want each kind of failure at least once", total)
 	}
 }
@@ -162,7 +163,7 @@ func TestTheSimulationNeedsEachPartOfATrail(t *testing.T) {
 
 // tally counts events.
 type tally struct {
-	asked, acknowledged, refused, notDone, unknown, kills, freezes, fences, reads, walks, again int
+	asked, acknowledged, refused, notDone, unknown, errors, kills, freezes, fences, reads, walks, again int
 }
 
 func (t *tally) add(o tally) {
@@ -171,6 +172,7 @@ func (t *tally) add(o tally) {
 	t.refused += o.refused
 	t.notDone += o.notDone
 	t.unknown += o.unknown
+	t.errors += o.errors
 	t.kills += o.kills
 	t.freezes += o.freezes
 	t.fences += o.fences
@@ -308,6 +310,7 @@ func (s *simulation) run() {
 	}
 	s.settle()
 	s.check()
+	s.tally.errors = s.world.errors
 	for _, w := range s.walkers {
 		s.walks += w.walks
 		s.again += w.again

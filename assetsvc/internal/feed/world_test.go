@@ -14,8 +14,8 @@ import (
 )
 
 // world simulates a store and its network. An operation waits here until the
-// scheduler applies it, loses it or loses its answer. Several goroutines may call send
-// at once, but no other method.
+// scheduler applies it, lets it fail, loses it or loses its answer. Several goroutines
+// may call send at once, but no other method.
 type world struct {
 	random    *rand.Rand
 	clock     Clock
@@ -24,6 +24,7 @@ type world struct {
 	leaveOut  guard        // a part of the protocol that the stores leave out
 	pending   []*operation // sent and not applied yet
 	moment    int          // number of steps so far
+	errors    int          // calls that the store has answered with an error
 	sent      chan *operation
 
 	written map[int64]string                // id of the document written at each position
@@ -88,7 +89,8 @@ type operation struct {
 // pendingCall is a call that waits for the answers to its operations.
 type pendingCall struct {
 	left   int           // operations without an answer
-	answer chan struct{} // closed when there is none left
+	answer chan struct{} // closed when there is none left, or one has failed
+	failed bool
 }
 
 func newWorld(seed uint64) *world {
@@ -125,8 +127,8 @@ func (w *world) collect() {
 	})
 }
 
-// step picks one pending operation and delays it, loses it, or applies one of its
-// steps. After the last step, step sends the answer or loses it.
+// step picks one pending operation and delays it, loses it, lets it fail, or applies one of
+// its steps. After the last step, step sends the answer or loses it.
 func (w *world) step() {
 	w.moment++
 	if len(w.pending) == 0 {
@@ -141,8 +143,13 @@ func (w *world) step() {
 		o.held = w.moment + w.random.IntN(3000)
 		return
 	}
-	if w.random.IntN(200) == 0 { // the network loses the remaining steps
+	if w.random.IntN(200) == 0 { // the network or the store loses the remaining steps
 		w.pending = slices.Delete(w.pending, i, i+1)
+		if w.random.IntN(2) == 0 && !o.call.failed { // the store says so, and other operations of the call go on
+			o.call.failed = true
+			w.errors++
+			close(o.call.answer)
+		}
 		return
 	}
 	j := w.random.IntN(len(o.steps))
@@ -237,7 +244,10 @@ func (i *ice) wait() {
 	<-thaw
 }
 
-var errLost = errors.New("no answer")
+var (
+	errLost   = errors.New("no answer")
+	errFailed = errors.New("the store has failed")
+)
 
 // send sends an operation and waits for its answer.
 func (p *port) send(ctx context.Context, steps ...func()) error { return p.sendAll(ctx, steps) }
@@ -250,6 +260,9 @@ func (p *port) sendAll(ctx context.Context, operations ...[]func()) error {
 	var err error
 	select {
 	case <-c.answer:
+		if c.failed {
+			err = errFailed
+		}
 	case <-ctx.Done():
 		err = errLost
 	}
