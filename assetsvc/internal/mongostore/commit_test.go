@@ -16,6 +16,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
 
+	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/mongotest"
@@ -45,9 +46,10 @@ func (c *commands) monitor() *event.CommandMonitor {
 }
 
 // total counts the commands that a batch waits for one after another. The record is
-// stored while the batch is opened, and shown while it is written.
+// stored while the batch is opened, and shown while it is written. Creations and changes are
+// written at the same time.
 func (c *commands) total() int64 {
-	return c.opens.Load() + c.closes.Load() + c.inserts.Load() + c.updates.Load()
+	return c.opens.Load() + c.closes.Load() + max(c.inserts.Load(), c.updates.Load())
 }
 
 // TestWritesShareRoundTrips lets 32 clients write at once. At least four changes
@@ -220,5 +222,47 @@ func TestTheLogSkipsRevisionsOfFences(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the log differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestABatchStoresCreationsAndChangesAtOnce lets the command of the creations and that of the
+// changes wait for each other before they are sent.
+func TestABatchStoresCreationsAndChangesAtOnce(t *testing.T) {
+	var begun atomic.Int64
+	both := make(chan struct{})
+	s := openWith(t, mongotest.Start(t).URI(t, "once"), Options{Lease: time.Hour, Monitor: &event.CommandMonitor{
+		Started: func(_ context.Context, e *event.CommandStartedEvent) {
+			in, _ := e.Command.Lookup(e.CommandName).StringValueOK()
+			if in != "assets" || e.CommandName != "insert" && e.CommandName != "update" || begun.Load() < 0 {
+				return
+			}
+			if begun.Add(1) == 2 {
+				close(both)
+			}
+			select {
+			case <-both:
+			case <-time.After(rigTimeout):
+			}
+		},
+	}})
+	begun.Store(-1)
+	there := mustCreate(t, s)
+	begun.Store(0)
+	f, newID := feedStore{database: s.db}, storetest.NewID()
+	batch := feed.Batch{First: there.Position + 1000, IDs: []string{there.ID, newID}}
+	writes := []feed.Write{
+		{ID: there.ID, Revision: 1, Before: there.Position, Position: batch.First, Document: there},
+		{ID: newID, Position: batch.First + 1, Document: registry.Record{ID: newID, Listed: true, Body: body}},
+	}
+	if _, opened, err := f.Open(t.Context(), "mixed", batch, writes); err != nil || !opened {
+		t.Fatalf("open: got %v, %v; want true", opened, err)
+	}
+	if applied, err := f.Write(t.Context(), "mixed", batch, writes); err != nil || applied != 2 || begun.Load() != 2 {
+		t.Errorf("got %d writes, %v by %d commands, want 2 by 2 at once", applied, err, begun.Load())
+	}
+	select {
+	case <-both:
+	default:
+		t.Error("the changes waited for the answer to the creations")
 	}
 }

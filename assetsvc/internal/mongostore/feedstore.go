@@ -171,8 +171,8 @@ func (f feedStore) Clock(ctx context.Context) (feed.Clock, error) {
 }
 
 // Write implements feed.Store. The documents of the writes are registry.Records.
-// It takes one round trip for all creations and one for all changes, and shows the
-// record meanwhile.
+// It stores all creations, makes all changes and shows the record at the same time, with one
+// command for each.
 func (f feedStore) Write(
 	ctx context.Context, writer string, b feed.Batch, writes []feed.Write,
 ) (applied int, err error) {
@@ -194,16 +194,35 @@ func (f feedStore) apply(ctx context.Context, writes []feed.Write) (applied int,
 	if err != nil {
 		return 0, err
 	}
-	models := make([]mongo.WriteModel, len(writes))
-	for i, w := range writes {
+	var creations, changes []mongo.WriteModel
+	for _, w := range writes {
 		r := w.Document.(registry.Record)
 		if w.Revision == 0 {
-			models[i] = mongo.NewInsertOneModel().SetDocument(newDocument(w, r))
+			creations = append(creations, mongo.NewInsertOneModel().SetDocument(newDocument(w, r)))
 			continue
 		}
-		models[i] = mongo.NewUpdateOneModel().
+		changes = append(changes, mongo.NewUpdateOneModel().
 			SetFilter(append(withID(w.ID), bson.E{Key: "revision", Value: w.Revision})).
-			SetUpdate(update(w, r, former[w.ID]))
+			SetUpdate(update(w, r, former[w.ID])))
+	}
+	var created, changed int
+	var both errgroup.Group
+	both.Go(func() (err error) {
+		created, err = f.bulk(ctx, creations)
+		return err
+	})
+	both.Go(func() (err error) {
+		changed, err = f.bulk(ctx, changes)
+		return err
+	})
+	err = both.Wait()
+	return created + changed, err
+}
+
+// bulk sends writes of one kind, and returns the number of those that were applied.
+func (f feedStore) bulk(ctx context.Context, models []mongo.WriteModel) (applied int, err error) {
+	if len(models) == 0 {
+		return 0, nil
 	}
 	err = f.do(ctx, func(ctx context.Context) error {
 		result, err := f.assets.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
