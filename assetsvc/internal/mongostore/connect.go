@@ -43,6 +43,8 @@ type database struct {
 	removals sync.WaitGroup         // of records of refused batches
 	horizon  atomic.Int64           // highest that this process has read
 	looked   atomic.Pointer[former] // of the batch that the writer opens
+
+	mostAbove int64 // a page looks at so many assets above the horizon (moved.go)
 }
 
 const (
@@ -61,7 +63,7 @@ var errNotOpened = errors.New("DNS does not tell the servers of the MongoDB stor
 // connect returns the database that uri names, or "assetregistry" if uri names none. It
 // waits for no answer. A database of mongodb+srv must be opened.
 func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) (*database, error) {
-	d := &database{uri: uri, also: also, timeout: timeout}
+	d := &database{uri: uri, also: also, timeout: timeout, mostAbove: mostAbove}
 	if strings.HasPrefix(uri, connstring.SchemeMongoDBSRV+"://") {
 		return d, nil
 	}

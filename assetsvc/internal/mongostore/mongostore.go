@@ -113,6 +113,8 @@ type Store struct {
 	numbers *numbers
 	census  *census
 
+	patience time.Duration // of a page, while too many assets are above the horizon
+
 	unready atomic.Pointer[error] // why the database is not prepared; nil: it is
 
 	stop    context.CancelFunc // ends the background work
@@ -154,10 +156,12 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 func newStore(uri string, o Options) (_ *Store, err error) {
 	failures := failurelog.New(o.Log, "operations of the store fail; they are retried or fenced")
 	s := &Store{
-		log:     o.Log,
-		failed:  failures.Failed,
-		time:    newStoreTime(o.Now, o.Log),
-		closers: []func() error{func() error { failures.Close(); return nil }},
+		log:    o.Log,
+		failed: failures.Failed,
+		time:   newStoreTime(o.Now, o.Log),
+		// Within its lease a stalled batch is fenced, and the horizon moves on.
+		patience: 2 * o.Lease,
+		closers:  []func() error{func() error { failures.Close(); return nil }},
 	}
 	s.unready.Store(&errUnasked)
 	if s.metrics, err = newMetrics(o.Meter); err != nil {

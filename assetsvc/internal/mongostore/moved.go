@@ -120,18 +120,50 @@ func (f feedStore) formerOf(ctx context.Context, writes []feed.Write) (map[strin
 // where it stood then.
 var errUnknownPlace = errors.New("the place of an asset at this horizon is forgotten")
 
+// mostAbove is how many assets above the horizon a page looks at. MongoDB reads each whole.
+const mostAbove = 10_000
+
+// errManyAbove is returned while more assets than database.mostAbove are above the horizon.
+var errManyAbove = errors.New("too many assets have changed since a batch was opened that is still open")
+
+// boundAbove returns errManyAbove if too many assets are above the horizon of a clock. Each
+// has a position of its own, so it counts only if there are as many positions. Then it reads
+// so many keys of an index at most, and no document.
+func (d *database) boundAbove(ctx context.Context, last, horizon int64) error {
+	if last-horizon <= d.mostAbove {
+		return nil
+	}
+	found, err := d.page(ctx, listedAbove(horizon), upwards().SetProjection(only("position")).
+		SetSkip(d.mostAbove).SetLimit(1).SetBatchSize(2))
+	switch {
+	case err != nil:
+		return fmt.Errorf("count assets above the horizon: %w", err)
+	case len(found) > 0:
+		return errManyAbove
+	}
+	return nil
+}
+
+func listedAbove(horizon int64) bson.D {
+	return bson.D{{Key: "listed", Value: true}, {Key: "position", Value: bson.D{{Key: "$gt", Value: horizon}}}}
+}
+
+// upwards reads assets of all modes in the order of their positions.
+func upwards() *options.FindOptionsBuilder {
+	return options.Find().SetHint(allIndex).SetSort(bson.D{{Key: "position", Value: 1}})
+}
+
 // moved returns the entries of assets in a range of positions that have a newer position
 // above the horizon. Each stands where it stood at the horizon, and has no body. It must be
-// called after the entries of the range are read: an asset moves from there to here.
+// called after the entries of the range are read: an asset moves from there to here. It reads
+// positions upwards, so it passes no asset that moves meanwhile, and may meet one twice.
 func (d *database) moved(ctx context.Context, mode registry.Mode, after, upto, horizon int64) ([]document, error) {
-	found, err := d.page(ctx, bson.D{
-		{Key: "listed", Value: true},
-		{Key: "position", Value: bson.D{{Key: "$gt", Value: horizon}}},
-		{Key: "$or", Value: bson.A{
-			bson.D{{Key: "former.p", Value: bson.D{{Key: "$gt", Value: after}, {Key: "$lte", Value: upto}}}},
-			bson.D{{Key: "former.0.p", Value: bson.D{{Key: "$gt", Value: horizon}}}},
-		}},
-	}, options.Find().SetHint(allIndex).SetProjection(only("position", "listed", "test", "size", "former")))
+	there := bson.E{Key: "$or", Value: bson.A{
+		bson.D{{Key: "former.p", Value: bson.D{{Key: "$gt", Value: after}, {Key: "$lte", Value: upto}}}},
+		bson.D{{Key: "former.0.p", Value: bson.D{{Key: "$gt", Value: horizon}}}},
+	}}
+	found, err := d.page(ctx, append(listedAbove(horizon), there),
+		upwards().SetProjection(only("position", "listed", "test", "size", "former")))
 	if err != nil {
 		return nil, fmt.Errorf("read assets that have moved: %w", err)
 	}
@@ -152,7 +184,7 @@ func (d *database) moved(ctx context.Context, mode registry.Mode, after, upto, h
 }
 
 // merge returns the first entries of a page: those found, and those that have moved. An
-// asset may be among both, if it has moved meanwhile.
+// asset may be among both, or twice among those that have moved, if it has moved meanwhile.
 func merge(q registry.Query, found, moved []document) []document {
 	there := make(map[string]bool, len(found))
 	for _, d := range found {
@@ -160,6 +192,7 @@ func merge(q registry.Query, found, moved []document) []document {
 	}
 	for _, d := range moved {
 		if !there[d.ID] {
+			there[d.ID] = true
 			found = append(found, d)
 		}
 	}

@@ -1,12 +1,15 @@
 package mongostore
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.mongodb.org/mongo-driver/v2/event"
 
 	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
@@ -27,7 +30,7 @@ func hold(t *testing.T, s *Store) (release func()) {
 	}
 	return func() {
 		if err := f.Close(t.Context(), "stalled", first); err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
 	}
 }
@@ -82,7 +85,8 @@ func TestNoAssetVanishesWhileABatchIsOpen(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "moved"), Options{Lease: time.Hour})
 	var before []registry.Record
 	for i := range 6 {
-		r := registry.Record{ID: storetest.NewID(), Listed: i != 1, Test: i == 2, Revision: 1, Body: fmt.Appendf(nil, `{"n":%d}`, i)}
+		r := registry.Record{ID: storetest.NewID(), Listed: i != 1, Test: i == 2, Revision: 1}
+		r.Body = fmt.Appendf(nil, `{"n":%d}`, i)
 		var err error
 		if r.Position, err = s.Create(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -150,5 +154,63 @@ func TestAReaderWithAnOldClockReadsAgain(t *testing.T) {
 	found, err := s.find(t.Context(), r.ID, only("revision", "former"))
 	if err != nil || len(found.Former) != 1 {
 		t.Errorf("got the former places %v, %v; want one, as the horizon has passed the others", found.Former, err)
+	}
+}
+
+// TestAPageLooksAtAFewAssetsAboveTheHorizon changes more assets than a page looks at, while
+// a batch is open. A page waits until it is closed.
+func TestAPageLooksAtAFewAssetsAboveTheHorizon(t *testing.T) {
+	counted := make(chan struct{}, 100)
+	s := openWith(t, mongotest.Start(t).URI(t, "above"), Options{Lease: time.Hour, Monitor: &event.CommandMonitor{
+		Started: func(_ context.Context, e *event.CommandStartedEvent) {
+			if _, err := e.Command.LookupErr("skip"); err == nil {
+				counted <- struct{}{}
+			}
+		},
+	}})
+	s.db.mostAbove = 2
+	var all []registry.Record
+	for range 4 {
+		all = append(all, mustCreate(t, s))
+	}
+	release := hold(t, s)
+	for i := range 2 {
+		all[i] = mustChange(t, s, all[i].ID, func(*registry.Record) {})
+	}
+	if got := walk(t, s, registry.Query{Limit: 3}); len(got) != 4 {
+		t.Errorf("got %v beside 2 changes, want 4 assets", got)
+	}
+	all[2] = mustChange(t, s, all[2].ID, func(*registry.Record) {})
+	s.patience = 0
+	if got, err := s.Page(t.Context(), registry.Query{Limit: 3}); !errors.Is(err, errManyAbove) {
+		t.Errorf("got %v, %v beside 3 changes; want errManyAbove", got, err)
+	}
+	for len(counted) > 0 {
+		<-counted
+	}
+	s.patience = time.Hour
+	go func() {
+		for range 2 { // the page has waited once
+			<-counted
+		}
+		release()
+	}()
+	var want []registry.Entry
+	for _, i := range []int{3, 0, 1, 2} {
+		want = append(want, entry(all[i], false, 0))
+	}
+	if diff := cmp.Diff(want, walk(t, s, registry.Query{Limit: 3})); diff != "" {
+		t.Errorf("once the batch is closed: the list differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestAPageHasAnAssetOnceThatMovesWhileItIsRead merges an asset that was read at two places.
+func TestAPageHasAnAssetOnceThatMovesWhileItIsRead(t *testing.T) {
+	found := []document{{ID: "a", Position: 1}}
+	b := document{ID: "b", Position: 2, moved: true}
+	moved := []document{{ID: "a", Position: 1, moved: true}, b, b}
+	got := merge(registry.Query{Limit: 10}, found, moved)
+	if len(got) != 2 || got[0].ID != "a" || got[0].moved || got[1].ID != "b" {
+		t.Errorf("got %v, want a as it was found, and b once", got)
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/sleep"
 )
 
 // boundedReads is how often Get reads an asset that has shrunk between its two
@@ -94,12 +96,33 @@ var horizonFields = only("last", "open")
 // pageTurns is how often Page reads a page whose clock it has read too long ago.
 const pageTurns = 4
 
+// Pauses of Page while too many assets are above the horizon.
+const (
+	firstPagePause = 20 * time.Millisecond
+	mostPagePause  = 200 * time.Millisecond
+)
+
 // Page returns listed assets up to the horizon. It reads the horizon first,
-// because every change up to it is already stored (package feed).
+// because every change up to it is already stored (package feed). While too many assets are
+// above the horizon, Page waits, at most for Store.patience.
 func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
 	if err := s.db.fresh(ctx); err != nil {
 		return page, fmt.Errorf("read page: %w", err)
 	}
+	begun := time.Now()
+	for pause := firstPagePause; ; pause = min(2*pause, mostPagePause) {
+		page, err := s.readPage(ctx, q)
+		switch {
+		case err == nil:
+			return page, nil
+		case !errors.Is(err, errManyAbove) || time.Since(begun) >= s.patience || !sleep.For(ctx, pause):
+			return registry.FeedPage{}, fmt.Errorf("read page: %w", err)
+		}
+	}
+}
+
+// readPage reads a page, and reads it again if its clock was read too long ago.
+func (s *Store) readPage(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
 	for range pageTurns {
 		err = s.db.do(ctx, func(ctx context.Context) (err error) {
 			page, err = s.db.feedPage(ctx, q)
@@ -109,10 +132,7 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedP
 			break
 		}
 	}
-	if err != nil {
-		return registry.FeedPage{}, fmt.Errorf("read page: %w", err)
-	}
-	return page, nil
+	return page, err
 }
 
 func (d *database) feedPage(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
@@ -126,6 +146,9 @@ func (d *database) feedPage(ctx context.Context, q registry.Query) (page registr
 	after, upto := rangeOf(q, horizon)
 	if after >= upto {
 		return page, nil
+	}
+	if err := d.boundAbove(ctx, now.Last, horizon); err != nil {
+		return page, err
 	}
 	found, err := d.page(ctx, pageFilter(q.Mode, after, upto), pageOptions(q, "position", "size", "test"))
 	if err != nil {
