@@ -48,6 +48,14 @@ variants() {
 		JOIN_RUNNING F4 failover -DCAUGHT_UP
 		NO_TIME F4 failover -DCAUGHT_UP
 		NO_SESSION F1 failover -DCAUGHT_UP
+		NO_FORMER whole walk
+		ONE_PLACE whole walk
+		TRIM_NEWEST whole walk
+		MOVED_FIRST whole walk
+		DOWNWARDS whole walk
+		OLD_CLOCK whole walk
+		NO_AWAIT whole walk
+		AWAIT_OWN whole walk
 	END
 }
 
@@ -94,7 +102,7 @@ holds() {
 		fi
 		# Where nothing happened, nothing was checked.
 		case $1 in
-		batches | chain | failover)
+		batches | chain | failover | walk)
 			if sed -n '/^unreached in/,$p' out.txt | grep 'state [0-9]' | grep -vq -e '"-end-"'; then
 				result='unreached'
 			fi
@@ -117,6 +125,7 @@ breaks() {
 		*'sum>offset'* | *'seen[i]'* | *'>=horizon['*) result=F1 ;;
 		*'sum>position'* | *'sum!=position'* | *'sum<=last'*) result=F3 ;;
 		*'>=least['*) result=F4 ;;
+		*'want'* | *'later'*) result=whole ;;
 		*'>=first['*) result=prompt ;;
 		*'first['*'open['*) result=clock ;;
 		*'said['*'!='*) result=outcome ;;
@@ -151,10 +160,12 @@ holds faults feed '-DPLAIN -DRUN=1 -DAHEAD=1' || failed=1
 holds again feed '-DRUN=1 -DDOCS=1 -DOPENS=2' || failed=1
 holds log feed '-DRUN=1 -DDOCS=1 -DLOG' || failed=1
 holds failover failover '' || failed=1
+holds walk walk '' || failed=1
 if [ -n "$large" ]; then
 	holds twice feed '-DPLAIN -DRUN=1 -DOPENS=2 -DFENCES=2 -DFORGET' || failed=1
 	holds documents feed '-DPLAIN -DRUN=1 -DDOCS=3 -DFORGET -DAT_ONCE' || failed=1
 	holds record feed '-DRUN=1' || failed=1
+	holds walks walk '-DCHANGES=3' || failed=1
 	holds chain feed '-DDOCS=1 -DFORGET -DAT_ONCE' || failed=1
 fi
 variants >"$work/variants.txt"
