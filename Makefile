@@ -5,14 +5,15 @@
 # (deploy/test/tool.sh). `make test` leaves the packages of SLOW to test-all; of
 # the end-to-end tests it runs SCENARIOS, and of the attacks on one process those that are not in
 # HELD: streams and long polls, which are held open.
-MODULES     := assetsvc authsvc clients/go deploy gateway searchsvc shared
+MODULES     := assetsvc authsvc clients/go deploy filesvc gateway searchsvc shared
 APART       := deploy/test/alerts deploy/test/apart deploy/test/k8s
 TOOLS       := deploy/test/alerts/collector deploy/test/compose/composectl \
 	deploy/test/k8s/kubeapi deploy/test/rig/devmongo
-SERVICES    := ./assetsvc/... ./authsvc/... ./gateway/... ./searchsvc/... ./shared/...
+SERVICES    := ./assetsvc/... ./authsvc/... ./filesvc/... ./gateway/... ./searchsvc/... ./shared/...
 PACKAGES    := $(SERVICES) ./clients/go/... ./deploy/...
 PROGRAMS    := ./deploy/registry/cmd/registry ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway \
-	./assetsvc/cmd/assetsvc ./searchsvc/cmd/searchsvc ./authsvc/cmd/authsvc ./deploy/test/cmd/split
+	./assetsvc/cmd/assetsvc ./searchsvc/cmd/searchsvc ./authsvc/cmd/authsvc ./filesvc/cmd/filesvc \
+	./deploy/test/cmd/split
 SLOW        := mongostore|ukrainian/dictionary|deploy/bench|deploy/test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE    := golang.org/x/tools/cmd/deadcode@v0.48.0

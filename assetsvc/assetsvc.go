@@ -39,7 +39,10 @@ type Config struct {
 	Store      string            // "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
 	AuthURLs   []string          // addresses of the auth services, which share one store
 	Auth       http.RoundTripper // transport to the auth service, used instead of AuthURLs; nil: use AuthURLs
-	Secrets    keyring.Ring      // sign identities; the same for all services
+	FilesURLs  []string          // addresses of the file services; empty: there are none
+	Files      http.RoundTripper // transport to the file service, used instead of FilesURLs; nil: use FilesURLs
+	BaseURL    string            // public address of the registry, with which addresses of its files begin
+	Secrets    keyring.Ring      // sign identities and addresses of files; the same for all services
 	Zone       *time.Location    // of printed timestamps, a constant offset; nil: UTC
 	AssetTypes []string          // accepted values of assetType; empty: bounce
 	CodeLists  string            // directory with lists of codes, CPV.txt and others; "": none
@@ -100,6 +103,9 @@ func (c Config) Validate() error {
 	if err := c.Secrets.Check(); err != nil {
 		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
 	}
+	if err := c.validateFiles(); err != nil {
+		faults = append(faults, err)
+	}
 	if slices.Contains(c.AssetTypes, "") {
 		faults = append(faults, errors.New("an asset type is empty"))
 	}
@@ -132,6 +138,20 @@ func (c Config) Validate() error {
 	}
 	if _, err := c.codeLists(); err != nil {
 		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+// validateFiles checks the addresses of the file services.
+func (c Config) validateFiles() error {
+	var faults []error
+	if len(c.FilesURLs) > 0 {
+		if err := upstream.Check(c.FilesURLs); err != nil {
+			faults = append(faults, fmt.Errorf("file service: %w", err))
+		}
+		if c.BaseURL == "" {
+			faults = append(faults, errors.New("with a file service, the base URL must be set"))
+		}
 	}
 	return errors.Join(faults...)
 }
@@ -187,6 +207,7 @@ type Server struct {
 	log     *logWriter     // nil: no public log
 	copier  *copier        // of the public log; nil: this is no mirror
 	auth    *upstream.Pool // nil: Config.Auth is used
+	files   *upstream.Pool // nil: Config.Files is used, or there is no file service
 	handler http.Handler
 	live    *live.Watcher
 	ending  chan struct{} // closed by Drain
@@ -234,6 +255,9 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 	assets := registry.New(s.store, authapi.NewClient(auth, signer, "assetsvc"), rules, c.Now)
 	if len(c.LogKeys) > 0 {
 		assets = assets.WithLog(publiclog.NewReader(s.store))
+	}
+	if assets, err = s.bindFiles(c, assets, signer); err != nil {
+		return err
 	}
 	held := httpapi.NewMemory(c.Memory)
 	if err := s.measure(c.Telemetry.Meter(), assets, held); err != nil {
@@ -333,6 +357,9 @@ func (s *Server) Drain() {
 func (s *Server) Close() error {
 	if s.auth != nil {
 		defer s.auth.Close()
+	}
+	if s.files != nil {
+		defer s.files.Close()
 	}
 	var err error
 	if s.webhooks != nil {

@@ -6,6 +6,7 @@ require (
 	asset-registry.example/client v0.0.0
 	asset-registry/assetsvc v0.0.0
 	asset-registry/authsvc v0.0.0
+	asset-registry/filesvc v0.0.0
 	asset-registry/gateway v0.0.0
 	asset-registry/searchsvc v0.0.0
 	asset-registry/shared v0.0.0
@@ -140,5 +141,7 @@ replace asset-registry/assetsvc => ../assetsvc
 replace asset-registry/searchsvc => ../searchsvc
 
 replace asset-registry/authsvc => ../authsvc
+
+replace asset-registry/filesvc => ../filesvc
 
 replace asset-registry.example/client => ../clients/go

@@ -30,6 +30,8 @@ type Config struct {
 	Answers    *Answers          // hears of the writes of Assets, and keeps answers; nil: none are kept
 	SearchURLs []string          // addresses of the search services; empty: there are none
 	Search     http.Handler      // a search service in this process; replaces SearchURLs
+	FilesURLs  []string          // addresses of the file services; empty: there are none
+	Files      http.Handler      // a file service in this process; replaces FilesURLs
 	AuthURLs   []string          // addresses of the auth services, which share a store
 	Auth       http.RoundTripper // a transport to the auth service that replaces AuthURLs; nil: the network
 	Secrets    keyring.Ring      // sign identities; all services have the same
@@ -123,6 +125,12 @@ func (c Config) validateServices() error {
 	}
 	if c.Search != nil && len(c.SearchURLs) > 0 {
 		faults = append(faults, errors.New("the search service is in process or at an address, not both"))
+	}
+	if len(c.FilesURLs) > 0 {
+		faults = append(faults, checkService("file service", c.FilesURLs))
+	}
+	if c.Files != nil && len(c.FilesURLs) > 0 {
+		faults = append(faults, errors.New("the file service is in process or at an address, not both"))
 	}
 	if c.Mirror != nil {
 		faults = append(faults, c.Mirror.validate(c))

@@ -48,6 +48,7 @@ type Server struct {
 	api     *httpapi.API
 	assets  *proxy.Upstream
 	search  *proxy.Upstream // nil: there is no search service
+	files   *proxy.Upstream // nil: there is no file service
 	auth    *authapi.Client
 	pools   []*upstream.Pool // connections to the services in other processes
 	keys    *apikey.Cache    // in front of auth
@@ -99,6 +100,9 @@ func (s *Server) open(signer *identity.Signer) (err error) {
 	if s.search, err = s.searchService(signer); err != nil {
 		return err
 	}
+	if s.files, err = s.fileService(signer); err != nil {
+		return err
+	}
 	if s.auth, err = s.authService(signer); err != nil {
 		return err
 	}
@@ -134,7 +138,7 @@ func (s *Server) open(signer *identity.Signer) (err error) {
 func (s *Server) apiConfig() httpapi.Config {
 	c := s.config
 	return httpapi.Config{
-		Assets: s.assets, Search: s.search, Auth: s.auth, Keys: s.keys, Usage: s.usage, Limits: s.limits,
+		Assets: s.assets, Search: s.search, Files: s.files, Auth: s.auth, Keys: s.keys, Usage: s.usage, Limits: s.limits,
 		Policies: c.Limits.Policies(), Current: s.current, Bodies: s.bodies, Answers: c.Answers,
 		Secrets: c.Secrets, Origin: c.Mirror.origin(),
 		ServerID: c.ServerID, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Memory: c.Memory, Timeout: c.Timeout,
@@ -191,6 +195,21 @@ func (s *Server) searchService(signer *identity.Signer) (*proxy.Upstream, error)
 		return nil, err
 	}
 	return proxy.Remote(pool, signer), nil
+}
+
+// fileService returns the file service, or nil if there is none.
+func (s *Server) fileService(signer *identity.Signer) (*proxy.Upstream, error) {
+	if s.config.Files != nil {
+		return proxy.Local(s.config.Files, signer), nil
+	}
+	if len(s.config.FilesURLs) == 0 {
+		return nil, nil
+	}
+	pool, err := s.pool("filesvc", s.config.FilesURLs)
+	if err != nil {
+		return nil, err
+	}
+	return proxy.RemoteFiles(pool, signer), nil
 }
 
 func (s *Server) authService(signer *identity.Signer) (*authapi.Client, error) {

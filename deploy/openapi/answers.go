@@ -28,7 +28,8 @@ var refusals = []refusal{
 	{http.StatusUnauthorized, "Unauthorized", "There is no valid API key.",
 		[]string{"header/Authorization"}, []string{"WWW-Authenticate"}},
 	{http.StatusForbidden, "Forbidden", "The key is valid and does not permit this, or the owner token is wrong.",
-		[]string{"url/permission", "header/Authorization", "body/data", "body/accreditation", "body/mode", "body/transfer"},
+		[]string{"url/permission", "header/Authorization", "header/Origin", "body/data", "body/accreditation", "body/mode",
+			"body/transfer", "body/url", "body/file"},
 		nil},
 	{http.StatusNotFound, "NotFound", "The object, the path or the method does not exist, or the offset is unusable.",
 		[]string{"url/asset_id", "url/item_id", "url/decision_id", "url/document_id", "url/relatedProcess_id",
@@ -300,7 +301,7 @@ func answerSchemas(version string) object {
 		all = all.with(p.schema+"Answer", data("One "+p.one+".", reference("schemas", p.schema)))
 		all = all.with(p.schema+"List", data("The "+p.many()+" of an asset.", listOf(reference("schemas", p.schema))))
 	}
-	all = append(all, documentVersions(), member{"Removed", data("Nothing.", object{{"type", "null"}})})
+	all = append(all, documentVersions(version), member{"Removed", data("Nothing.", object{{"type", "null"}})})
 	all = append(all, otherSchemas()...)
 	if hasSearch(version) {
 		all = append(all, searchSchemas()...)
@@ -343,10 +344,10 @@ func entryProperties(version string) (all object) {
 	return all
 }
 
-// documentVersions returns the answer with one document and its former versions.
-func documentVersions() member {
+// documentVersions returns the answer of a version with one document and its former versions.
+func documentVersions(version string) member {
 	var properties object
-	for _, name := range fieldsOf("Document", routes.Current) {
+	for _, name := range fieldsOf("Document", version) {
 		properties = properties.with(name, object{{"$ref", "#/components/schemas/Document/properties/" + name}})
 	}
 	properties = properties.with("previousVersions", listOf(reference("schemas", "Document")))

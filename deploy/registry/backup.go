@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"asset-registry/shared/boltfile"
@@ -17,9 +18,16 @@ import (
 )
 
 // kept lists the files of a backup, in their order. Assets come before tokens, so
-// that a backup has every transfer that one of its assets names. The file of the
-// server's id is optional.
-var kept = []string{formatFile, secretFile, serverIDFile, assetsFile, tokensFile}
+// that a backup has every transfer that one of its assets names. They come before files too, for
+// the same reason. After files.db come the bytes of the files, and an empty entry at the end.
+var kept = []string{formatFile, secretFile, serverIDFile, assetsFile, tokensFile, filesFile}
+
+// isOptional tells whether a data directory may lack a file of kept: one of a release before
+// files of documents has no files.db.
+func isOptional(name string) bool { return name == serverIDFile || name == filesFile }
+
+// endOfFiles is the name of the entry after the bytes of all files.
+const endOfFiles = filesDirectory + "/end"
 
 // snapshot writes a store's file as it is at one moment. It calls to with the size
 // of the file, and writes to the returned writer.
@@ -56,6 +64,7 @@ func takeBackup(ctx context.Context, dir string, w io.Writer) error {
 		return archive(w, dir, map[string]snapshot{
 			assetsFile: stopped(dir, assetsFile),
 			tokensFile: stopped(dir, tokensFile),
+			filesFile:  stopped(dir, filesFile),
 		})
 	}
 	if err != nil {
@@ -81,13 +90,10 @@ func archive(w io.Writer, dir string, snapshots map[string]snapshot) error {
 	t := tar.NewWriter(w)
 	for _, name := range kept {
 		_, err := os.Stat(filepath.Join(dir, name))
-		if name == serverIDFile && errors.Is(err, fs.ErrNotExist) {
+		if isOptional(name) && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		entry := func(size int64) (io.Writer, error) {
-			header := &tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: time.Now(), Format: tar.FormatPAX}
-			return t, t.WriteHeader(header)
-		}
+		entry := func(size int64) (io.Writer, error) { return t, writeHeader(t, name, size) }
 		take, isStore := snapshots[name]
 		if !isStore {
 			take = func(to func(int64) (io.Writer, error)) error { return copyFile(filepath.Join(dir, name), to) }
@@ -95,9 +101,55 @@ func archive(w io.Writer, dir string, snapshots map[string]snapshot) error {
 		if err := take(entry); err != nil {
 			return fmt.Errorf("back up %s: %w", name, err)
 		}
+		if name == filesFile {
+			if err := archiveBytes(t, dir); err != nil {
+				return fmt.Errorf("back up the bytes of files: %w", err)
+			}
+		}
 	}
 	return t.Close()
 }
+
+func writeHeader(t *tar.Writer, name string, size int64) error {
+	return t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: time.Now(), Format: tar.FormatPAX})
+}
+
+// archiveBytes writes the bytes of all files, and the entry after them. A file that is collected
+// meanwhile is left out.
+func archiveBytes(t *tar.Writer, dir string) error {
+	err := fs.WalkDir(os.DirFS(dir), filesDirectory, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() || !blobForm.MatchString(name):
+			return nil
+		}
+		f, err := os.Open(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if err := writeHeader(t, name, info.Size()); err != nil {
+			return err
+		}
+		_, err = io.Copy(t, f)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return writeHeader(t, endOfFiles, 0)
+}
+
+// blobForm is the form of the name of bytes in a backup. It leaves out those of uploads under way.
+var blobForm = regexp.MustCompile(`^` + filesDirectory + `/[0-9a-f]{2}/[0-9a-f]{32}-[0-9a-f]{16}$`)
 
 // copyFile is the snapshot of a small file that is not a store.
 func copyFile(path string, to func(size int64) (io.Writer, error)) error {

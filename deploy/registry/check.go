@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/assetsvc"
 	"asset-registry/authsvc"
+	"asset-registry/filesvc"
 	"asset-registry/shared/boltfile"
 	"asset-registry/shared/keyring"
 )
@@ -19,8 +20,9 @@ var ErrDamaged = errors.New("the data is damaged")
 
 // Check reads all files of a data directory and writes to w for each file "ok" or
 // its faults. It changes nothing. The registry must not run. It returns ErrDamaged
-// if a file has a fault.
-func Check(dir string, w io.Writer) error {
+// if a file has a fault. With files it also reads the bytes of all files of documents, and compares
+// their SHA-256; otherwise it looks at their lengths.
+func Check(dir string, files bool, w io.Writer) error {
 	if _, err := os.Stat(dir); err != nil {
 		return err
 	}
@@ -47,7 +49,14 @@ func Check(dir string, w io.Writer) error {
 			records, keys, faults := authsvc.Check(path, secrets)
 			return fmt.Sprintf(", token records: %d, keys: %d", records, keys), faults
 		}},
+		{filesFile, func(path string) (string, []error) {
+			c, faults := filesvc.Check(path, filepath.Join(dir, filesDirectory), secrets, files)
+			return fmt.Sprintf(", files: %d, bytes: %d, removed: %d", c.Files, c.Bytes, c.Removed), faults
+		}},
 	} {
+		if there, err := has(dir, c.name); err == nil && !there && isOptional(c.name) {
+			continue // the directory is of a release before files of documents
+		}
 		says, faults := c.check(filepath.Join(dir, c.name))
 		if len(faults) == 0 {
 			fmt.Fprintf(w, "%s: ok%s\n", c.name, says)

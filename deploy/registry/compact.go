@@ -17,7 +17,10 @@ func Compact(dir string, w io.Writer) error {
 	if _, err := os.Stat(filepath.Join(dir, formatFile)); err != nil {
 		return fmt.Errorf("%s is no data directory of the registry: %w", dir, err)
 	}
-	for _, name := range []string{assetsFile, tokensFile} {
+	for _, name := range []string{assetsFile, tokensFile, filesFile} {
+		if there, err := has(dir, name); err == nil && !there && isOptional(name) {
+			continue
+		}
 		before, after, err := boltfile.Compact(filepath.Join(dir, name))
 		if errors.Is(err, boltfile.ErrInUse) {
 			return fmt.Errorf("%s: %w: stop the registry", name, boltfile.ErrInUse)

@@ -25,6 +25,10 @@ const (
 	secretFile      = "secret"
 	assetsFile      = "assets.db"
 	tokensFile      = "tokens.db"
+	filesFile       = "files.db" // metadata of the files of documents
+
+	// filesDirectory has the bytes of the files of documents.
+	filesDirectory = "files"
 
 	// logKeyFile has the secret keys of the public log. A backup does not have it: restored
 	// data may be older than what the keys have signed.
@@ -112,6 +116,15 @@ func openComplete(dir string) (keyring.Ring, error) {
 		case info.Size() == 0:
 			return nil, lost(dir, name, "is empty")
 		}
+	}
+	bytes, err := has(dir, filesDirectory)
+	if err != nil {
+		return nil, err
+	}
+	if there, err := has(dir, filesFile); err != nil {
+		return nil, err
+	} else if bytes && !there {
+		return nil, lost(dir, filesFile, "is missing")
 	}
 	return keyring.Read(filepath.Join(dir, secretFile))
 }

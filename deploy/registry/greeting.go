@@ -13,6 +13,11 @@ func Greeting(c Config, addr string) string {
 	if c.Search {
 		fmt.Fprintf(&b, "Pages for people are at the same address, in a browser.\n")
 	}
+	if base := c.filesURL(addr); base == "" {
+		fmt.Fprintf(&b, "Uploads of files are refused until --base-url names the public address.\n")
+	} else {
+		fmt.Fprintf(&b, "Addresses of uploaded files start with %s, for ever.\n", base)
+	}
 	fmt.Fprintf(&b, "Guides and the reference of the API are at http://%s/docs.\n", addr)
 	if !c.Sandbox {
 		return b.String()

@@ -10,26 +10,37 @@ import (
 
 	"asset-registry/assetsvc"
 	"asset-registry/authsvc"
+	"asset-registry/filesvc"
 )
 
-// Migrate copies the assets of a data directory to MongoDB and its token records to
-// Redis. The services there continue where this registry has stopped; they need its
-// secret. The registry must not run. progress may be called often, and total may
-// grow. See assetsvc.Move and authsvc.Move.
-func Migrate(ctx context.Context, dir, mongo, redis string, progress func(done, total int)) (
-	assets, tokens int, err error,
-) {
+// Migrated counts what Migrate has copied.
+type Migrated struct{ Assets, Tokens, Files int }
+
+// Migrate copies the assets of a data directory to MongoDB, with the metadata of files, and its
+// token records to Redis. The services there continue where this registry has stopped; they need
+// its secret, and the file service its directory of files. The registry must not run. progress
+// may be called often, and total may grow. See assetsvc.Move, authsvc.Move and filesvc.Move.
+func Migrate(ctx context.Context, dir, mongo, redis string, progress func(done, total int)) (m Migrated, err error) {
 	found, err := os.ReadFile(filepath.Join(dir, formatFile))
 	if err != nil {
-		return 0, 0, fmt.Errorf("%s is no data directory of the registry: %w", dir, err)
+		return m, fmt.Errorf("%s is no data directory of the registry: %w", dir, err)
 	}
 	if strings.TrimSpace(string(found)) != format {
-		return 0, 0, errors.New("the data directory belongs to another version of the registry")
+		return m, errors.New("the data directory belongs to another version of the registry")
 	}
-	// Tokens come first: an asset service that already sees the assets must find their tokens.
-	if tokens, err = authsvc.Move(ctx, filepath.Join(dir, tokensFile), redis); err != nil {
-		return 0, tokens, err
+	// Tokens and files come first: an asset service that already sees the assets must find them.
+	if m.Tokens, err = authsvc.Move(ctx, filepath.Join(dir, tokensFile), redis); err != nil {
+		return m, err
 	}
-	assets, err = assetsvc.Move(ctx, filepath.Join(dir, assetsFile), mongo, progress)
-	return assets, tokens, err
+	there, err := has(dir, filesFile)
+	if err != nil {
+		return m, err
+	}
+	if there {
+		if m.Files, err = filesvc.Move(ctx, filepath.Join(dir, filesFile), mongo); err != nil {
+			return m, err
+		}
+	}
+	m.Assets, err = assetsvc.Move(ctx, filepath.Join(dir, assetsFile), mongo, progress)
+	return m, err
 }

@@ -15,11 +15,13 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"asset-registry/assetsvc"
 	"asset-registry/authsvc"
+	"asset-registry/filesvc"
 	"asset-registry/gateway"
 	"asset-registry/searchsvc"
 	"asset-registry/shared/config"
@@ -53,6 +55,8 @@ type Config struct {
 	// By default the id is made of the secret. A new id makes synchronisers start over.
 	ServerID string `name:"server-id" help:"Cookie SERVER_ID. Change it after you restored older data."`
 
+	// Addresses of files start with it. Without it, only a sandbox and a registry that listens on
+	// a loopback address take files; their addresses start with that of the listener.
 	BaseURL string `name:"base-url" help:"Public address that links start with; by default that of the client's request."`
 
 	Zone       string   `default:"+00:00" help:"Constant offset of printed timestamps."`
@@ -73,6 +77,9 @@ type Config struct {
 	// Snapshots are kept in the data directory.
 	SnapshotInterval time.Duration `default:"1h" help:"Time between snapshots; 0: they are made on demand only."`
 	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."`
+
+	// Files of documents are kept in the data directory.
+	Files filesvc.Limits `embed:""`
 
 	// The index is kept in the data directory. It is made of the feed, and may be removed.
 	Search   bool   `negatable:"" help:"Answer searches, and serve the pages for people."`
@@ -129,7 +136,8 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := httpserver.MeasureCertificate(t.Meter(), certificate); err != nil {
 		return err
 	}
-	p := process{secrets: secrets, log: logger, telemetry: t, ownURL: ownURL(public.Addr(), certificate != nil)}
+	at := public.Addr().String()
+	p := process{secrets: secrets, log: logger, telemetry: t, ownURL: c.ownURL(at), filesURL: c.filesURL(at)}
 	if err := c.readLog(&p); err != nil {
 		return err
 	}
@@ -149,22 +157,38 @@ type process struct {
 	log       *slog.Logger
 	telemetry *telemetry.Telemetry
 	ownURL    string // address of the public listener
+	filesURL  string // address that addresses of files start with; "": the registry takes no files
 }
 
 // ownURL returns the URL of a listener as this machine reaches it; "" if its address is
 // of another kind.
-func ownURL(addr net.Addr, secure bool) string {
-	own, err := netip.ParseAddrPort(addr.String())
+func (c Config) ownURL(addr string) string {
+	own, err := netip.ParseAddrPort(addr)
 	switch {
 	case err != nil || own.Addr().Zone() != "":
 		return ""
 	case own.Addr().IsUnspecified():
 		own = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), own.Port())
 	}
-	if secure {
+	if c.TLS.Cert != "" {
 		return "https://" + own.String()
 	}
 	return "http://" + own.String()
+}
+
+// filesURL returns the address that addresses of files start with, for a listener. Such an
+// address is stored for ever, so a registry that others can reach must be told its own; else it
+// is "" (docs/files.md, "Addresses").
+func (c Config) filesURL(addr string) string {
+	own, err := netip.ParseAddrPort(addr)
+	switch {
+	case c.BaseURL != "":
+		return strings.TrimSuffix(c.BaseURL, "/")
+	case c.Sandbox, err == nil && own.Addr().Unmap().IsLoopback():
+		return c.ownURL(addr)
+	default:
+		return ""
+	}
 }
 
 // readLog reads the policy and the keys of the public log. It makes a key if the data
@@ -235,6 +259,8 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	kept := gateway.NewAnswers(c.Memory)
 	toAssets := c.assets(p, toAuth)
 	toAssets.Changing = kept.Change
+	forFiles := &later{}
+	toAssets.Files = httpserver.InProcess(forFiles)
 	assets, err := assetsvc.New(ctx, toAssets)
 	if err != nil {
 		return nil, err
@@ -249,6 +275,13 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	}
 	toEdge, forSearch := c.gateway(p, toAuth, assets.Handler()), &later{}
 	toEdge.Answers = kept
+	files, err := filesvc.New(ctx, c.files(p, httpserver.InProcess(assets.Handler())))
+	if err != nil {
+		return nil, err
+	}
+	*opened = append(*opened, files.Close)
+	forFiles.set(files.Handler())
+	toEdge.Files = files.Handler()
 	if c.Search {
 		toEdge.Search = forSearch
 	}
@@ -265,13 +298,29 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 		*opened = append(*opened, found.Close)
 		forSearch.set(found.Handler())
 	}
-	snapshots := map[string]snapshot{assetsFile: assets.Snapshot, tokensFile: auth.Snapshot}
+	snapshots := map[string]snapshot{
+		assetsFile: assets.Snapshot, tokensFile: auth.Snapshot, filesFile: files.Snapshot,
+	}
 	stopControl, err := serveControl(ctx, controlSocket{c.Data, snapshots, auth.AdminKey, assets.MakeSnapshot}, p.log)
 	if err != nil {
 		return nil, err
 	}
 	*opened = append(*opened, stopControl)
 	return edge, nil
+}
+
+// files returns the configuration of the file service.
+func (c Config) files(p process, assets http.RoundTripper) filesvc.Config {
+	return filesvc.Config{
+		Store:   "file:" + filepath.Join(c.Data, filesFile),
+		Dir:     filepath.Join(c.Data, filesDirectory),
+		Assets:  assets,
+		Secrets: p.secrets,
+		BaseURL: p.filesURL,
+		Limits:  c.Files,
+		Timeout: c.Timeout,
+		Log:     p.log.With("service", "filesvc"), Telemetry: p.telemetry,
+	}
 }
 
 // search returns the configuration of the search service. It follows the feed through the
@@ -323,6 +372,7 @@ func (c Config) validate(log *slog.Logger) error {
 	return errors.Join(append(faults, err,
 		c.auth(p).Validate(),
 		c.assets(p, toNobody).Validate(),
+		c.files(p, toNobody).Validate(),
 		c.gateway(p, toNobody, http.NotFoundHandler()).Validate(),
 		c.search(p, http.NotFoundHandler()).Validate(),
 	)...)
@@ -354,6 +404,7 @@ func (c Config) assets(p process, auth http.RoundTripper) assetsvc.Config {
 		Zone:       zone,
 		AssetTypes: c.AssetTypes,
 		CodeLists:  c.CodeLists,
+		BaseURL:    p.filesURL,
 		Hide:       c.Hide,
 		Sandbox:    c.Sandbox,
 		MaxBody:    c.MaxBody,

@@ -39,7 +39,10 @@ func Restore(file, dir string) (err error) {
 	if err := extract(r, temporary); err != nil {
 		return fmt.Errorf("read %s: %w", file, err)
 	}
-	for _, name := range []string{assetsFile, tokensFile} { // a snapshot reads the whole store
+	for _, name := range []string{assetsFile, tokensFile, filesFile} { // a snapshot reads the whole store
+		if there, err := has(temporary, name); err == nil && !there && isOptional(name) {
+			continue
+		}
 		if err := stopped(temporary, name)(func(int64) (io.Writer, error) { return io.Discard, nil }); err != nil {
 			return fmt.Errorf("read %s: %s: %w", file, name, err)
 		}
@@ -60,6 +63,9 @@ func extract(r io.Reader, dir string) error {
 	missing := slices.Clone(kept)
 	for len(missing) > 0 {
 		header, err := t.Next()
+		if errors.Is(err, io.EOF) && missing[0] == filesFile {
+			return nil // of a release before files of documents
+		}
 		if errors.Is(err, io.EOF) {
 			return fmt.Errorf("it is no backup of the registry, or it is cut off: %s is missing", missing[0])
 		}
@@ -73,14 +79,52 @@ func extract(r io.Reader, dir string) error {
 			return fmt.Errorf("it is no backup of the registry: it holds %q instead of %s", header.Name, missing[0])
 		}
 		missing = missing[1:]
-		w, err := os.OpenFile(filepath.Join(dir, header.Name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(w, t)
-		if err := errors.Join(err, w.Sync(), w.Close()); err != nil {
+		if err := extractOne(t, filepath.Join(dir, header.Name)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return extractBytes(t, dir)
+}
+
+// extractBytes writes the bytes of files into dir.
+func extractBytes(t *tar.Reader, dir string) error {
+	made := map[string]bool{}
+	for {
+		header, err := t.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return fmt.Errorf("the backup is cut off: %s is missing", endOfFiles)
+		case err != nil:
+			return err
+		case header.Name == endOfFiles:
+			for shard := range made {
+				if err := durable.SyncDirectory(shard); err != nil {
+					return err
+				}
+			}
+			return nil
+		case !blobForm.MatchString(header.Name):
+			return fmt.Errorf("it is no backup of the registry: it holds %q among the files", header.Name)
+		}
+		path := filepath.Join(dir, header.Name)
+		if shard := filepath.Dir(path); !made[shard] {
+			if err := makeDirectory(shard); err != nil {
+				return err
+			}
+			made[shard] = true
+		}
+		if err := extractOne(t, path); err != nil {
+			return err
+		}
+	}
+}
+
+// extractOne writes a new file.
+func extractOne(from io.Reader, path string) error {
+	w, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, from)
+	return errors.Join(err, w.Sync(), w.Close())
 }

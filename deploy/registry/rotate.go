@@ -11,6 +11,7 @@ import (
 
 	"asset-registry/assetsvc"
 	"asset-registry/authsvc"
+	"asset-registry/filesvc"
 	"asset-registry/gateway"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
@@ -120,6 +121,9 @@ func reseal(ctx context.Context, dir string, secrets keyring.Ring, last func() e
 		return done, fmt.Errorf(text, foreign, filepath.Join(dir, secretFile))
 	}
 	if done.Entries, err = auth.Reseal(ctx); err != nil {
+		return done, err
+	}
+	if err := filesvc.Renew(filepath.Join(dir, filesFile), secrets, log); err != nil {
 		return done, err
 	}
 	return done, last()

@@ -32,6 +32,9 @@ const (
 	TooMany                      // a rate limit is reached
 	Unavailable                  // a dependency is down; the same request may work later
 	Misdirected                  // another server takes this request
+	Unprocessable                // a value has the wrong form, in the words of the document service
+	Full                         // the disk has no room
+	Gone                         // the object was removed for good
 )
 
 // The locations of a detail (docs/contract.md, "Errors").

@@ -32,6 +32,9 @@ var statuses = map[fault.Kind]int{
 	fault.TooMany:          http.StatusTooManyRequests,
 	fault.Unavailable:      http.StatusServiceUnavailable,
 	fault.Misdirected:      http.StatusMisdirectedRequest,
+	fault.Unprocessable:    http.StatusUnprocessableEntity,
+	fault.Full:             http.StatusInsufficientStorage,
+	fault.Gone:             http.StatusGone,
 }
 
 // body is the error body (docs/contract.md, "Errors").

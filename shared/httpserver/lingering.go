@@ -66,9 +66,18 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 // refuseBody lets a refusal be sent before the request's body has arrived. Call
-// it before the answer, whose header it may change.
+// it before the answer, whose header it may change. It finds a body behind readers that have
+// a method Unwrap.
 func refuseBody(r *http.Request, answer http.Header) {
-	b, ok := r.Body.(*body)
+	inner := r.Body
+	for {
+		outer, wraps := inner.(interface{ Unwrap() io.ReadCloser })
+		if !wraps {
+			break
+		}
+		inner = outer.Unwrap()
+	}
+	b, ok := inner.(*body)
 	if !ok || b.over || r.ContentLength > maxRest {
 		return
 	}

@@ -3,15 +3,16 @@ package httpserver
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"time"
 )
 
-// Pace is the least speed at which a client must read a large answer.
+// Pace is the least speed at which a client must read a large answer, or send a large body.
 type Pace struct {
-	Bytes  int           // that the client must read
+	Bytes  int           // that the client must read or send
 	Within time.Duration // for Bytes; a slower client is cut off
-	All    time.Duration // for the whole answer
+	All    time.Duration // for the whole answer or body
 }
 
 // DefaultPace is 64 KiB in 10 s, and 60 s for the whole answer.
@@ -77,4 +78,42 @@ func earlier(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// UploadPace is 64 KiB in 10 s, and 24 h for a whole body.
+var UploadPace = Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: 24 * time.Hour}
+
+// DownloadPace is that of a file: 64 KiB in 10 s, and 24 h for the whole of it.
+var DownloadPace = UploadPace
+
+// Receiver reads a large body and cuts off a client that sends slower than a Pace. The time
+// limits of the server for a request do not count. It returns os.ErrDeadlineExceeded for a
+// client that is too slow.
+type Receiver struct {
+	from    io.Reader
+	control *http.ResponseController
+	pace    Pace
+	end     time.Time // deadline of the whole body
+	left    int       // bytes until the next deadline is set
+}
+
+// NewReceiver returns a reader of the body of a request that w answers. The time for the
+// whole body begins now.
+func NewReceiver(w http.ResponseWriter, body io.Reader, pace Pace) *Receiver {
+	return &Receiver{from: body, control: http.NewResponseController(w), pace: pace, end: time.Now().Add(pace.All)}
+}
+
+// Read implements io.Reader.
+func (r *Receiver) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		// Only a connection has deadlines; a test's recorder fails here. The answer has the
+		// time of any other, from the end of the body on.
+		by := earlier(time.Now().Add(r.pace.Within), r.end)
+		_ = r.control.SetReadDeadline(by)
+		_ = r.control.SetWriteDeadline(by.Add(defaultTimeouts.write))
+		r.left = r.pace.Bytes
+	}
+	n, err := r.from.Read(p[:min(len(p), r.left)])
+	r.left -= n
+	return n, err
 }

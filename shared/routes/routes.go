@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"asset-registry/shared/filelink"
 )
 
 // Class says what a request does. The rate limits have one price for each class.
@@ -77,12 +79,15 @@ type Part struct {
 	Methods []string // the methods that change or remove one element
 }
 
+// Documents is the name of the parts that may have files (docs/contract.md, "Files").
+const Documents = "documents"
+
 // Parts returns the parts of an asset. POST adds an element to any of them.
 func Parts() []Part {
 	return []Part{
 		{Name: "items", Methods: []string{http.MethodPatch}},
 		{Name: "decisions", Methods: []string{http.MethodPatch}},
-		{Name: "documents", Methods: []string{http.MethodPatch, http.MethodPut}},
+		{Name: Documents, Methods: []string{http.MethodPatch, http.MethodPut}},
 		{Name: "related_processes", Methods: []string{http.MethodPatch, http.MethodDelete}},
 	}
 }
@@ -193,6 +198,26 @@ func Site() []Route {
 	return all
 }
 
+// The paths of files (docs/files.md).
+const (
+	RegisterFile = "/register"
+	UploadFile   = filelink.UploadPath
+	GetFile      = filelink.GetPath
+)
+
+// Files returns the routes of files, which the file service answers. Their patterns are whole
+// paths.
+func Files() []Route {
+	return []Route{
+		{Method: http.MethodPost, Pattern: RegisterFile, Class: Write, Key: true},
+		{Method: http.MethodPost, Pattern: UploadFile, Class: Write, Key: true},
+		{Method: http.MethodPost, Pattern: UploadFile + "/:file", Class: Write, Key: true},
+		{Method: http.MethodGet, Pattern: GetFile + "/:file", Class: Read},
+		{Method: http.MethodHead, Pattern: GetFile + "/:file", Class: Read},
+		{Method: http.MethodDelete, Pattern: GetFile + "/:file", Class: Write, Key: true},
+	}
+}
+
 // PublicPath is a path that readers from outside may ask a gateway for.
 type PublicPath struct {
 	Path  string
@@ -200,7 +225,7 @@ type PublicPath struct {
 }
 
 // Public returns the paths that a balancer passes to the gateways: the API, its
-// documentation, the public log, the pages for people, and the welcome answer. Other paths,
+// documentation, the public log, files, the pages for people, and the welcome answer. Other paths,
 // such as /readyz, are for the operator.
 func Public() []PublicPath {
 	return []PublicPath{
@@ -208,6 +233,9 @@ func Public() []PublicPath {
 		{Path: "/api"},
 		{Path: "/docs"},
 		{Path: "/log"},
+		{Path: RegisterFile, Exact: true},
+		{Path: UploadFile},
+		{Path: GetFile},
 		{Path: "/uk"},
 		{Path: "/en"},
 		{Path: "/site"},

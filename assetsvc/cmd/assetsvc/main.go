@@ -63,6 +63,10 @@ type settings struct {
 	// A host name with several addresses stands for a service at each of them.
 	AuthURL []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
 
+	// Documents may name files of these services. Their addresses begin with the base URL.
+	FilesURL []string `name:"files-url" help:"Addresses of the file services; by default there are none."`
+	BaseURL  string   `name:"base-url" help:"Public address of the registry, with which addresses of files begin."`
+
 	SecretFile string `required:"" help:"File of secrets, one a line, at least 32 bytes each; the first signs and seals."`
 
 	// Without the file the service makes no log.
@@ -207,6 +211,8 @@ func (s settings) run(ctx context.Context) error {
 		return assetsvc.New(ctx, assetsvc.Config{
 			Store:        s.Store,
 			AuthURLs:     s.AuthURL,
+			FilesURLs:    s.FilesURL,
+			BaseURL:      s.BaseURL,
 			Secrets:      secrets,
 			LogKeys:      logKeys,
 			LogPolicy:    logPolicy,

@@ -157,6 +157,8 @@ var documentModel = model{name: "Document", check: checkDocument, fields: []fiel
 	{name: "format", of: mediaType},
 	{name: "url", of: documentAddress},
 	{name: "hash", of: digest},
+	{name: sha256Field, since: "2.5", of: code, ours: true},
+	{name: sizeField, since: "2.5", of: integer, ours: true},
 	{name: "accessDetails", of: prose},
 	{name: "language", of: code},
 	{name: "index", of: integer},

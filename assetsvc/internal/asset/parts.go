@@ -64,9 +64,9 @@ var parts = []Part{
 		field: "documents", model: &documentModel,
 		writer: Owner, while: []Status{Pending},
 		refusal: "Can't update document in current (%s) asset status",
-		given:   []string{"id", "author", "datePublished", "dateModified"},
+		given:   []string{"id", "author", "datePublished", "dateModified", sha256Field, sizeField},
 		fixed:   []string{"url", "hash"},
-		renewed: []string{"documentType", "title", "format", "url", "hash", "dateModified"},
+		renewed: []string{"documentType", "title", "format", "url", "hash", sha256Field, sizeField, "dateModified"},
 		check:   firstInforms, checked: "documentType",
 	},
 	{
@@ -189,6 +189,7 @@ type PartChange struct {
 	ID     string // "" with Add
 	Verb   Verb
 	Fields record.Object // what the client sent; nil with Remove
+	File   File          // of this registry, that the fields name; the zero value: none, or its bytes have not come
 	Caller
 	Version Version // of the API that the caller uses
 	Now     time.Time
@@ -242,14 +243,14 @@ func (w *walk) part(list record.List, at int, c PartChange) (record.List, record
 		list[at] = part
 		return list, part
 	case Replace:
-		part := w.fill(c.Part, old.Without(c.Part.renewed...), w.drop(c.Part, nil, c.Fields))
+		part := c.File.in(w.fill(c.Part, old.Without(c.Part.renewed...), w.drop(c.Part, nil, c.Fields)))
 		if record.Equal(part, old.Without("dateModified")) {
 			return list, old
 		}
 		part = c.Part.model.ordered(part.With("dateModified", w.time(c.Now)))
 		return append(list, part), part
 	default:
-		part := w.fill(c.Part, c.Part.new(c.NewID(), w.time(c.Now)), w.drop(c.Part, nil, c.Fields))
+		part := c.File.in(w.fill(c.Part, c.Part.new(c.NewID(), w.time(c.Now)), w.drop(c.Part, nil, c.Fields)))
 		return append(list, part), part
 	}
 }
@@ -280,7 +281,9 @@ func (p Part) new(id, now string) record.Object {
 	values := map[string]string{"id": id, "author": "asset_owner", "datePublished": now, "dateModified": now}
 	part := make(record.Object, 0, len(p.given))
 	for _, name := range p.given {
-		part = append(part, record.Member{Name: name, Value: values[name]})
+		if value := values[name]; value != "" {
+			part = append(part, record.Member{Name: name, Value: value})
+		}
 	}
 	return part
 }

@@ -260,6 +260,7 @@ func TestHiddenFieldsOfTheVersions(t *testing.T) {
 	}{
 		{"2.4", nil, []string{
 			"rectificationPeriod", "assetCustodian.additionalContactPoints", "assetHolder.additionalContactPoints",
+			"documents.sha256", "documents.size",
 		}},
 		{"2.5", nil, nil},
 		{"2.5", []Group{Contacts}, []string{

@@ -8,6 +8,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -19,6 +20,8 @@ import (
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/filesapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/memory"
@@ -79,6 +82,21 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 			a.routeWebhooks(r, v)
 		}
 	}
+	r := engine.Group("/", httpserver.Identify(signer), caching)
+	r.POST(filesapi.CompletePath+":id", httpserver.Handle(a.complete))
+}
+
+// complete answers a file service whose file has come after documents that name it.
+func (a *API) complete(c *gin.Context) error {
+	var in filesapi.Completion
+	if err := json.NewDecoder(http.MaxBytesReader(c.Writer, c.Request.Body, a.maxBody)).Decode(&in); err != nil {
+		return fault.New(fault.Invalid, fault.Body, "data", "The body must be a completion in JSON.")
+	}
+	if err := a.registry.Complete(c.Request.Context(), httpserver.Caller(c), c.Param("id"), in); err != nil {
+		return err
+	}
+	c.Status(http.StatusNoContent)
+	return nil
 }
 
 // routeRead adds the GET and HEAD routes of a path.

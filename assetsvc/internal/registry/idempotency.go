@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,11 +76,15 @@ func (s Seed) id(number int) string {
 }
 
 // fingerprint identifies a request under a seed: by the fields that were sent, and
-// by the fields that the version hides, since the answers differ. Records keep
-// fingerprints for a day, so a new release must make the same ones.
+// by the fields that the version hides, since the answers differ. Those of documents do not
+// count: a new asset has no document that was sent. Records keep fingerprints for a day, so a new
+// release must make the same ones.
 func (s Seed) fingerprint(in Input) string {
 	mac := hmac.New(sha256.New, s.derive("fingerprint", 0))
-	mac.Write([]byte(strings.Join(asset.NewView(in.Version).Hidden(), ",")))
+	hidden := slices.DeleteFunc(asset.NewView(in.Version).Hidden(), func(path string) bool {
+		return strings.HasPrefix(path, "documents.")
+	})
+	mac.Write([]byte(strings.Join(hidden, ",")))
 	mac.Write(record.Append([]byte{0}, in.Fields))
 	return hex.EncodeToString(mac.Sum(nil))
 }

@@ -42,7 +42,11 @@ func (r *Registry) Download(ctx context.Context, at Place, key string) (string, 
 	if err != nil {
 		return "", err
 	}
-	return a.Download(at.Part, at.ID, key)
+	to, err := a.Download(at.Part, at.ID, key)
+	if err != nil {
+		return "", err
+	}
+	return r.download(to), nil
 }
 
 // ChangePart adds, changes or removes a part, as verb says. It returns the part, nil
@@ -52,12 +56,20 @@ func (r *Registry) ChangePart(
 	ctx context.Context, by identity.Identity, at Place, token string, verb asset.Verb, in Input,
 ) (record.Object, int64, error) {
 	var part record.Object
+	var file asset.File
+	if verb == asset.Add || verb == asset.Replace { // others leave the file as it is
+		var err error
+		if in.Fields, file, err = r.bind(ctx, by, at, token, in.Fields); err != nil {
+			return nil, 0, err
+		}
+	}
 	apply := func(current asset.Asset, as asset.Caller) (next asset.Asset, err error) {
 		next, part, err = r.rules.ChangePart(current, asset.PartChange{
 			Part:    at.Part,
 			ID:      at.ID,
 			Verb:    verb,
 			Fields:  in.Fields,
+			File:    file,
 			Caller:  as,
 			Version: in.Version,
 			Now:     r.now(),

@@ -50,6 +50,8 @@ type Registry struct {
 	most   int     // most bytes of an asset to read
 	public Log     // nil: there is no public log
 	events *events // nil: no metrics
+
+	binding binding // of documents to files
 }
 
 // New returns a registry that keeps its assets in store.

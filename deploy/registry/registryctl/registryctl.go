@@ -45,6 +45,7 @@ type commands struct {
 	Assets     assetCommands    `cmd:"" help:"Read and write assets."`
 	Audit      auditCommands    `cmd:"" help:"Read and check the audit log of brokers and keys."`
 	Brokers    brokerCommands   `cmd:"" help:"Manage brokers. A broker owns assets and has any number of API keys."`
+	Files      fileCommands     `cmd:"" help:"Manage files of documents."`
 	Keys       keyCommands      `cmd:"" help:"Manage API keys."`
 	Health     showHealth       `cmd:"" help:"Fail unless a witness or a service is ready. For health checks."`
 	Log        logCommands      `cmd:"" help:"Manage the keys and the witnesses of a public log."`

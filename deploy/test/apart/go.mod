@@ -124,6 +124,7 @@ replace (
 	asset-registry/assetsvc => ../../../assetsvc
 	asset-registry/authsvc => ../../../authsvc
 	asset-registry/deploy => ../../../deploy
+	asset-registry/filesvc => ../../../filesvc
 	asset-registry/gateway => ../../../gateway
 	asset-registry/searchsvc => ../../../searchsvc
 	asset-registry/shared => ../../../shared

@@ -31,7 +31,7 @@ All programs also obey the standard variables of OpenTelemetry (` + "`OTEL_*`" +
 `
 
 // programs are the programs in the order of the document.
-var programs = []string{"registry", "gateway", "assetsvc", "searchsvc", "authsvc", "registryctl"}
+var programs = []string{"registry", "gateway", "assetsvc", "filesvc", "searchsvc", "authsvc", "registryctl"}
 
 // Configuration returns the text of docs/configuration.md for the programs in the
 // directory bin.

@@ -157,7 +157,7 @@ var notPaths = []string{
 }
 
 // named finds a path of the repository, and the letter after it.
-var named = regexp.MustCompile(`(^|[^\w./-])((?:gateway|assetsvc|authsvc|searchsvc|clients|shared|deploy|docs)/[\w./-]*\w)(.?)`)
+var named = regexp.MustCompile(`(^|[^\w./-])((?:gateway|assetsvc|authsvc|filesvc|searchsvc|clients|shared|deploy|docs)/[\w./-]*\w)(.?)`)
 
 // lostPaths returns the paths in a text that do not exist, and how many it has.
 func lostPaths(text string) (lost []string, all int) {

@@ -66,6 +66,7 @@ var inVersion25 = []scenario{
 	{"bad changes of parts are refused", testPartRefusals},
 	{"other methods and paths of parts are refused", testPartPaths},
 	{"documents have versions", testDocuments},
+	{"documents have files", testFiles},
 	{"thirty concurrent new parts all survive", testConcurrentParts},
 	{"internal headers of a client are ignored", testClaims},
 	{"random requests break nothing", testRandomCalls},

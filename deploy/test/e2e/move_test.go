@@ -28,7 +28,7 @@ func TestABackupHasAllEarlierWrites(t *testing.T) {
 	for range 200 {
 		before.write(a)
 	}
-	old := a.liveLong(t)
+	old, kept := a.liveLong(t), a.keepFile(t)
 	stop := make(chan struct{})
 	var working sync.WaitGroup
 	for range 8 {
@@ -64,6 +64,7 @@ func TestABackupHasAllEarlierWrites(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			addr, restored := freeAddr(t), filepath.Join(t.TempDir(), "a", "restored")
 			mustRun(t, "restore", "--from", c.from, "--data", restored)
+			mustRun(t, "check", "--files", "--data", restored)
 			mustRefuse(t, "is not empty", "restore", "--from", c.from, "--data", restored)
 			standalone(t, addr, restored, &processes.Output{})
 			a := api{"http://" + addr, "2.5"}
@@ -72,6 +73,7 @@ func TestABackupHasAllEarlierWrites(t *testing.T) {
 			before.checkFeed(t, []*follower{f})
 			before.checkRecords(t, a)
 			checkLongLife(t, a.record(t, old.id, "broker", old.token), old)
+			kept.reads(t, a)
 			if c.from == asleep {
 				during.check(t, a)
 				during.checkFeed(t, []*follower{f})
@@ -125,7 +127,7 @@ func TestMigrateKeepsAllThatClientsSee(t *testing.T) {
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	old := api{"http://" + addr, "2.5"}
 	registry := standalone(t, addr, dir, &processes.Output{})
-	all := append(createVaried(t, old, 80), old.liveLong(t))
+	all, kept := append(createVaried(t, old, 80), old.liveLong(t)), old.keepFile(t)
 	records := old.records(t, all)
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
 	stores := newStores(t, mongo, redis)
@@ -147,7 +149,11 @@ func TestMigrateKeepsAllThatClientsSee(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(filepath.Join(moved, "secret"), secret, 0o600)); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.CopyFS(filepath.Join(moved, "files"), os.DirFS(filepath.Join(dir, "files"))); err != nil {
+		t.Fatal(err)
+	}
 	now := api{split(t, moved, stores, &processes.Output{}).URL, "2.5"}
+	kept.reads(t, now)
 	same(t, "feed", now.page(t, "?mode=_all_&limit=1000").entries, feed)
 	equal(t, "records after the migration", now.records(t, all), records)
 	checkMigrated(t, now, all, feed[len(feed)-1].modified)

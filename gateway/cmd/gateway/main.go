@@ -31,6 +31,7 @@ type settings struct {
 	AssetsURL      []string       `name:"assets-url" default:"http://127.0.0.1:8081" help:"${assets_url}"`
 	AuthURL        []string       `name:"auth-url" default:"http://127.0.0.1:8082" help:"${auth_url}"`
 	SearchURL      []string       `name:"search-url" help:"${search_url}"`
+	FilesURL       []string       `name:"files-url" help:"${files_url}"`
 	SecretFile     string         `required:"" help:"${secret_file}"`
 	ServerID       string         `name:"server-id" help:"${server_id}"`
 	BaseURL        string         `name:"base-url" help:"${base_url}"`
@@ -53,6 +54,7 @@ func (settings) HelpTexts() map[string]string {
 			"A host name with several addresses stands for a service at each of them.",
 		"auth_url":   "Addresses of the auth services, in the same form as --assets-url.",
 		"search_url": "Addresses of the search services, in the same form. By default there are none, and no search.",
+		"files_url":  "Addresses of the file services, in the same form. By default there are none, and no files.",
 		"secret_file": "File with the secret that the services share, at least 32 bytes. " +
 			"During a rotation it has two lines: the secret that signs and seals, then the other one.",
 		"server_id": "Value of the cookie SERVER_ID, the same at all gateways. By default it is made from the secret; " +
@@ -146,6 +148,7 @@ func (s settings) config() (gateway.Config, error) {
 		AssetsURLs:     s.AssetsURL,
 		AuthURLs:       s.AuthURL,
 		SearchURLs:     s.SearchURL,
+		FilesURLs:      s.FilesURL,
 		Secrets:        secrets,
 		ServerID:       s.ServerID,
 		BaseURL:        s.BaseURL,

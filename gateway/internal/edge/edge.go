@@ -13,6 +13,7 @@ import (
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/routes"
 )
 
 // Config configures a handler.
@@ -41,10 +42,12 @@ type handler struct {
 }
 
 // isLong reports whether a request may wait for the feed to change (docs/contract.md,
-// "Streams"). Its answer is not compressed: it would occupy an encoder all the time.
+// "Streams"), or is for a file. Its answer is not compressed: it would occupy an encoder all the
+// time.
 func isLong(r *http.Request) bool {
 	accept := r.Header.Get("Accept")
-	return strings.Contains(accept, "event-stream") || strings.Contains(accept, "ndjson") ||
+	return strings.HasPrefix(r.URL.Path, routes.GetFile+"/") ||
+		strings.Contains(accept, "event-stream") || strings.Contains(accept, "ndjson") ||
 		r.Header.Get("Prefer") != "" || strings.Contains(r.URL.RawQuery, "wait=")
 }
 

@@ -17,31 +17,34 @@ import (
 // forwardTo sends the request to a service, with the path that a function gives, and copies
 // the answer to the client. If the answer breaks off, forwardTo ends the client's connection.
 func (a *API) forwardTo(to *proxy.Upstream, path func(*gin.Context) string) handler {
-	return func(c *gin.Context) error {
-		r := c.Request
-		if isRead(r) || r.Method == http.MethodDelete { // a body has no meaning there
-			r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
-		}
-		if r.Method != http.MethodPost || !isList(c) && !strings.HasSuffix(c.FullPath(), routes.Webhooks) {
-			delete(r.Header, idempotencyKey) // has no meaning there, and would make the transport retry the request
-		}
-		seed, err := a.seed(r)
-		if err != nil {
-			return err
-		}
-		err = to.Forward(c.Writer, r, proxy.Request{
-			Path:    path(c),
-			Caller:  caller(c),
-			Client:  c.GetHeader(httpserver.ClientHeader),
-			BaseURL: a.baseURL(r),
-			Seed:    seed,
-		})
-		if errors.Is(err, proxy.ErrCut) {
-			_ = c.Error(err)            // for the log; gin returns its argument
-			panic(http.ErrAbortHandler) // ends the connection
-		}
+	return func(c *gin.Context) error { return a.send(c, to, c.Writer, path(c)) }
+}
+
+// send sends the request to a path of a service, and copies the answer to w.
+func (a *API) send(c *gin.Context, to *proxy.Upstream, w http.ResponseWriter, path string) error {
+	r := c.Request
+	if isRead(r) || r.Method == http.MethodDelete { // a body has no meaning there
+		r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
+	}
+	if r.Method != http.MethodPost || !isList(c) && !strings.HasSuffix(c.FullPath(), routes.Webhooks) {
+		delete(r.Header, idempotencyKey) // has no meaning there, and would make the transport retry the request
+	}
+	seed, err := a.seed(r)
+	if err != nil {
 		return err
 	}
+	err = to.Forward(w, r, proxy.Request{
+		Path:    path,
+		Caller:  caller(c),
+		Client:  c.GetHeader(httpserver.ClientHeader),
+		BaseURL: a.baseURL(r),
+		Seed:    seed,
+	})
+	if errors.Is(err, proxy.ErrCut) {
+		_ = c.Error(err)            // for the log; gin returns its argument
+		panic(http.ErrAbortHandler) // ends the connection
+	}
+	return err
 }
 
 // samePath returns the path of the request.

@@ -27,6 +27,7 @@ import (
 type Config struct {
 	Assets   *proxy.Upstream
 	Search   *proxy.Upstream // nil: there is no search service
+	Files    *proxy.Upstream // nil: there is no file service
 	Auth     *authapi.Client
 	Keys     *apikey.Cache // in front of Auth
 	Usage    *apikey.Usage
@@ -57,6 +58,7 @@ type API struct {
 	docs     *docspage.Site
 	feeds    feeds
 	segments *concurrency.Shares // segments of the snapshot that are read
+	uploads  *concurrency.Shares // uploads under way, by broker
 	cookie   []string            // Set-Cookie for a client without the cookie; all answers share it
 
 	unregister []func() error // end the metrics
@@ -70,6 +72,7 @@ func New(c Config) (a *API, err error) {
 	a = &API{
 		config:   c,
 		segments: concurrency.NewShares(c.Settings.ClientSegments, c.Settings.MaxConcurrent),
+		uploads:  concurrency.NewShares(brokerUploads, c.Settings.MaxConcurrent),
 		health:   health{current: concurrency.New(maxHealth)},
 		room:     newRoom(c.Bodies, c.MaxBody, c.Settings.MaxConcurrent),
 		cookie:   []string{serverCookie(c.ServerID)},

@@ -21,6 +21,7 @@ type route struct {
 	key     bool           // a request needs an API key
 	body    bool           // a request has a body
 	live    bool           // a request may ask for a stream, or for a change to come
+	form    bool           // a request may be a form, which a page of another origin can send
 	share   step           // bounds what one client does for long at once
 	answer  handler
 }
@@ -36,6 +37,7 @@ func (a *API) pipeline(r route) gin.HandlerFunc {
 	}{
 		{versioned, a.lifecycle(r.version)},
 		{versioned, check(a.checkCookie)},
+		{r.form, check(a.refuseForeign)},
 		{counted, a.identify(r.key)},
 		{counted, a.bound(r)},
 		{counted && r.key, a.lockout(r.class)},

@@ -18,16 +18,17 @@ import (
 )
 
 // Route adds every route to the engine: those of package routes in each version, the welcome
-// answer, the site, the documentation page and the public log.
+// answer, the site, the documentation page, the public log and files.
 func (a *API) Route(engine *gin.Engine) {
 	a.routeSite(engine)
 	a.routeDocs(engine)
 	a.routeLog(engine)
+	a.routeFiles(engine)
 	engine.NoMethod(a.noMethod())
 	for _, v := range routes.Versions() {
 		for _, r := range routes.All() {
 			if v.Has(r) && a.has(r) {
-				engine.Handle(r.Method, v.Prefix()+r.Pattern, a.pipeline(a.routeOf(v, r)))
+				engine.Handle(r.Method, v.Prefix()+r.Pattern, a.orForm(v, r, a.pipeline(a.routeOf(v, r))))
 			}
 		}
 	}
@@ -100,6 +101,8 @@ func (a *API) routeLog(engine *gin.Engine) {
 // TimeoutOf returns the time limit of a request by its route; 0 stands for the general one.
 func (a *API) TimeoutOf(c *gin.Context) time.Duration {
 	switch {
+	case a.isTransfer(c):
+		return httpserver.Unlimited
 	case !isRead(c.Request):
 		return 0
 	case isList(c):

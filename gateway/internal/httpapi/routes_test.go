@@ -48,7 +48,7 @@ func open(t *testing.T, service http.Handler, change func(*Config)) (*API, *gin.
 	log, meter := slog.New(slog.DiscardHandler), noop.NewMeterProvider().Meter("")
 	auth := authapi.NewClient(httpserver.InProcess(http.HandlerFunc(anyKey)), signer, "gateway")
 	c := Config{
-		Assets: proxy.Local(service, signer), Search: proxy.Local(service, signer), Auth: auth,
+		Assets: proxy.Local(service, signer), Search: proxy.Local(service, signer), Files: proxy.Local(service, signer), Auth: auth,
 		Keys: apikey.Cached(auth, time.Minute, time.Now), Usage: apikey.NewUsage(auth, log, time.Now),
 		Bodies: memory.NewBudget(1 << 20), Secrets: secrets, ServerID: "id", MaxBody: 100, Memory: 1 << 30,
 		Timeout: 10 * time.Second, Log: log, Meter: meter,
@@ -129,9 +129,9 @@ var variants = []struct {
 	name   string
 	change func(*Config)
 }{
-	{"a registry with a search", nil},
-	{"a registry without one", func(c *Config) { c.Search = nil }},
-	{"a mirror", func(c *Config) { c.Origin = "https://registry.example" }},
+	{"a registry with a search and files", nil},
+	{"a registry without them", func(c *Config) { c.Search, c.Files = nil, nil }},
+	{"a mirror", func(c *Config) { c.Origin, c.Files = "https://registry.example", nil }},
 }
 
 // forms are headers by which a request asks for another answer of the same route.
@@ -212,7 +212,7 @@ func TestAllRoutesAreServed(t *testing.T) {
 		got[r.Method+" "+r.Path] = true
 	}
 	var want []string
-	for _, r := range routes.Site() {
+	for _, r := range append(routes.Site(), routes.Files()...) {
 		want = append(want, r.Method+" "+r.Pattern)
 	}
 	for _, v := range routes.Versions() {

@@ -55,6 +55,14 @@ func Remote(transport http.RoundTripper, signer *identity.Signer) *Upstream {
 	}
 }
 
+// RemoteFiles returns a file service that a transport calls. Its answers may last as long as
+// their clients keep the pace of downloads.
+func RemoteFiles(transport http.RoundTripper, signer *identity.Signer) *Upstream {
+	u := Remote(transport, signer)
+	u.forward = remote{u.transport, httpserver.DownloadPace}.forward
+	return u
+}
+
 // Request is what the gateway knows about a request.
 type Request struct {
 	Path    string // the path to ask the asset service for

@@ -57,7 +57,8 @@ type restore struct {
 }
 
 type check struct {
-	Data string `default:"./data" help:"Data directory."`
+	Data  string `default:"./data" help:"Data directory."`
+	Files bool   `help:"Read all bytes of the files of documents too, and compare their SHA-256."`
 }
 
 type compact struct {
@@ -112,7 +113,7 @@ func run(ctx context.Context, args []string) error {
 	case "restore":
 		return registry.Restore(c.Restore.From, c.Restore.Data)
 	case "check":
-		return registry.Check(c.Check.Data, os.Stdout)
+		return registry.Check(c.Check.Data, c.Check.Files, os.Stdout)
 	case "compact":
 		return registry.Compact(c.Compact.Data, os.Stdout)
 	case "rotate-secret":

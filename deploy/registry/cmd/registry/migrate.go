@@ -23,14 +23,18 @@ func (m migrate) run(ctx context.Context) error {
 		return fmt.Errorf("--from must be %q and a directory", "file:")
 	}
 	show, clearLine := progress()
-	assets, tokens, err := registry.Migrate(ctx, dir, m.To, m.Redis, show)
+	done, err := registry.Migrate(ctx, dir, m.To, m.Redis, show)
 	clearLine()
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Copied and verified: %d assets, %d token records.\n"+
+	fmt.Printf("Copied and verified: %d assets, %d token records, %d files.\n"+
 		"Start the services with --secret-file %s: without it no owner token is valid.\n",
-		assets, tokens, filepath.Join(dir, "secret"))
+		done.Assets, done.Tokens, done.Files, filepath.Join(dir, "secret"))
+	if done.Files > 0 {
+		fmt.Printf("Start filesvc with --data %s, or a copy of it: it has the bytes of the files.\n",
+			filepath.Join(dir, "files"))
+	}
 	return nil
 }
 

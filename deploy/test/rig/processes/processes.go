@@ -253,12 +253,12 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 	if _, err := logkey.ReadOrCreate(logKey, addr); err != nil {
 		return nil, err
 	}
-	addrs, err := freeAddrs(2 + max(stores.AssetServices, 1) + max(stores.Gateways, 1))
+	addrs, err := freeAddrs(3 + max(stores.AssetServices, 1) + max(stores.Gateways, 1))
 	if err != nil {
 		return nil, err
 	}
-	auth, search, assets := addrs[0], addrs[1], addrs[2:2+max(stores.AssetServices, 1)]
-	gateways := addrs[2+len(assets):]
+	auth, search, files, assets := addrs[0], addrs[1], addrs[2], addrs[3:3+max(stores.AssetServices, 1)]
+	gateways := addrs[3+len(assets):]
 	gateways[0] = addr
 	services := []service{{"authsvc", auth, []string{
 		"--store", cmp.Or(stores.Tokens, "file:"+filepath.Join(dir, "tokens.db")), "--sandbox",
@@ -267,11 +267,16 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 		services = append(services, service{"assetsvc", at, []string{
 			"--store", cmp.Or(stores.Assets, "file:"+filepath.Join(dir, "assets.db")), "--sandbox",
 			"--auth-url", "http://" + auth, "--log-key-file", logKey, "--snapshot-dir", filepath.Join(dir, "snapshots"),
+			"--files-url", "http://" + files, "--base-url", "http://" + addr,
 		}})
 	}
+	services = append(services, service{"filesvc", files, []string{
+		"--store", cmp.Or(stores.Assets, "file:"+filepath.Join(dir, "files.db")), "--data", filepath.Join(dir, "files"),
+		"--assets-url", "http://" + strings.Join(assets, ",http://"), "--base-url", "http://" + addr,
+	}})
 	s := &Split{URL: "http://" + addr}
 	for _, at := range gateways {
-		args := []string{"--auth-url", "http://" + auth, "--no-limits",
+		args := []string{"--auth-url", "http://" + auth, "--no-limits", "--files-url", "http://" + files,
 			"--assets-url", "http://" + strings.Join(assets, ",http://")}
 		if stores.Search {
 			args = append(args, "--search-url", "http://"+search)
@@ -355,8 +360,8 @@ func Build(ctx context.Context, dir string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-race", "-o", dir+string(filepath.Separator),
 		"asset-registry/deploy/registry/cmd/registry", "asset-registry/deploy/registry/cmd/registryctl",
 		"asset-registry/gateway/cmd/gateway",
-		"asset-registry/assetsvc/cmd/assetsvc", "asset-registry/searchsvc/cmd/searchsvc",
-		"asset-registry/authsvc/cmd/authsvc")
+		"asset-registry/assetsvc/cmd/assetsvc", "asset-registry/filesvc/cmd/filesvc",
+		"asset-registry/searchsvc/cmd/searchsvc", "asset-registry/authsvc/cmd/authsvc")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // the race detector needs it
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w: %s", err, text)

@@ -1,0 +1,94 @@
+package registryctl
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+
+	"asset-registry.example/client"
+)
+
+type fileCommands struct {
+	Upload uploadFile `cmd:"" help:"Send a file to the registry, and add a document of an asset that names it."`
+	Get    getFile    `cmd:"" help:"Write the bytes of a file."`
+	Remove removeFile `cmd:"" help:"Take a file down, and all files with the same bytes, for good."`
+}
+
+type uploadFile struct {
+	assetID    `embed:""`
+	Path       string `arg:"" help:"The file."`
+	Type       string `required:"" help:"Type of the document, such as notice."`
+	Title      string `help:"Title of the document; by default the name of the file."`
+	ownerToken `embed:""`
+}
+
+// Run uploads a file and prints its document.
+func (c uploadFile) Run(ctx context.Context, p *program) error {
+	registry, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	token, err := c.secret(c.ID)
+	if err != nil {
+		return err
+	}
+	document, err := registry.Documents(c.ID).Upload(ctx, c.Path,
+		client.Document{DocumentType: c.Type, Title: c.Title}, client.Write{Token: token})
+	if err != nil {
+		return err
+	}
+	return p.print(document, row{"DOCUMENT", "TITLE", "HASH", "URL"},
+		row{document.ID, document.Title, document.Hash, document.URL})
+}
+
+type getFile struct {
+	File string `arg:"" help:"Id of the file, as its address has it."`
+	To   string `placeholder:"FILE" help:"File to write; it must not exist. By default the standard output."`
+}
+
+// Run writes the bytes of a file.
+func (c getFile) Run(ctx context.Context, p *program) (err error) {
+	registry, err := p.public(false)
+	if err != nil {
+		return err
+	}
+	to := p.out
+	if c.To != "" {
+		f, err := os.OpenFile(c.To, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := registry.ReadFile(ctx, c.File, f); err != nil {
+			return fmt.Errorf("%w; %s has only a part of it", err, c.To)
+		}
+		return f.Close()
+	}
+	return registry.ReadFile(ctx, c.File, to)
+}
+
+type removeFile struct {
+	File   string `arg:"" help:"Id of the file, as its address has it."`
+	Reason string `required:"" help:"Reason, which the registry keeps and logs."`
+}
+
+// Help says what stays.
+func (removeFile) Help() string {
+	return `The bytes go at once, and readers hear 410. Documents keep the address, the hash and the size, and the public
+log stays as it is. The same bytes cannot be uploaded again. It needs a key of role administrator, and cannot be
+undone. Backups keep the bytes until you remove those too; a restored registry that knows of the removal applies it.`
+}
+
+// Run takes a file down.
+func (c removeFile) Run(ctx context.Context, p *program) error {
+	registry, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	removed, err := registry.RemoveFile(ctx, c.File, c.Reason)
+	if err != nil {
+		return err
+	}
+	return p.print(removed, row{"FILE", "BYTES", "REASON"},
+		row{removed.ID, strconv.FormatInt(removed.Size, 10), removed.Reason})
+}

@@ -1,0 +1,65 @@
+// Command filesvc runs the file service as a process of its own.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"asset-registry/filesvc"
+	"asset-registry/shared/config"
+	"asset-registry/shared/daemon"
+	"asset-registry/shared/keyring"
+	"asset-registry/shared/probe"
+	"asset-registry/shared/telemetry"
+)
+
+// settings are the command's flags, environment variables and file settings.
+type settings struct {
+	daemon.Process
+
+	Addr       string         `default:"127.0.0.1:8084" help:"Address to listen on."`
+	Store      string         `required:"" help:"Store of the metadata: file:PATH, or the assets' MongoDB URL."`
+	Data       string         `required:"" help:"Directory of the files; created if it does not exist."`
+	AssetsURL  []string       `name:"assets-url" default:"http://127.0.0.1:8081" help:"Addresses of the asset services."`
+	SecretFile string         `required:"" help:"File with the services' secret, at least 32 bytes. Rotation: two lines."`
+	BaseURL    string         `name:"base-url" help:"Public address of the registry; without it, uploads are refused."`
+	Timeout    time.Duration  `default:"10s" help:"Longest time for a request that transfers no file."`
+	Limits     filesvc.Limits `embed:""`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "filesvc:", err)
+		os.Exit(2)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 2 && args[0] == "health" {
+		return probe.Ready(ctx, args[1])
+	}
+	s := settings{Process: daemon.Process{Name: "filesvc"}}
+	const help = "The file service of the asset registry. " +
+		"\"filesvc health URL\" asks the /readyz at URL whether a service is ready."
+	if _, err := config.Parse(&s, "filesvc", help, "FILESVC", args); err != nil {
+		return err
+	}
+	open := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
+		secrets, err := keyring.Read(s.SecretFile)
+		if err != nil {
+			return nil, err
+		}
+		return filesvc.New(ctx, filesvc.Config{
+			Store: s.Store, Dir: s.Data, AssetsURLs: s.AssetsURL, Secrets: secrets, BaseURL: s.BaseURL,
+			Limits: s.Limits, Timeout: s.Timeout, Log: log, Telemetry: t,
+		})
+	}
+	return daemon.Run(ctx, s.Addr, s.Process, open)
+}

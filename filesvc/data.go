@@ -1,0 +1,148 @@
+package filesvc
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"asset-registry/filesvc/internal/boltstore"
+	"asset-registry/filesvc/internal/dirstore"
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/filesvc/internal/mongostore"
+	"asset-registry/shared/keyring"
+)
+
+// Snapshot writes the embedded store of the metadata as it is at one moment, while the service
+// works. The result is a file that can replace the store's. It calls to with the size in bytes,
+// for a writer. It returns an error for a store in MongoDB.
+func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
+	store, embedded := s.store.(*boltstore.Store)
+	if !embedded {
+		return errors.New("the store is not a file: back up MongoDB with its own tools")
+	}
+	return store.Snapshot(to)
+}
+
+// Checked counts what Check has found whole.
+type Checked struct {
+	Files int   // with their bytes
+	Bytes int64 // of them
+
+	Removed int // files that were taken down
+}
+
+// Check compares the metadata in the file db with the bytes in a directory, and returns the
+// faults of both. With whole it reads all bytes and compares their SHA-256; otherwise it looks
+// at their lengths. No service may have the file open. Check changes nothing.
+func Check(db, dir string, secrets [][]byte, whole bool) (c Checked, faults []error) {
+	bytes := dirstore.Existing(dir)
+	faults = boltstore.Check(db, secrets, func(f file.File) error {
+		if f.State == file.Removed {
+			c.Removed++
+		}
+		if f.State != file.Stored {
+			return nil
+		}
+		if err := checkBytes(bytes, f, whole); err != nil {
+			return err
+		}
+		c.Files++
+		c.Bytes += f.Size
+		return nil
+	})
+	return c, faults
+}
+
+// checkBytes returns the fault of the bytes of a file.
+func checkBytes(bytes *dirstore.Store, f file.File, whole bool) error {
+	blob, err := bytes.Open(context.Background(), f.Blob)
+	if errors.Is(err, file.ErrNotFound) {
+		return fmt.Errorf("file %s of %s: its bytes are missing", f.ID, f.Broker)
+	}
+	if err != nil {
+		return fmt.Errorf("file %s of %s: %w", f.ID, f.Broker, err)
+	}
+	defer blob.Close()
+	if got := blob.Size(); got != f.Size {
+		return fmt.Errorf("file %s of %s: got %d bytes, want %d", f.ID, f.Broker, got, f.Size)
+	}
+	if !whole {
+		return nil
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, blob); err != nil {
+		return fmt.Errorf("file %s of %s: %w", f.ID, f.Broker, err)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != f.SHA256 {
+		return fmt.Errorf("file %s of %s: got the SHA-256 %s, want %s", f.ID, f.Broker, got, f.SHA256)
+	}
+	return nil
+}
+
+// Renew opens the embedded store in the file db and closes it, so that the store belongs to the
+// newest of the secrets. It does nothing if there is no such file.
+func Renew(db string, secrets keyring.Ring, log *slog.Logger) error {
+	if _, err := os.Stat(db); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	store, err := boltstore.Open(db, secrets, log)
+	if err != nil {
+		return err
+	}
+	return store.Close()
+}
+
+const (
+	moveTimeout = 30 * time.Second // of an operation
+	movePage    = 200              // files that are read at once
+)
+
+// Move copies the metadata from the embedded store in the file db to a MongoDB database, and
+// returns the number of files. It may be repeated after an interruption. No service may have the
+// file open. The bytes stay in their directory.
+func Move(ctx context.Context, db, uri string) (files int, err error) {
+	from, err := boltstore.Open(db, nil, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	to, err := mongostore.Open(ctx, uri, moveTimeout)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	for after := ""; ; {
+		page, err := from.Page(ctx, after, movePage)
+		if err != nil || len(page) == 0 {
+			return files, err
+		}
+		for _, f := range page {
+			if err := copyFile(ctx, to, f); err != nil {
+				return files, fmt.Errorf("copy file %s: %w", f.ID, err)
+			}
+			files++
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+// copyFile creates a file in a store, and reads it back. A file that is there must be the same.
+func copyFile(ctx context.Context, to file.Files, f file.File) error {
+	if err := to.Create(ctx, f); err != nil && !errors.Is(err, file.ErrExists) {
+		return err
+	}
+	stored, err := to.Get(ctx, f.ID)
+	if err != nil {
+		return err
+	}
+	if stored != f {
+		return errors.New("the database has another file of this id")
+	}
+	return nil
+}

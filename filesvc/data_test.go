@@ -1,0 +1,64 @@
+package filesvc
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCheck damages the bytes of files, and their metadata.
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	db, files := filepath.Join(dir, "files.db"), filepath.Join(dir, "files")
+	t.Run("upload", func(t *testing.T) {
+		r := start(t, func(c *Config) { c.Store, c.Dir = "file:"+db, files })
+		for _, text := range []string{"a", "bb", "ccc"} {
+			r.upload(broker, "/upload", "a.txt", "text/plain", text).is(t, "upload", 200, "")
+		}
+		r.register(broker, `{"data":{"hash":"`+hash("x")+`"}}`).is(t, "register", 201, "")
+	})
+	check := func(name string, whole bool, want Checked, faults ...string) {
+		t.Helper()
+		got, found := Check(db, files, secrets, whole)
+		isFound := len(found) == len(faults)
+		for i := range min(len(found), len(faults)) {
+			isFound = isFound && strings.Contains(found[i].Error(), faults[i])
+		}
+		if got != want || !isFound {
+			t.Errorf("%s: got %+v and %v, want %+v and %q", name, got, found, want, faults)
+		}
+	}
+	check("whole", true, Checked{3, 6, 0})
+	blobs := map[int64]string{} // by size
+	paths, err := filepath.Glob(filepath.Join(files, "*", "*"))
+	if err != nil || len(paths) != 3 {
+		t.Fatalf("got %v, %v, want three files", paths, err)
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blobs[info.Size()] = path
+	}
+	if err := os.WriteFile(blobs[1], []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check("other bytes, by length", false, Checked{3, 6, 0})
+	check("other bytes", true, Checked{2, 5, 0}, "got the SHA-256")
+	if err := os.Truncate(blobs[1], 0); err != nil {
+		t.Fatal(err)
+	}
+	check("too short", false, Checked{2, 5, 0}, "got 0 bytes, want 1")
+	if err := os.Remove(blobs[1]); err != nil {
+		t.Fatal(err)
+	}
+	check("missing", false, Checked{2, 5, 0}, "its bytes are missing")
+	if err := os.Truncate(db, 4096); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := Check(db, files, secrets, false); len(found) == 0 {
+		t.Error("damaged metadata: got no fault, want one")
+	}
+}

@@ -1,0 +1,115 @@
+package filesvc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/filelink"
+	"asset-registry/shared/filesapi"
+	"asset-registry/shared/httpclient"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/routes"
+	"asset-registry/shared/telemetry"
+)
+
+const readTimeout = 10 * time.Second // of a page of the feed, and of a completion
+
+// feed reads the feed of the asset service, and completes documents there (file.Feed,
+// file.Documents).
+type feed struct {
+	http   *http.Client
+	signer *identity.Signer
+	base   filelink.Base
+}
+
+func newFeed(transport http.RoundTripper, signer *identity.Signer, base filelink.Base) feed {
+	return feed{httpclient.New(telemetry.Transport(transport)), signer, base}
+}
+
+// page is a page of the feed.
+type page struct {
+	Data []struct {
+		ID        string    `json:"id"`
+		Modified  time.Time `json:"dateModified"`
+		Documents []struct {
+			URL    string `json:"url"`
+			SHA256 string `json:"sha256"`
+		} `json:"documents"`
+	} `json:"data"`
+}
+
+// After implements file.Feed.
+func (f feed) After(ctx context.Context, position int64) (named []file.Named, next int64, err error) {
+	q := url.Values{"mode": {"_all_"}, "opt_fields": {"documents"}, "limit": {"100"}}
+	if position > 0 {
+		q.Set("offset", time.UnixMicro(position).UTC().Format("2006-01-02T15:04:05.000000Z07:00"))
+	}
+	p, err := f.read(ctx, "http://assetsvc"+routes.Prefix(routes.Current)+"/assets?"+q.Encode())
+	if err != nil {
+		return nil, 0, err
+	}
+	next = position
+	for _, asset := range p.Data {
+		for _, document := range asset.Documents {
+			if id, _, isOurs := f.base.Parse(document.URL); isOurs && id != "" {
+				naming := file.Naming{File: id, Asset: asset.ID}
+				named = append(named, file.Named{Naming: naming, IsWhole: document.SHA256 != ""})
+			}
+		}
+		next = asset.Modified.UnixMicro()
+	}
+	return named, next, nil
+}
+
+func (f feed) read(ctx context.Context, address string) (p page, err error) {
+	err = f.ask(ctx, http.MethodGet, address, nil, &p)
+	return p, err
+}
+
+// Complete implements file.Documents.
+func (f feed) Complete(ctx context.Context, asset string, of file.File) error {
+	text, err := json.Marshal(filesapi.Completion{
+		File: of.ID, SHA256: of.SHA256, Size: of.Size, Broker: of.Broker, KeyID: of.KeyID,
+	})
+	if err != nil {
+		return err
+	}
+	return f.ask(ctx, http.MethodPost, "http://assetsvc"+filesapi.CompletePath+url.PathEscape(asset), text, nil)
+}
+
+// ask sends a request to the asset service, and decodes the answer into a value; nil: it has none.
+func (f feed) ask(ctx context.Context, method, address string, body []byte, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	signed, err := f.signer.Sign(identity.Identity{Broker: "filesvc", Role: identity.Service})
+	if err != nil {
+		return err
+	}
+	r.Header.Set(identity.Header, signed)
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := f.http.Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := faulthttp.Read(resp); err != nil || into == nil {
+		return err
+	}
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		return fmt.Errorf("decode a page of the feed: %w", err)
+	}
+	return nil
+}

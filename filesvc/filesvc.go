@@ -1,0 +1,259 @@
+// Package filesvc is the file service: it keeps the files of documents, and serves them
+// (docs/files.md). It is a backend of the gateway, and accepts only requests with an identity
+// that a service of the registry has signed.
+package filesvc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"asset-registry/filesvc/internal/dirstore"
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/filesvc/internal/httpapi"
+	"asset-registry/shared/failurelog"
+	"asset-registry/shared/filelink"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
+	"asset-registry/shared/telemetry"
+	"asset-registry/shared/upstream"
+)
+
+// Config configures a Server. Store, Dir, Secrets, Log, and AssetsURLs or Assets are required.
+type Config struct {
+	Store      string            // of the metadata: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
+	Dir        string            // of the bytes; created if it does not exist
+	AssetsURLs []string          // addresses of the asset services
+	Assets     http.RoundTripper // transport to the asset service, used instead of AssetsURLs; nil: use AssetsURLs
+	Secrets    keyring.Ring      // sign identities and addresses; the same for all services
+	BaseURL    string            // public address of the registry; "": uploads are refused
+	Limits     Limits
+	Timeout    time.Duration // of a request that transfers no file, and of an operation of the store; 0: 10 s
+	Log        *slog.Logger
+	Telemetry  *telemetry.Telemetry // nil: none
+	Now        func() time.Time     // nil: time.Now
+}
+
+// Limits bound files and brokers. The tags make them flags of a command.
+type Limits struct {
+	MaxFile     int64 `default:"104857600" help:"Largest file of a document, in bytes."`
+	BrokerFiles int64 `default:"107374182400" help:"The most bytes that all files of a broker have."`
+	WaitingMost int64 `name:"waiting-files" default:"1000" help:"Files that a broker may register before it uploads them."`
+}
+
+// The values of a Config for fields that are zero. The defaults of the flags are the same; a
+// test compares them.
+const (
+	DefaultMaxFile     = 100 << 20
+	DefaultBrokerFiles = 100 << 30
+	DefaultWaiting     = 1000
+	DefaultTimeout     = 10 * time.Second
+)
+
+const (
+	followEvery  = time.Second
+	collectEvery = time.Hour
+)
+
+// Validate returns every fault of the configuration.
+func (c Config) Validate() error {
+	var faults []error
+	if _, err := c.kind(); err != nil {
+		faults = append(faults, err)
+	}
+	if c.Dir == "" {
+		faults = append(faults, errors.New("the directory of the files has no name"))
+	}
+	if c.Assets == nil {
+		if err := upstream.Check(c.AssetsURLs); err != nil {
+			faults = append(faults, fmt.Errorf("asset service: %w", err))
+		}
+	}
+	if err := c.Secrets.Check(); err != nil {
+		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
+	}
+	if c.BaseURL != "" {
+		u, err := url.Parse(c.BaseURL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+			const says = "the base URL, %q, must start with http:// or https:// and name a host, without a query"
+			faults = append(faults, fmt.Errorf(says, c.BaseURL))
+		}
+	}
+	if min(c.Limits.MaxFile, c.Limits.BrokerFiles, c.Limits.WaitingMost) < 0 || c.Timeout < 0 {
+		faults = append(faults, errors.New("the limits of files and the timeout must not be negative"))
+	}
+	if c.Log == nil {
+		faults = append(faults, errors.New("the log is missing"))
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) withDefaults() Config {
+	c.Limits.MaxFile = cmp.Or(c.Limits.MaxFile, DefaultMaxFile)
+	c.Limits.BrokerFiles = cmp.Or(c.Limits.BrokerFiles, DefaultBrokerFiles)
+	c.Limits.WaitingMost = cmp.Or(c.Limits.WaitingMost, DefaultWaiting)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Telemetry == nil {
+		c.Telemetry = &telemetry.Telemetry{}
+	}
+	return c
+}
+
+// Server is a running file service.
+type Server struct {
+	config  Config
+	store   store
+	files   *file.Service
+	pool    *upstream.Pool // nil: Config.Assets is used
+	handler http.Handler
+
+	end      context.CancelFunc // ends the background goroutines
+	running  sync.WaitGroup
+	failures []*failurelog.Log
+}
+
+// store is an open store of metadata.
+type store interface {
+	file.Files
+	file.Readings
+	file.Awaited
+	io.Closer
+}
+
+// New opens the stores and returns a service that answers requests.
+func New(ctx context.Context, c Config) (*Server, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("configure file service: %w", err)
+	}
+	c = c.withDefaults()
+	signer, err := identity.NewSigner(c.Secrets, c.Now)
+	if err != nil {
+		return nil, err
+	}
+	links, err := filelink.NewSigner(c.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{config: c}
+	k, err := c.kind()
+	if err != nil {
+		return nil, err
+	}
+	if s.store, err = k.open(ctx, c); err != nil {
+		return nil, fmt.Errorf("open the metadata of the files: %w", err)
+	}
+	bytes, err := dirstore.Open(c.Dir) // after the metadata: a directory without them has lost them
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the directory of the files: %w", err), s.store.Close())
+	}
+	s.files = file.NewService(s.store, s.store, bytes, file.Limits{
+		FileBytes: c.Limits.MaxFile, BrokerBytes: c.Limits.BrokerFiles, Waiting: c.Limits.WaitingMost,
+	}, c.Now)
+	s.route(signer, links)
+	ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.start(ctx, signer); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// route makes the handler.
+func (s *Server) route(signer *identity.Signer, links *filelink.Signer) {
+	c := s.config
+	engine := httpserver.NewEngine(httpserver.Options{
+		Name: "filesvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, TimeoutOf: httpapi.TimeoutOf,
+		Ready: s.ready, Telemetry: c.Telemetry,
+	})
+	httpapi.New(httpapi.Config{
+		Files: s.files, Base: filelink.Base(c.BaseURL), Links: links, Now: c.Now, Log: c.Log,
+	}).Route(engine, signer)
+	s.handler = engine
+}
+
+// ready returns nil if the store of the metadata answers.
+func (s *Server) ready(ctx context.Context) error {
+	_, err := s.store.Reading(ctx)
+	return err
+}
+
+// start starts the work in the background.
+func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
+	transport := s.config.Assets
+	if transport == nil {
+		pool, err := upstream.New(upstream.Config{
+			Name: "assetsvc", URLs: s.config.AssetsURLs, Log: s.config.Log, Meter: s.config.Telemetry.Meter(),
+		})
+		if err != nil {
+			return err
+		}
+		s.pool, transport = pool, pool
+	}
+	assets := newFeed(transport, signer, filelink.Base(s.config.BaseURL))
+	follower := file.Follower{Service: s.files, Feed: assets, Awaited: s.store, Documents: assets}
+	follows := s.note("files do not become public, and none is collected, because the feed cannot be read")
+	collects := s.note("unused files are not collected; it is tried again")
+	s.running.Go(func() { follower.Run(ctx, followEvery, follows) })
+	s.running.Go(func() { s.collect(ctx, collects) })
+	return nil
+}
+
+// note returns a function that logs failures of one kind.
+func (s *Server) note(what string) func(error) {
+	failures := failurelog.New(s.config.Log, what)
+	s.failures = append(s.failures, failures)
+	return func(err error) {
+		if err != nil {
+			failures.Failed(err)
+		}
+	}
+}
+
+// collect runs the collector until ctx is done.
+func (s *Server) collect(ctx context.Context, tell func(error)) {
+	ticker := time.NewTicker(collectEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		done, err := s.files.Collect(ctx)
+		if ctx.Err() == nil {
+			tell(err)
+		}
+		if done != (file.Collection{}) {
+			s.config.Log.Info("unused files are gone", "files", done.Files, "bytes", done.Bytes, "unfinished", done.Blobs)
+		}
+	}
+}
+
+// Handler returns the handler of the service's requests.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Close ends the work in the background and closes the store. The caller must not serve
+// requests any more.
+func (s *Server) Close() error {
+	s.end()
+	s.running.Wait()
+	for _, f := range s.failures {
+		f.Close()
+	}
+	if s.pool != nil {
+		s.pool.Close()
+	}
+	return s.store.Close()
+}

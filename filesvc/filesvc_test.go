@@ -1,0 +1,470 @@
+package filesvc
+
+import (
+	"bytes"
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/textproto"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
+)
+
+const base = "https://registry.example"
+
+var secrets = keyring.Ring{bytes.Repeat([]byte{7}, keyring.MinLength)}
+
+// rig is a service behind a real server. Its feed has the documents of assets.
+type rig struct {
+	t      *testing.T
+	url    string
+	signer *identity.Signer
+	now    atomic.Int64 // nanoseconds after the real time
+	feed   atomic.Value // string: the answer to a page of the feed
+}
+
+func start(t *testing.T, change func(*Config)) *rig {
+	t.Helper()
+	r := &rig{t: t}
+	r.feed.Store(`{"data":[]}`)
+	dir := t.TempDir()
+	c := Config{
+		Store: "file:" + filepath.Join(dir, "files.db"), Dir: filepath.Join(dir, "files"), Secrets: secrets,
+		BaseURL: base, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return time.Now().Add(time.Duration(r.now.Load())) },
+		Assets: httpserver.InProcess(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			if q.URL.Query().Get("offset") != "" {
+				io.WriteString(w, `{"data":[]}`)
+				return
+			}
+			io.WriteString(w, r.feed.Load().(string))
+		})),
+	}
+	change(&c)
+	s, err := New(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.signer, err = identity.NewSigner(secrets, c.Now); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s.Handler())
+	t.Cleanup(func() {
+		server.Close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r.url = server.URL
+	return r
+}
+
+func same(*Config) {}
+
+var (
+	broker  = identity.Identity{Broker: "broker1", KeyID: "k1", Role: identity.Broker}
+	another = identity.Identity{Broker: "broker2", KeyID: "k2", Role: identity.Broker}
+	nobody  = identity.Identity{}
+)
+
+// answer is an answer that was read to its end.
+type answer struct {
+	status int
+	header http.Header
+	text   string
+}
+
+func (r *rig) send(by identity.Identity, method, to, contentType string, body io.Reader, headers ...string) answer {
+	r.t.Helper()
+	to = r.url + strings.TrimPrefix(to, base)
+	q, err := http.NewRequestWithContext(r.t.Context(), method, to, body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	signed, err := r.signer.Sign(by)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	q.Header.Set(identity.Header, signed)
+	if contentType != "" {
+		q.Header.Set("Content-Type", contentType)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		q.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(q)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header, string(text)}
+}
+
+func (r *rig) get(by identity.Identity, to string, headers ...string) answer {
+	r.t.Helper()
+	return r.send(by, http.MethodGet, to, "", nil, headers...)
+}
+
+// form returns a form with a file.
+func form(t *testing.T, name, declared, text string) (contentType string, body io.Reader) {
+	t.Helper()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	part, err := w.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {`form-data; name="file"; filename="` + name + `"`}, "Content-Type": {declared},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(part, text)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return w.FormDataContentType(), &b
+}
+
+func (r *rig) upload(by identity.Identity, to, name, declared, text string) answer {
+	r.t.Helper()
+	contentType, body := form(r.t, name, declared, text)
+	return r.send(by, http.MethodPost, to, contentType, body)
+}
+
+func (r *rig) register(by identity.Identity, body string) answer {
+	r.t.Helper()
+	return r.send(by, http.MethodPost, "/register", "application/json", strings.NewReader(body))
+}
+
+func hash(text string) string {
+	sum := md5.Sum([]byte(text))
+	return "md5:" + hex.EncodeToString(sum[:])
+}
+
+// field returns a member of the answer, by its path.
+func (a answer) field(t *testing.T, path ...string) string {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal([]byte(a.text), &value); err != nil {
+		t.Fatalf("got %d %s, want JSON", a.status, a.text)
+	}
+	for _, name := range path {
+		object, _ := value.(map[string]any)
+		value = object[name]
+	}
+	text, _ := value.(string)
+	return text
+}
+
+// is fails unless the answer has a status, and the one error.
+func (a answer) is(t *testing.T, what string, status int, fault string) {
+	t.Helper()
+	got := ""
+	var body struct {
+		Errors []struct{ Location, Name, Description string }
+	}
+	if json.Unmarshal([]byte(a.text), &body) == nil && len(body.Errors) > 0 {
+		e := body.Errors[0]
+		got = e.Location + "/" + e.Name + "/" + e.Description
+	}
+	if a.status != status || got != fault {
+		t.Errorf("%s: got %d %q, want %d %q", what, a.status, got, status, fault)
+	}
+}
+
+func TestRegistrations(t *testing.T) {
+	r := start(t, same)
+	const urlencoded, notFound = "application/x-www-form-urlencoded", "body/hash/Not Found"
+	zeros := strings.Repeat("0", 32)
+	for _, c := range []struct {
+		contentType, body string
+		status            int
+		fault             string
+	}{
+		{"application/json", `{"data":{"hash":"md5:` + zeros + `","title":"x"}}`, 201, ""},
+		{urlencoded, "hash=md5:" + zeros, 201, ""},
+		{urlencoded, "data", 404, notFound},
+		{urlencoded, "not_hash=hash", 404, notFound},
+		{"application/json", `{"data":"hash"}`, 404, notFound},
+		{"application/json", `{}`, 404, notFound},
+		{"application/json", `{"data":null}`, 404, notFound},
+		{"", "", 404, notFound},
+		{urlencoded, "hash=hash", 422, "body/hash/Hash type is not supported."},
+		{"application/json", `{"data":{"hash":7}}`, 422, "body/hash/Hash type is not supported."},
+		{urlencoded, "hash=md5:hash", 422, "body/hash/Hash value is wrong length."},
+		{urlencoded, "hash=md5:" + strings.Repeat("o", 32), 422, "body/hash/Hash value is not hexadecimal."},
+		{urlencoded, "hash=md5:" + strings.Repeat("A", 32), 422, "body/hash/Hash value is not hexadecimal."},
+		{urlencoded, "x=" + strings.Repeat("x", 70_000), 413, "body/data/The body has more than 65536 bytes."},
+	} {
+		r.send(broker, http.MethodPost, "/register", c.contentType, strings.NewReader(c.body)).is(t, c.body, c.status, c.fault)
+	}
+	r.register(nobody, `{"data":{"hash":"md5:`+zeros+`"}}`).is(t, "anonymous", 401, "header/Authorization/An API key is needed.")
+	a := r.register(broker, `{"data":{"hash":"md5:`+zeros+`","title":"x"}}`)
+	if got := a.field(t, "data", "title"); got != "x" {
+		t.Errorf("got the title %q, want that of the request", got)
+	}
+	if got, want := a.header.Get("Location"), a.field(t, "upload_url"); got != want || !strings.HasPrefix(got, base+"/upload/") {
+		t.Errorf("got Location %q, want %q, below %s/upload/", got, want, base)
+	}
+	if got := a.field(t, "data", "url"); !strings.HasPrefix(got, base+"/get/") || !strings.Contains(got, "Signature=") {
+		t.Errorf("got the url %q, want one with a signature", got)
+	}
+}
+
+// TestUploadAfterRegistration goes the way of the family's guide.
+func TestUploadAfterRegistration(t *testing.T) {
+	r := start(t, same)
+	registered := r.register(broker, `{"data":{"hash":"`+hash("content")+`"}}`)
+	to := registered.field(t, "upload_url")
+	id := strings.TrimPrefix(registered.field(t, "data", "url")[:len(base)+5+32], base+"/get/")
+	bare := base + "/upload/" + id
+	with := func(name, value string) string {
+		u, err := url.Parse(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := u.Query()
+		q.Set(name, value)
+		u.RawQuery = q.Encode()
+		return u.String()
+	}
+	if a := r.get(broker, "/get/"+id); a.status != 204 || a.text != "" {
+		t.Errorf("before the upload: got %d %q, want 204", a.status, a.text)
+	}
+	another32 := strings.Replace(to, id, strings.Repeat("0", 32), 1)
+	r.send(broker, http.MethodPost, to, "text/plain", strings.NewReader("data")).is(t, "no form", 404, "body/file/Not Found")
+	r.upload(broker, bare, "a.txt", "text/plain", "content").is(t, "no signature", 403, "url/Signature/Not Found")
+	r.upload(broker, with("KeyID", "test"), "a.txt", "text/plain", "content").is(t, "a key", 403, "url/KeyID/Key Id does not exist")
+	r.upload(broker, with("Signature", ""), "a.txt", "text/plain", "content").
+		is(t, "an empty signature", 403, "url/Signature/Signature does not match")
+	r.upload(broker, another32, "a.txt", "text/plain", "content").
+		is(t, "another id", 403, "url/Signature/Signature does not match")
+	r.upload(nobody, to, "a.txt", "text/plain", "content").is(t, "no key", 401, "header/Authorization/An API key is needed.")
+	r.upload(another, to, "a.txt", "text/plain", "content").
+		is(t, "another broker", 403, "url/permission/Forbidden: another broker registered this file.")
+	r.upload(broker, to, "a.txt", "text/plain", "contents").is(t, "other bytes", 403, "body/file/Invalid checksum")
+	a := r.upload(broker, to, "a.txt", "text/plain", "content")
+	a.is(t, "the bytes", 200, "")
+	for path, want := range map[string]string{"hash": hash("content"), "format": "text/plain", "title": "a.txt"} {
+		if got := a.field(t, "data", path); got != want {
+			t.Errorf("got %s %q, want %q", path, got, want)
+		}
+	}
+	r.upload(broker, to, "a.txt", "text/plain", "content").is(t, "again", 403, "url/doc_id/Content already uploaded")
+	if got := r.get(nobody, a.field(t, "get_url")); got.status != 200 || got.text != "content" {
+		t.Errorf("got %d %q, want the content", got.status, got.text)
+	}
+}
+
+func TestSight(t *testing.T) {
+	r := start(t, same)
+	a := r.upload(broker, "/upload", "a.txt", "text/plain", "content")
+	getURL := a.field(t, "get_url")
+	bare, _, _ := strings.Cut(getURL, "?")
+	r.get(nobody, bare).is(t, "anonymous", 403, "url/Signature/Not Found")
+	r.get(another, bare).is(t, "another broker", 403, "url/Signature/Not Found")
+	r.get(nobody, a.field(t, "data", "url")).is(t, "the signature of a document", 403, "url/Signature/Signature does not match")
+	r.get(nobody, "/get/"+strings.Repeat("0", 32)).is(t, "no such file", 404, "url/doc_id/Not Found")
+	r.get(nobody, "/get/x").is(t, "no id", 404, "url/doc_id/Not Found")
+	for _, c := range []struct {
+		by identity.Identity
+		to string
+	}{{broker, bare}, {nobody, getURL}} {
+		if got := r.get(c.by, c.to); got.text != "content" || got.header.Get("Cache-Control") != "private, no-store" {
+			t.Errorf("%s: got %q and %v, want the content for nobody else", c.to, got.text, got.header)
+		}
+	}
+	r.now.Store(int64(7 * time.Minute))
+	r.get(nobody, getURL).is(t, "later", 403, "url/Expires/Request has expired")
+	r.feed.Store(fmt.Sprintf(`{"data":[{"dateModified":"2026-11-26T09:00:00.000001Z","documents":[{"url":%q}]}]}`, bare))
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		got := r.get(nobody, bare)
+		if got.status == 200 && got.text == "content" && got.header.Get("Cache-Control") == "public, no-cache" {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("got %d %q, want the content once a document names it", got.status, got.text)
+		}
+	}
+}
+
+func TestReadings(t *testing.T) {
+	r := start(t, same)
+	to := r.upload(broker, "/upload", "a.txt", "text/plain", "0123456789").field(t, "get_url")
+	whole := r.get(nobody, to)
+	for _, c := range []struct {
+		header, value string
+		status        int
+		text          string
+	}{
+		{"Range", "bytes=2-4", 206, "234"}, {"Range", "bytes=-3", 206, "789"}, {"Range", "bytes=0-", 206, "0123456789"},
+		{"If-None-Match", whole.header.Get("ETag"), 304, ""}, {"If-Range", `"x"`, 200, "0123456789"},
+	} {
+		if got := r.get(nobody, to, c.header, c.value); got.status != c.status || got.text != c.text {
+			t.Errorf("%s: %s: got %d %q, want %d %q", c.header, c.value, got.status, got.text, c.status, c.text)
+		}
+	}
+	if got := r.get(nobody, to, "Range", "bytes=10-"); got.status != 416 {
+		t.Errorf("got %d, want 416", got.status)
+	}
+	if got := r.send(nobody, http.MethodHead, to, "", nil); got.status != 200 || got.header.Get("Content-Length") != "10" {
+		t.Errorf("HEAD: got %d and %v, want the length", got.status, got.header)
+	}
+	empty := r.upload(broker, "/upload", "a.txt", "text/plain", "").field(t, "get_url")
+	if got := r.get(nobody, empty); got.status != 200 || got.header.Get("Content-Length") != "0" {
+		t.Errorf("an empty file: got %d and %v, want 200", got.status, got.header)
+	}
+}
+
+// TestHarmless looks at the headers of hostile files (docs/files.md, D6).
+func TestHarmless(t *testing.T) {
+	r := start(t, same)
+	const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+	for _, c := range []struct {
+		name, declared, text string
+		shown, policy, kind  string
+	}{
+		{"a.pdf", "application/pdf", "%PDF-1.4\n", "application/pdf", "frame-ancestors 'none'; base-uri 'none'; form-action 'none'", "inline"},
+		{"a.png", "image/png", png, "image/png", "sandbox; default-src 'none'", "inline"},
+		{"a.png", "image/png", "<html><script>x</script>", "application/octet-stream", "sandbox; default-src 'none'", "attachment"},
+		{"a.html", "text/html", png, "application/octet-stream", "sandbox; default-src 'none'", "attachment"},
+		{"a.svg", "image/svg+xml", `<svg xmlns="http://www.w3.org/2000/svg">`, "application/octet-stream",
+			"sandbox; default-src 'none'", "attachment"},
+		{"a.js", "text/javascript", "alert(1)", "application/octet-stream", "sandbox; default-src 'none'", "attachment"},
+		{"a.xml", "text/xml", "<?xml version='1.0'?><x/>", "application/octet-stream", "sandbox; default-src 'none'", "attachment"},
+		{"a.txt", "text/plain", "text", "text/plain", "sandbox; default-src 'none'", "attachment"},
+		{"a.doc", "", "text", "text/plain", "sandbox; default-src 'none'", "attachment"},
+	} {
+		got := r.get(nobody, r.upload(broker, "/upload", c.name, c.declared, c.text).field(t, "get_url")).header
+		kind, _, _ := strings.Cut(got.Get("Content-Disposition"), ";")
+		if got.Get("Content-Type") != c.shown || got.Get("Content-Security-Policy") != c.policy || kind != c.kind ||
+			got.Get("X-Content-Type-Options") != "nosniff" || got.Get("Cross-Origin-Resource-Policy") != "same-site" {
+			t.Errorf("%s as %s: got %v, want %s, %s, %s", c.name, c.declared, got, c.shown, c.policy, c.kind)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	r := start(t, same)
+	for _, c := range []struct{ sent, want string }{
+		{"акт.txt", `attachment; filename="___.txt"; filename*=UTF-8''%D0%B0%D0%BA%D1%82.txt`},
+		{`a\"b.txt`, `attachment; filename="a_b.txt"; filename*=UTF-8''a%22b.txt`},
+		{"../../a b.txt", `attachment; filename="a b.txt"; filename*=UTF-8''a%20b.txt`},
+		{"a%0D%0AX: y.txt", `attachment; filename="a_0D_0AX: y.txt"; filename*=UTF-8''a%250D%250AX%3A%20y.txt`},
+		{strings.Repeat("x", 1000), `attachment; filename="` + strings.Repeat("x", 255) + `"; filename*=UTF-8''` + strings.Repeat("x", 255)},
+	} {
+		a := r.get(nobody, r.upload(broker, "/upload", c.sent, "text/plain", "x").field(t, "get_url"))
+		if got := a.header.Get("Content-Disposition"); got != c.want {
+			t.Errorf("%q: got %q, want %q", c.sent, got, c.want)
+		}
+	}
+}
+
+// TestForms sends forms that are hostile or cut.
+func TestForms(t *testing.T) {
+	r := start(t, func(c *Config) { c.Limits.MaxFile = 100 })
+	const open = "--b\r\nContent-Disposition: form-data; name="
+	field := func(n int) string { return open + "\"x\"\r\n\r\n" + strings.Repeat("x", n) + "\r\n" }
+	file := func(text string) string {
+		return open + "\"file\"; filename=\"a\"\r\n\r\n" + text + "\r\n"
+	}
+	for _, c := range []struct {
+		name, body string
+		status     int
+		fault      string
+	}{
+		{"fields and a file", field(3) + file("x") + field(3) + "--b--\r\n", 200, ""},
+		{"no file", field(3) + "--b--\r\n", 404, "body/file/Not Found"},
+		{"a file without a name", open + "\"file\"\r\n\r\nx\r\n--b--\r\n", 404, "body/file/Not Found"},
+		{"two files", file("x") + file("y") + "--b--\r\n", 400, "body/file/The form has more than one file."},
+		{"many parts", strings.Repeat(field(1), 16) + file("x") + "--b--\r\n", 400, "body/data/The form has more than 16 parts."},
+		{"many parts after it", file("x") + strings.Repeat(field(1), 16) + "--b--\r\n", 400, "body/data/The form has more than 16 parts."},
+		{"a long field", field(70_000) + file("x") + "--b--\r\n", 413, "body/x/A field has more than 65536 bytes."},
+		{"a large file", file(strings.Repeat("x", 101)) + "--b--\r\n", 413, "body/file/The file has more than 100 bytes."},
+		{"half a file", open + "\"file\"; filename=\"a\"\r\n\r\nhalf", 400, "body/file/The body ended before it was complete."},
+		{"no end", file("x"), 400, "body/file/The body ended before it was complete."},
+	} {
+		r.send(broker, http.MethodPost, "/upload", "multipart/form-data; boundary=b", strings.NewReader(c.body)).
+			is(t, c.name, c.status, c.fault)
+	}
+}
+
+func TestWithoutAPublicAddress(t *testing.T) {
+	r := start(t, func(c *Config) { c.BaseURL = "" })
+	const says = "url/files/The registry takes no files, because it does not know its public address; the operator sets --base-url."
+	r.register(broker, `{"data":{"hash":"`+hash("x")+`"}}`).is(t, "register", 503, says)
+	r.upload(broker, "/upload", "a", "text/plain", "x").is(t, "upload", 503, says)
+}
+
+// TestRequestsOfOthers are refused: only services of this registry sign identities.
+func TestRequestsOfOthers(t *testing.T) {
+	r := start(t, same)
+	resp, err := http.Get(r.url + "/get/" + strings.Repeat("0", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 401 {
+		t.Errorf("got %d, want 401", resp.StatusCode)
+	}
+	r.send(broker, http.MethodPost, "/claims/"+strings.Repeat("0", 32), "application/json", strings.NewReader("{}")).
+		is(t, "a claim of a broker", 403, "url/permission/Forbidden: only services claim files.")
+}
+
+// TestFormsOfDocuments sends forms of documents with their files.
+func TestFormsOfDocuments(t *testing.T) {
+	r := start(t, same)
+	const open = "--b\r\nContent-Disposition: form-data; name="
+	field := func(name, text string) string { return open + "\"" + name + "\"\r\n\r\n" + text + "\r\n" }
+	const file = open + "\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\ncontent\r\n"
+	for _, c := range []struct {
+		name, body, want string // the document without its url, or the fault
+	}{
+		{"only a file", file, `{"format":"text/plain","hash":"` + hash("content") + `","title":"a.txt"}`},
+		{"fields on both sides", field("documentType", "notice") + file + field("title", "Акт"),
+			`{"documentType":"notice","format":"text/plain","hash":"` + hash("content") + `","title":"Акт"}`},
+		{"data", field("data", `{"index":7,"hash":"md5:0","url":"x"}`) + file,
+			`{"format":"text/plain","hash":"` + hash("content") + `","index":7,"title":"a.txt"}`},
+		{"data that are no object", field("data", `[]`) + file, "body/data/The field must be a JSON object."},
+		{"no UTF-8", field("title", "\xff") + file, "body/title/The field must be UTF-8."},
+		{"long fields", field("title", strings.Repeat("x", 40_000)) + field("x", strings.Repeat("x", 40_000)) + file,
+			"body/x/The fields have more than 65536 bytes."},
+	} {
+		a := r.send(broker, http.MethodPost, "/forms", "multipart/form-data; boundary=b", strings.NewReader(c.body+"--b--\r\n"))
+		if !strings.HasPrefix(c.want, "{") {
+			status := http.StatusBadRequest
+			if strings.Contains(c.want, "more than") {
+				status = http.StatusRequestEntityTooLarge
+			}
+			a.is(t, c.name, status, c.want)
+			continue
+		}
+		var got struct{ Data map[string]any }
+		if err := json.Unmarshal([]byte(a.text), &got); err != nil {
+			t.Fatalf("%s: got %d %s, want JSON", c.name, a.status, a.text)
+		}
+		url, _ := got.Data["url"].(string)
+		delete(got.Data, "url")
+		if text, _ := json.Marshal(got.Data); a.status != 200 || string(text) != c.want || !strings.Contains(url, "Signature=") {
+			t.Errorf("%s: got %d %s at %s, want %s at a signed address", c.name, a.status, text, url, c.want)
+		}
+	}
+	r.send(nobody, http.MethodPost, "/forms", "multipart/form-data; boundary=b", strings.NewReader(file+"--b--\r\n")).
+		is(t, "no key", 401, "header/Authorization/An API key is needed.")
+}

@@ -1,0 +1,316 @@
+// Package boltstore keeps the metadata of files in a bbolt file (file.Files, file.Readings).
+package boltstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/boltfile"
+)
+
+// format names the contents of the file and their encoding.
+const format = "asset-registry files 1"
+
+var (
+	filesBucket = []byte("files") // id -> checksum (4 bytes) and JSON
+	usageBucket = []byte("usage") // broker -> waiting files and bytes (8 bytes each)
+	stateBucket = []byte("state")
+	awaitBucket = []byte("await") // id of a file, "/" and id of an asset -> nothing
+	goneBucket  = []byte("gone")  // SHA-256 of a removed file -> nothing
+)
+
+// Keys in stateBucket.
+var readingKey = []byte("reading") // JSON
+
+// Store keeps files in one bbolt file.
+type Store struct{ file *boltfile.File }
+
+// Open opens the file at path, and creates it if it does not exist. The file must belong to one
+// of the secrets.
+func Open(path string, secrets [][]byte, log *slog.Logger) (*Store, error) {
+	f, err := boltfile.Open(path, options(secrets, log))
+	if err != nil {
+		return nil, err
+	}
+	return &Store{f}, nil
+}
+
+func options(secrets [][]byte, log *slog.Logger) boltfile.Options {
+	return boltfile.Options{
+		Format: format, Buckets: [][]byte{filesBucket, usageBucket, stateBucket, awaitBucket, goneBucket},
+		Secrets: secrets, Log: log,
+	}
+}
+
+// Snapshot writes the file as it is at one moment (boltfile.File.Snapshot).
+func (s *Store) Snapshot(to func(size int64) (io.Writer, error)) error { return s.file.Snapshot(to) }
+
+// Close closes the file.
+func (s *Store) Close() error { return s.file.Close() }
+
+func encode(f file.File) ([]byte, error) {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("encode file %s: %w", f.ID, err)
+	}
+	return append(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(text)), text...), nil
+}
+
+func decode(id, value []byte) (f file.File, err error) {
+	if len(value) < crc32.Size || binary.BigEndian.Uint32(value) != crc32.ChecksumIEEE(value[crc32.Size:]) {
+		return f, fmt.Errorf("file %q: %w", id, boltfile.ErrDamaged)
+	}
+	if err := json.Unmarshal(value[crc32.Size:], &f); err != nil || f.ID != string(id) {
+		return f, fmt.Errorf("file %q: %w", id, boltfile.ErrDamaged)
+	}
+	return f, nil
+}
+
+// get returns a file, or file.ErrNotFound.
+func get(tx *bbolt.Tx, id string) (file.File, error) {
+	value := tx.Bucket(filesBucket).Get([]byte(id))
+	if value == nil {
+		return file.File{}, file.ErrNotFound
+	}
+	return decode([]byte(id), value)
+}
+
+// put stores f in place of old, and counts both for their broker. A zero value is no file.
+func put(tx *bbolt.Tx, old, f file.File) error {
+	if f.ID == "" {
+		if err := tx.Bucket(filesBucket).Delete([]byte(old.ID)); err != nil {
+			return err
+		}
+	} else {
+		value, err := encode(f)
+		if err != nil {
+			return err
+		}
+		if err := tx.Bucket(filesBucket).Put([]byte(f.ID), value); err != nil {
+			return err
+		}
+	}
+	if f.State == file.Removed && f.SHA256 != "" {
+		if err := tx.Bucket(goneBucket).Put([]byte(f.SHA256), []byte{}); err != nil {
+			return err
+		}
+	}
+	return errors.Join(count(tx, old, -1), count(tx, f, 1))
+}
+
+// count adds a file to what its broker has, or with -1 takes it away.
+func count(tx *bbolt.Tx, f file.File, by int64) error {
+	if f.ID == "" || f.State == file.Removed {
+		return nil
+	}
+	has := usage(tx, f.Broker)
+	if f.State == file.Registered {
+		has.Waiting += by
+	}
+	has.Bytes += by * f.Size
+	value := binary.BigEndian.AppendUint64(nil, uint64(has.Waiting))
+	return tx.Bucket(usageBucket).Put(usageKey(f.Broker), binary.BigEndian.AppendUint64(value, uint64(has.Bytes)))
+}
+
+// usageKey returns the key of a broker: bbolt takes no empty keys.
+func usageKey(broker string) []byte { return []byte("/" + broker) }
+
+func usage(tx *bbolt.Tx, broker string) (u file.Usage) {
+	if value := tx.Bucket(usageBucket).Get(usageKey(broker)); len(value) == 16 {
+		u.Waiting = int64(binary.BigEndian.Uint64(value))
+		u.Bytes = int64(binary.BigEndian.Uint64(value[8:]))
+	}
+	return u
+}
+
+// Create implements file.Files.
+func (s *Store) Create(ctx context.Context, f file.File) error {
+	return s.change(ctx, func(tx *bbolt.Tx) error {
+		if tx.Bucket(filesBucket).Get([]byte(f.ID)) != nil {
+			return file.ErrExists
+		}
+		return put(tx, file.File{}, f)
+	})
+}
+
+// Get implements file.Files.
+func (s *Store) Get(ctx context.Context, id string) (f file.File, err error) {
+	if err := ctx.Err(); err != nil {
+		return f, err
+	}
+	err = s.file.View(func(tx *bbolt.Tx) (err error) {
+		f, err = get(tx, id)
+		return err
+	})
+	return f, err
+}
+
+// Replace implements file.Files.
+func (s *Store) Replace(ctx context.Context, f file.File) error {
+	return s.guarded(ctx, f.ID, f.Revision-1, f)
+}
+
+// Delete implements file.Files.
+func (s *Store) Delete(ctx context.Context, f file.File) error {
+	return s.guarded(ctx, f.ID, f.Revision, file.File{})
+}
+
+// guarded stores next in place of the file of a revision.
+func (s *Store) guarded(ctx context.Context, id string, revision int64, next file.File) error {
+	return s.change(ctx, func(tx *bbolt.Tx) error {
+		old, err := get(tx, id)
+		if errors.Is(err, file.ErrNotFound) || err == nil && old.Revision != revision {
+			return file.ErrStale
+		}
+		if err != nil {
+			return err
+		}
+		return put(tx, old, next)
+	})
+}
+
+func (s *Store) change(ctx context.Context, change func(*bbolt.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.file.Batch(change)
+}
+
+// Page implements file.Files.
+func (s *Store) Page(ctx context.Context, after string, limit int) (found []file.File, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = s.file.View(func(tx *bbolt.Tx) error {
+		cursor := tx.Bucket(filesBucket).Cursor()
+		id, value := cursor.Seek([]byte(after))
+		if bytes.Equal(id, []byte(after)) {
+			id, value = cursor.Next()
+		}
+		for ; id != nil && len(found) < limit; id, value = cursor.Next() {
+			f, err := decode(id, value)
+			if err != nil {
+				return err
+			}
+			found = append(found, f)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// Usage implements file.Files.
+func (s *Store) Usage(ctx context.Context, broker string) (u file.Usage, err error) {
+	if err := ctx.Err(); err != nil {
+		return u, err
+	}
+	err = s.file.View(func(tx *bbolt.Tx) error {
+		u = usage(tx, broker)
+		return nil
+	})
+	return u, err
+}
+
+// IsRemoved implements file.Files.
+func (s *Store) IsRemoved(ctx context.Context, sha256 string) (is bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	err = s.file.View(func(tx *bbolt.Tx) error {
+		is = tx.Bucket(goneBucket).Get([]byte(sha256)) != nil
+		return nil
+	})
+	return is, err
+}
+
+// Reading implements file.Readings.
+func (s *Store) Reading(ctx context.Context) (r file.Reading, err error) {
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
+	err = s.file.View(func(tx *bbolt.Tx) (err error) {
+		r, err = reading(tx)
+		return err
+	})
+	return r, err
+}
+
+func reading(tx *bbolt.Tx) (r file.Reading, err error) {
+	value := tx.Bucket(stateBucket).Get(readingKey)
+	if value == nil {
+		return r, nil
+	}
+	if err := json.Unmarshal(value, &r); err != nil {
+		return r, fmt.Errorf("reading: %w", boltfile.ErrDamaged)
+	}
+	return r, nil
+}
+
+// SetReading implements file.Readings.
+func (s *Store) SetReading(ctx context.Context, r file.Reading) error {
+	return s.change(ctx, func(tx *bbolt.Tx) error {
+		next, err := reading(tx)
+		if err != nil {
+			return err
+		}
+		next.Position = max(next.Position, r.Position)
+		if r.Complete.After(next.Complete) {
+			next.Complete = r.Complete.UTC().Truncate(time.Millisecond)
+		}
+		value, err := json.Marshal(next)
+		if err != nil {
+			return err
+		}
+		return tx.Bucket(stateBucket).Put(readingKey, value)
+	})
+}
+
+func awaitKey(n file.Naming) []byte { return []byte(n.File + "/" + n.Asset) }
+
+// Await implements file.Awaited.
+func (s *Store) Await(ctx context.Context, n file.Naming) error {
+	return s.change(ctx, func(tx *bbolt.Tx) error { return tx.Bucket(awaitBucket).Put(awaitKey(n), []byte{}) })
+}
+
+// Settle implements file.Awaited.
+func (s *Store) Settle(ctx context.Context, n file.Naming) error {
+	return s.change(ctx, func(tx *bbolt.Tx) error { return tx.Bucket(awaitBucket).Delete(awaitKey(n)) })
+}
+
+// Awaiting implements file.Awaited.
+func (s *Store) Awaiting(ctx context.Context, after file.Naming, limit int) (found []file.Naming, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = s.file.View(func(tx *bbolt.Tx) error {
+		cursor := tx.Bucket(awaitBucket).Cursor()
+		key, _ := cursor.Seek(awaitKey(after))
+		if bytes.Equal(key, awaitKey(after)) {
+			key, _ = cursor.Next()
+		}
+		for ; key != nil && len(found) < limit; key, _ = cursor.Next() {
+			id, asset, _ := strings.Cut(string(key), "/")
+			found = append(found, file.Naming{File: id, Asset: asset})
+		}
+		return nil
+	})
+	return found, err
+}
+
+var (
+	_ file.Files    = (*Store)(nil)
+	_ file.Readings = (*Store)(nil)
+	_ file.Awaited  = (*Store)(nil)
+)

@@ -1,0 +1,49 @@
+package boltstore
+
+import (
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/boltfile"
+)
+
+// maxFaults is how many faults a check reports.
+const maxFaults = 100
+
+// Check returns the faults of the store in a file that no process has open, and those that
+// check finds for each file. It does not change the store.
+func Check(path string, secrets [][]byte, check func(file.File) error) []error {
+	return boltfile.Check(path, options(secrets, nil), func(tx *bbolt.Tx) (faults []error) {
+		counted := map[string]file.Usage{}
+		cursor := tx.Bucket(filesBucket).Cursor()
+		for id, value := cursor.First(); id != nil && len(faults) < maxFaults; id, value = cursor.Next() {
+			f, err := decode(id, value)
+			if err == nil {
+				if f.State != file.Removed {
+					has := counted[f.Broker]
+					has.Bytes += f.Size
+					if f.State == file.Registered {
+						has.Waiting++
+					}
+					counted[f.Broker] = has
+				}
+				err = check(f)
+			}
+			if err != nil {
+				faults = append(faults, err)
+			}
+		}
+		if len(faults) > 0 {
+			return faults
+		}
+		for broker, want := range counted {
+			if got := usage(tx, broker); got != want {
+				faults = append(faults, fmt.Errorf("%w: %s has %d waiting files and %d bytes, and %d and %d are counted",
+					boltfile.ErrDamaged, broker, want.Waiting, want.Bytes, got.Waiting, got.Bytes))
+			}
+		}
+		return faults
+	})
+}

@@ -1,0 +1,217 @@
+// Package dirstore keeps the bytes of files in a directory (file.Bytes). Several processes may
+// share it.
+package dirstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/durable"
+)
+
+const (
+	directoryMode = 0o700
+	unfinished    = "new" // directory of files that are being written
+	shardDigits   = 2     // a file is in the directory of the first digits of its name
+	bufferBytes   = 256 << 10
+)
+
+// Store keeps each blob in a file of its name.
+type Store struct{ dir string }
+
+// Open opens a directory, and creates it if it does not exist.
+func Open(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, directoryMode); err != nil {
+		return nil, err
+	}
+	for i := range 256 {
+		if err := makeDirectory(filepath.Join(dir, fmt.Sprintf("%02x", i))); err != nil {
+			return nil, err
+		}
+	}
+	if err := makeDirectory(filepath.Join(dir, unfinished)); err != nil {
+		return nil, err
+	}
+	return &Store{dir}, errors.Join(durable.SyncDirectory(dir), durable.SyncDirectory(filepath.Dir(dir)))
+}
+
+// Existing returns the store in a directory that Open has made, and changes nothing.
+func Existing(dir string) *Store { return &Store{dir} }
+
+func makeDirectory(dir string) error {
+	if err := os.Mkdir(dir, directoryMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// nameForm is the form of names: it has no path in it.
+var nameForm = regexp.MustCompile(`^[0-9a-f]{32}-[0-9a-f]{16}$`)
+
+func (s *Store) path(name string) (string, error) {
+	if !nameForm.MatchString(name) {
+		return "", fmt.Errorf("%q is no name of bytes", name)
+	}
+	return filepath.Join(s.dir, name[:shardDigits], name), nil
+}
+
+// Put implements file.Bytes.
+func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
+	path, err := s.path(name)
+	if err != nil {
+		return err
+	}
+	written := filepath.Join(s.dir, unfinished, name)
+	w, err := os.OpenFile(written, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return noRoom(err)
+	}
+	_, err = io.CopyBuffer(struct{ io.Writer }{w}, &ending{ctx, from}, make([]byte, bufferBytes))
+	if err == nil {
+		err = w.Sync()
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		return errors.Join(noRoom(err), os.Remove(written))
+	}
+	return noRoom(durable.Rename(written, path))
+}
+
+// ending is a reader that ends with a context.
+type ending struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (e *ending) Read(p []byte) (int, error) {
+	if err := e.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return e.from.Read(p)
+}
+
+// noRoom adds file.ErrFull to the error of a full disk or quota.
+func noRoom(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %w", file.ErrFull, err)
+	}
+	return err
+}
+
+// blob is an open file.
+type blob struct {
+	*os.File
+	size int64
+}
+
+// Size implements file.Blob.
+func (b blob) Size() int64 { return b.size }
+
+// Open implements file.Bytes.
+func (s *Store) Open(_ context.Context, name string) (file.Blob, error) {
+	path, err := s.path(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, file.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return blob{f, info.Size()}, nil
+}
+
+// Remove implements file.Bytes.
+func (s *Store) Remove(_ context.Context, name string) error {
+	path, err := s.path(name)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return durable.SyncDirectory(filepath.Dir(path))
+}
+
+// Names implements file.Bytes. It reads the names of one directory after another.
+func (s *Store) Names(ctx context.Context, after string, limit int) ([]string, error) {
+	first := 0
+	if len(after) >= shardDigits {
+		if _, err := fmt.Sscanf(after[:shardDigits], "%02x", &first); err != nil {
+			return nil, fmt.Errorf("%q is no name of bytes", after)
+		}
+	}
+	var found []string
+	for i := first; i < 256 && len(found) < limit; i++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		entries, err := os.ReadDir(filepath.Join(s.dir, fmt.Sprintf("%02x", i))) // sorted
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if name := e.Name(); name > after && nameForm.MatchString(name) && len(found) < limit {
+				found = append(found, name)
+			}
+		}
+	}
+	return slices.Clip(found), nil
+}
+
+// IsBefore implements file.Bytes.
+func (s *Store) IsBefore(_ context.Context, name string, at time.Time) (bool, error) {
+	path, err := s.path(name)
+	if err != nil {
+		return false, err
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.ModTime().Before(at), err
+}
+
+// Tidy implements file.Bytes.
+func (s *Store) Tidy(ctx context.Context, before time.Time) error {
+	dir := filepath.Join(s.dir, unfinished)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case strings.HasPrefix(e.Name(), ".") || !info.ModTime().Before(before):
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+var _ file.Bytes = (*Store)(nil)

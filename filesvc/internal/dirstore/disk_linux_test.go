@@ -1,0 +1,54 @@
+package dirstore
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/disktest"
+)
+
+// TestAFullDiskKeepsWhatItHas fills the disk in the middle of a Put.
+func TestAFullDiskKeepsWhatItHas(t *testing.T) {
+	const kept, refused = "00000000000000000000000000000000-0000000000000000", "00000000000000000000000000000000-0000000000000001"
+	dir := disktest.New(t, 8)
+	s, err := Open(filepath.Join(dir, "files"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), kept, strings.NewReader("kept")); err != nil {
+		t.Fatal(err)
+	}
+	large := func() io.Reader { return io.LimitReader(zeros{}, 16<<20) }
+	for range 3 { // a failure leaves nothing that takes room
+		if err := s.Put(t.Context(), refused, large()); !errors.Is(err, file.ErrFull) {
+			t.Fatalf("got %v, want %v", err, file.ErrFull)
+		}
+	}
+	disktest.Fill(t, dir)
+	if err := s.Put(t.Context(), refused, strings.NewReader("x")); !errors.Is(err, file.ErrFull) {
+		t.Errorf("got %v, want %v", err, file.ErrFull)
+	}
+	if _, err := s.Open(t.Context(), refused); !errors.Is(err, file.ErrNotFound) {
+		t.Errorf("got %v, want %v", err, file.ErrNotFound)
+	}
+	b, err := s.Open(t.Context(), kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if text, err := io.ReadAll(b); err != nil || string(text) != "kept" {
+		t.Errorf("got %q and %v, want the file that was kept", text, err)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "files", unfinished)); err != nil || len(left) > 0 {
+		t.Errorf("got %v and %v, want no unfinished file", left, err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }

@@ -1,0 +1,84 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"asset-registry/shared/fault"
+)
+
+// page1 is a feed with one asset, whose documents name files.
+type page1 []Named
+
+func (p page1) After(_ context.Context, position int64) ([]Named, int64, error) {
+	if position > 0 {
+		return nil, position, nil
+	}
+	return p, 1, nil
+}
+
+// completions notes which documents were completed, and fails for some assets.
+type completions struct {
+	done []string
+	fail map[string]error
+}
+
+func (c *completions) Complete(_ context.Context, asset string, f File) error {
+	if err := c.fail[asset]; err != nil {
+		return err
+	}
+	c.done = append(c.done, fmt.Sprintf("%s of %d bytes in %s", f.SHA256[:4], f.Size, asset))
+	return nil
+}
+
+// TestDocumentsAreCompleted has documents name files before their bytes come.
+func TestDocumentsAreCompleted(t *testing.T) {
+	b := newBench()
+	var files []File
+	for range 2 {
+		f, err := b.Register(t.Context(), broker, sum("content"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	assets := &completions{fail: map[string]error{"gone": fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found")}}
+	follower := Follower{Service: b.Service, Awaited: b.memory, Documents: assets, Feed: page1{
+		{Naming{files[0].ID, "a"}, false}, {Naming{files[0].ID, "b"}, false}, {Naming{files[0].ID, "gone"}, false},
+		{Naming{files[0].ID, "whole"}, true}, {Naming{files[1].ID, "later"}, false}, {Naming{"0", "unknown"}, false},
+	}}
+	if err := follower.Read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	look := func(what string, want ...string) {
+		t.Helper()
+		slices.Sort(assets.done)
+		if !slices.Equal(assets.done, want) {
+			t.Errorf("%s: got %q completed, want %q", what, assets.done, want)
+		}
+		assets.done = nil
+	}
+	if err := follower.complete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	look("before the bytes")
+	if _, err := b.Upload(t.Context(), broker, files[0].ID, upload("content")); err != nil {
+		t.Fatal(err)
+	}
+	assets.fail["b"] = errors.New("away")
+	if err := follower.complete(t.Context()); err == nil {
+		t.Error("got no error, want that of an asset that could not be changed")
+	}
+	look("one asset is away", "ed70 of 7 bytes in a")
+	delete(assets.fail, "b")
+	if err := follower.complete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	look("it is back", "ed70 of 7 bytes in b")
+	if left, err := b.memory.Awaiting(t.Context(), Naming{}, 10); err != nil || len(left) != 1 || left[0].Asset != "later" {
+		t.Errorf("got %v, %v, want the file that has not come", left, err)
+	}
+}

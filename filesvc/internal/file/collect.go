@@ -1,0 +1,143 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"asset-registry/shared/fault"
+)
+
+const (
+	keep = 24 * time.Hour // from the last time that a file was touched
+	page = 200            // files or names that are looked at together
+)
+
+// Collection is what a run of the collector did.
+type Collection struct {
+	Files int   // collected
+	Bytes int64 // of them
+	Blobs int   // of uploads that never ended
+}
+
+// Collect deletes the files that no document names and that nobody has touched for a day, and
+// the bytes of uploads that never ended (docs/files.md, "Collection").
+func (s *Service) Collect(ctx context.Context) (Collection, error) {
+	var done Collection
+	reading, err := s.readings.Reading(ctx)
+	if err != nil {
+		return done, fmt.Errorf("collect: %w", err)
+	}
+	for after := ""; ; {
+		files, err := s.files.Page(ctx, after, page)
+		if err != nil {
+			return done, fmt.Errorf("collect: %w", err)
+		}
+		if len(files) == 0 {
+			break
+		}
+		for _, f := range files {
+			collected, err := s.collect(ctx, f, reading)
+			if err != nil {
+				return done, fmt.Errorf("collect file %s: %w", f.ID, err)
+			}
+			if collected {
+				done.Files++
+				done.Bytes += f.Size
+			}
+		}
+		after = files[len(files)-1].ID
+	}
+	done.Blobs, err = s.sweep(ctx)
+	return done, err
+}
+
+// isUnused tells whether no document names a file, or ever will: each document that claimed
+// it was committed or given up before the reading began.
+func (f File) isUnused(r Reading) bool {
+	return !f.Named && !r.Complete.Before(f.Touched.Add(keep))
+}
+
+// collect deletes a file that nothing uses. It goes on where a run before has ended.
+func (s *Service) collect(ctx context.Context, f File, r Reading) (collected bool, err error) {
+	if f.State == Removed {
+		return false, s.dropRemoved(ctx, f)
+	}
+	if f.State != Collected {
+		if !f.isUnused(r) {
+			return false, nil
+		}
+		f.State = Collected
+		f.Revision++
+		if err := s.files.Replace(ctx, f); errors.Is(err, ErrStale) {
+			return false, nil // it is in use
+		} else if err != nil {
+			return false, err
+		}
+	}
+	if f.Blob != "" {
+		if err := s.bytes.Remove(ctx, f.Blob); err != nil {
+			return false, err
+		}
+	}
+	if err := s.files.Delete(ctx, f); err != nil && !errors.Is(err, ErrStale) {
+		return false, err
+	}
+	return true, nil
+}
+
+// sweep removes what uploads left that began a day ago or earlier and never ended.
+func (s *Service) sweep(ctx context.Context) (removed int, err error) {
+	before := s.now().Add(-keep)
+	if err := s.bytes.Tidy(ctx, before); err != nil {
+		return 0, fmt.Errorf("tidy up: %w", err)
+	}
+	for after := ""; ; {
+		names, err := s.bytes.Names(ctx, after, page)
+		if err != nil {
+			return removed, fmt.Errorf("sweep: %w", err)
+		}
+		if len(names) == 0 {
+			return removed, nil
+		}
+		for _, name := range names {
+			swept, err := s.sweepBlob(ctx, name, before)
+			if err != nil {
+				return removed, fmt.Errorf("sweep %s: %w", name, err)
+			}
+			if swept {
+				removed++
+			}
+		}
+		after = names[len(names)-1]
+	}
+}
+
+// sweepBlob removes a blob that is old and that its file does not name. First it counts that
+// in the file, so that an upload that wakes up after a day cannot name the blob.
+func (s *Service) sweepBlob(ctx context.Context, name string, before time.Time) (removed bool, err error) {
+	id, _, _ := strings.Cut(name, "-")
+	f, err := s.find(ctx, id)
+	isGone := fault.KindOf(err) == fault.NotFound
+	switch {
+	case err != nil && !isGone:
+		return false, err
+	case !isGone && f.Blob == name && f.State != Removed:
+		return false, nil
+	}
+	if old, err := s.bytes.IsBefore(ctx, name, before); err != nil || !old {
+		return false, err
+	}
+	if !isGone {
+		f.Swept++
+		f.Revision++
+		if err := s.files.Replace(ctx, f); errors.Is(err, ErrStale) {
+			return false, nil // another run looks again
+		} else if err != nil {
+			return false, err
+		}
+	}
+	return true, s.bytes.Remove(ctx, name)
+}

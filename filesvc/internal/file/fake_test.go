@@ -1,0 +1,259 @@
+package file
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// memory is both stores, without a disk. step is called before each operation, by its name;
+// its error takes the place of the operation.
+type memory struct {
+	step func(operation string) error
+	now  func() time.Time
+
+	mu      sync.Mutex
+	files   map[string]File
+	blobs   map[string]kept
+	reading Reading
+	awaited map[Naming]bool
+}
+
+type kept struct {
+	text []byte
+	at   time.Time
+}
+
+func newMemory(now func() time.Time) *memory {
+	return &memory{
+		step: func(string) error { return nil }, now: now, files: map[string]File{}, blobs: map[string]kept{},
+		awaited: map[Naming]bool{},
+	}
+}
+
+// begin is the start of an operation; the caller unlocks.
+func (m *memory) begin(operation string) error {
+	err := m.step(operation)
+	m.mu.Lock()
+	return err
+}
+
+func (m *memory) Create(_ context.Context, f File) error {
+	defer m.mu.Unlock()
+	if err := m.begin("create"); err != nil {
+		return err
+	}
+	if _, taken := m.files[f.ID]; taken {
+		return ErrExists
+	}
+	m.files[f.ID] = f
+	return nil
+}
+
+func (m *memory) Get(_ context.Context, id string) (File, error) {
+	defer m.mu.Unlock()
+	if err := m.begin("get"); err != nil {
+		return File{}, err
+	}
+	f, found := m.files[id]
+	if !found {
+		return File{}, ErrNotFound
+	}
+	return f, nil
+}
+
+// errLost is the error of a step that is carried out without an answer.
+var errLost = errors.New("the answer was lost")
+
+func (m *memory) Replace(_ context.Context, f File) error {
+	defer m.mu.Unlock()
+	err := m.begin("replace")
+	if err != nil && !errors.Is(err, errLost) {
+		return err
+	}
+	if old, found := m.files[f.ID]; !found || old.Revision != f.Revision-1 {
+		return ErrStale
+	}
+	m.files[f.ID] = f
+	return err
+}
+
+func (m *memory) Delete(_ context.Context, f File) error {
+	defer m.mu.Unlock()
+	if err := m.begin("delete"); err != nil {
+		return err
+	}
+	if old, found := m.files[f.ID]; !found || old.Revision != f.Revision {
+		return ErrStale
+	}
+	delete(m.files, f.ID)
+	return nil
+}
+
+func (m *memory) Page(_ context.Context, after string, limit int) (found []File, err error) {
+	defer m.mu.Unlock()
+	if err := m.begin("page"); err != nil {
+		return nil, err
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.files)) {
+		if id > after && len(found) < limit {
+			found = append(found, m.files[id])
+		}
+	}
+	return found, nil
+}
+
+func (m *memory) Usage(_ context.Context, broker string) (u Usage, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, f := range m.files {
+		if f.Broker == broker && f.State != Removed {
+			u.Bytes += f.Size
+			if f.State == Registered {
+				u.Waiting++
+			}
+		}
+	}
+	return u, nil
+}
+
+func (m *memory) IsRemoved(_ context.Context, sha256 string) (bool, error) {
+	defer m.mu.Unlock()
+	if err := m.begin("is removed"); err != nil {
+		return false, err
+	}
+	for _, f := range m.files {
+		if f.SHA256 == sha256 && f.State == Removed {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (m *memory) Reading(context.Context) (Reading, error) {
+	defer m.mu.Unlock()
+	err := m.begin("reading")
+	return m.reading, err
+}
+
+func (m *memory) SetReading(_ context.Context, r Reading) error {
+	defer m.mu.Unlock()
+	err := m.begin("set reading")
+	if err == nil {
+		m.reading.Position = max(m.reading.Position, r.Position)
+		if r.Complete.After(m.reading.Complete) {
+			m.reading.Complete = r.Complete
+		}
+	}
+	return err
+}
+
+func (m *memory) Await(_ context.Context, n Naming) error {
+	defer m.mu.Unlock()
+	err := m.begin("await")
+	if err == nil {
+		m.awaited[n] = true
+	}
+	return err
+}
+
+func (m *memory) Awaiting(_ context.Context, after Naming, limit int) (found []Naming, err error) {
+	defer m.mu.Unlock()
+	if err := m.begin("awaiting"); err != nil {
+		return nil, err
+	}
+	order := func(x, y Naming) int {
+		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Asset, y.Asset))
+	}
+	for _, n := range slices.SortedFunc(maps.Keys(m.awaited), order) {
+		if order(n, after) > 0 && len(found) < limit {
+			found = append(found, n)
+		}
+	}
+	return found, nil
+}
+
+func (m *memory) Settle(_ context.Context, n Naming) error {
+	defer m.mu.Unlock()
+	err := m.begin("settle")
+	if err == nil {
+		delete(m.awaited, n)
+	}
+	return err
+}
+
+func (m *memory) Put(_ context.Context, name string, from io.Reader) error {
+	text, err := io.ReadAll(from)
+	if err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	if err := m.begin("put"); err != nil {
+		return err
+	}
+	m.blobs[name] = kept{text, m.now()}
+	return nil
+}
+
+type open struct {
+	*bytes.Reader
+}
+
+func (open) Close() error { return nil }
+
+func (m *memory) Open(_ context.Context, name string) (Blob, error) {
+	defer m.mu.Unlock()
+	if err := m.begin("open"); err != nil {
+		return nil, err
+	}
+	b, found := m.blobs[name]
+	if !found {
+		return nil, ErrNotFound
+	}
+	return open{bytes.NewReader(b.text)}, nil
+}
+
+func (m *memory) Remove(_ context.Context, name string) error {
+	defer m.mu.Unlock()
+	if err := m.begin("remove"); err != nil {
+		return err
+	}
+	delete(m.blobs, name)
+	return nil
+}
+
+func (m *memory) Names(_ context.Context, after string, limit int) (found []string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(m.blobs)) {
+		if name > after && len(found) < limit {
+			found = append(found, name)
+		}
+	}
+	return found, nil
+}
+
+func (m *memory) IsBefore(_ context.Context, name string, at time.Time) (bool, error) {
+	defer m.mu.Unlock()
+	err := m.begin("is before")
+	b, found := m.blobs[name]
+	return found && b.at.Before(at), err
+}
+
+func (m *memory) Tidy(context.Context, time.Time) error { return nil }
+
+// repeating repeats each change that was carried out, as a driver may after a lost answer.
+type repeating struct{ *memory }
+
+func (r repeating) Replace(ctx context.Context, f File) error {
+	if err := r.memory.Replace(ctx, f); err != nil {
+		return err
+	}
+	return r.memory.Replace(ctx, f)
+}

@@ -1,0 +1,251 @@
+package file
+
+import (
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+var (
+	broker  = identity.Identity{Broker: "broker1", KeyID: "k1", Role: identity.Broker}
+	another = identity.Identity{Broker: "broker2", KeyID: "k2", Role: identity.Broker}
+	start   = time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC)
+)
+
+// bench is a service on stores in memory, with a clock.
+type bench struct {
+	*Service
+	memory *memory
+	clock  time.Time
+}
+
+func newBench() *bench {
+	b := &bench{clock: start}
+	b.memory = newMemory(func() time.Time { return b.clock })
+	limits := Limits{FileBytes: 1000, BrokerBytes: 3000, Waiting: 3}
+	b.Service = NewService(b.memory, b.memory, b.memory, limits, func() time.Time { return b.clock })
+	return b
+}
+
+func sum(text string) string {
+	of := md5.Sum([]byte(text))
+	return hex.EncodeToString(of[:])
+}
+
+func upload(text string) Upload {
+	return Upload{Body: strings.NewReader(text), Title: "a.txt", Declared: "text/plain", Length: int64(len(text))}
+}
+
+func must[T any](t *testing.T, value T, err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func (b *bench) register(t *testing.T, text string) File {
+	t.Helper()
+	f, err := b.Register(t.Context(), broker, sum(text))
+	return must(t, f, err)
+}
+
+// has fails unless the file has this text.
+func (b *bench) has(t *testing.T, id, want string) {
+	t.Helper()
+	f, err := b.Get(t.Context(), id)
+	must(t, f, err)
+	blob, err := b.Open(t.Context(), f)
+	must(t, blob, err)
+	got, err := io.ReadAll(blob)
+	must(t, got, err)
+	if string(got) != want || f.Size != int64(len(want)) || f.MD5 != sum(want) {
+		t.Errorf("got %q and %+v, want %q", got, f, want)
+	}
+}
+
+// TestUploads tries uploads to a file that was registered with the MD5 of "content".
+func TestUploads(t *testing.T) {
+	cut := errors.New("the client has left")
+	for _, c := range []struct {
+		name   string
+		by     identity.Identity
+		upload Upload
+		want   string // the error; "": none
+	}{
+		{"the right bytes", broker, upload("content"), ""},
+		{"bytes in small pieces", broker, Upload{Body: iotest.OneByteReader(strings.NewReader("content"))}, ""},
+		{"other bytes", broker, upload("contents"), "body/file: Invalid checksum"},
+		{"no bytes", broker, upload(""), "body/file: Invalid checksum"},
+		{"half of the bytes", broker,
+			Upload{Body: io.MultiReader(strings.NewReader("cont"), iotest.ErrReader(cut))}, cut.Error()},
+		{"too many bytes", broker, Upload{Body: strings.NewReader(strings.Repeat("x", 1001)), Length: -1},
+			"body/file: The file has more than 1000 bytes."},
+		{"too many bytes by the headers", broker, Upload{Body: iotest.ErrReader(cut), Length: 1000 + maxForm + 1},
+			"body/file: The file has more than 1000 bytes."},
+		{"another broker", another, upload("content"), "url/permission: Forbidden: another broker registered this file."},
+	} {
+		b := newBench()
+		f := b.register(t, "content")
+		_, err := b.Upload(t.Context(), c.by, f.ID, c.upload)
+		if c.want == "" {
+			must(t, f, err)
+			b.has(t, f.ID, "content")
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+		if now, err := b.Get(t.Context(), f.ID); err != nil || now != f || len(b.memory.blobs) > 0 {
+			t.Errorf("%s: got %+v, %v and %d blobs, want the file as it was", c.name, now, err, len(b.memory.blobs))
+		}
+		if _, err := b.Upload(t.Context(), broker, f.ID, upload("content")); err != nil {
+			t.Errorf("%s, then the right bytes: got %v, want no error", c.name, err)
+		}
+	}
+}
+
+// TestASecondUploadIsRefused repeats an upload, with bytes of the same and of another content.
+func TestASecondUploadIsRefused(t *testing.T) {
+	b := newBench()
+	f := b.register(t, "content")
+	must(t, f, errorOf(b.Upload(t.Context(), broker, f.ID, upload("content"))))
+	for _, text := range []string{"content", "other"} {
+		_, err := b.Upload(t.Context(), broker, f.ID, upload(text))
+		if got := text; err == nil || err.Error() != "url/doc_id: Content already uploaded" {
+			t.Errorf("%s: got %v, want that it is there already", got, err)
+		}
+	}
+	b.has(t, f.ID, "content")
+}
+
+func errorOf(_ File, err error) error { return err }
+
+// TestUploadsAtOnce lets a second upload end before the first. Its bytes stay.
+func TestUploadsAtOnce(t *testing.T) {
+	b := newBench()
+	f := b.register(t, "content")
+	second := false
+	b.memory.step = func(operation string) error {
+		if operation == "replace" && !second {
+			second = true
+			must(t, f, errorOf(b.Upload(t.Context(), broker, f.ID, upload("content"))))
+		}
+		return nil
+	}
+	if _, err := b.Upload(t.Context(), broker, f.ID, upload("content")); fault.KindOf(err) != fault.Forbidden {
+		t.Errorf("got %v, want that it is there already", err)
+	}
+	b.has(t, f.ID, "content")
+	if len(b.memory.blobs) != 1 {
+		t.Errorf("got %d blobs, want one", len(b.memory.blobs))
+	}
+}
+
+// TestAFailureAtEachStep lets each operation of an upload fail, before or after it is carried
+// out. Nobody is served other bytes, and a repeat ends with the file.
+func TestAFailureAtEachStep(t *testing.T) {
+	broken := errors.New("broken")
+	for _, failing := range []string{"get", "put", "replace", "open", "remove"} {
+		for _, cause := range []error{broken, errLost} {
+			for count := range 4 {
+				b := newBench()
+				f := b.register(t, "content")
+				seen := 0
+				b.memory.step = func(operation string) error {
+					if operation != failing {
+						return nil
+					}
+					seen++
+					if seen == count+1 {
+						return cause
+					}
+					return nil
+				}
+				_, err := b.Upload(t.Context(), broker, f.ID, upload("content"))
+				b.memory.step = func(string) error { return nil }
+				if err == nil {
+					b.has(t, f.ID, "content")
+				}
+				_, err = b.Upload(t.Context(), broker, f.ID, upload("content"))
+				if err != nil && err.Error() != "url/doc_id: Content already uploaded" {
+					t.Errorf("%s %d, repeated: got %v, want success, or that it is there", failing, count, err)
+				}
+				b.has(t, f.ID, "content")
+			}
+		}
+	}
+}
+
+// TestARepeatedChangeIsRecognised has a driver that repeats a change which was carried out.
+func TestARepeatedChangeIsRecognised(t *testing.T) {
+	b := newBench()
+	f := b.register(t, "content")
+	b.Service.files = repeating{b.memory}
+	must(t, f, errorOf(b.Upload(t.Context(), broker, f.ID, upload("content"))))
+	b.has(t, f.ID, "content")
+}
+
+func TestQuotas(t *testing.T) {
+	b := newBench()
+	for range 3 {
+		b.register(t, "content")
+	}
+	if _, err := b.Register(t.Context(), broker, sum("x")); fault.KindOf(err) != fault.Forbidden {
+		t.Errorf("got %v, want that too many wait", err)
+	}
+	if _, err := b.Register(t.Context(), another, sum("x")); err != nil {
+		t.Errorf("another broker: got %v, want no error", err)
+	}
+	large := strings.Repeat("x", 1000)
+	for range 3 {
+		must(t, File{}, errorOf(b.Add(t.Context(), broker, upload(large))))
+	}
+	unread := Upload{Body: iotest.ErrReader(errors.New("it was read")), Length: 1}
+	if _, err := b.Add(t.Context(), broker, unread); fault.KindOf(err) != fault.Forbidden {
+		t.Errorf("got %v, want that the files are too large together", err)
+	}
+}
+
+func TestTitles(t *testing.T) {
+	for _, c := range []struct{ sent, want string }{
+		{"акт.pdf", "акт.pdf"}, {`C:\files\a.pdf`, "a.pdf"}, {"../../etc/passwd", "passwd"}, {"..", "file"}, {"", "file"},
+		{"a\r\nX: y", "aX: y"}, {"a\u202efdp.exe", "afdp.exe"}, {`a"b'.txt`, `a"b'.txt`}, {"\xff\xfea", "a"}, {"/", "file"},
+		{strings.Repeat("ї", 1000), strings.Repeat("ї", 255)},
+	} {
+		if got := Title(c.sent); got != c.want {
+			t.Errorf("title of %q: got %q, want %q", c.sent, got, c.want)
+		}
+	}
+}
+
+func TestClaims(t *testing.T) {
+	b := newBench()
+	f := b.register(t, "content")
+	for _, c := range []struct {
+		name  string
+		id    string
+		claim Claim
+		want  fault.Kind
+	}{
+		{"its broker", f.ID, Claim{f.MD5, broker.Broker, false}, -1},
+		{"another with the signature", f.ID, Claim{f.MD5, another.Broker, true}, -1},
+		{"another without the signature", f.ID, Claim{f.MD5, another.Broker, false}, fault.Forbidden},
+		{"another hash", f.ID, Claim{sum("x"), broker.Broker, true}, fault.Invalid},
+		{"no such file", strings.Repeat("0", 32), Claim{f.MD5, broker.Broker, true}, fault.NotFound},
+		{"no id", "x", Claim{f.MD5, broker.Broker, true}, fault.NotFound},
+	} {
+		_, err := b.Claim(t.Context(), c.id, c.claim)
+		if got := fault.KindOf(err); (err == nil) != (c.want == -1) || err != nil && got != c.want {
+			t.Errorf("%s: got %v, want kind %d", c.name, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Feed is the feed of assets, of all modes.
+type Feed interface {
+	// After returns the files that documents of the next assets after a position name, and the
+	// position of the last of these assets. At the end of the feed it returns the same
+	// position. It then has returned every change that was acknowledged before the call.
+	After(ctx context.Context, position int64) (named []Named, next int64, err error)
+}
+
+// Named is a file that a document of an asset names.
+type Named struct {
+	Naming
+	IsWhole bool // the document has the SHA-256 and the size of the file
+}
+
+// Follower marks the files that documents name, and gives the documents the sums of the files
+// (docs/files.md, "Sight" and "Binding"). All fields are required.
+type Follower struct {
+	Service   *Service
+	Feed      Feed
+	Awaited   Awaited
+	Documents Documents
+}
+
+// Read reads the feed from the last position to its end.
+func (f Follower) Read(ctx context.Context) error {
+	reading, err := f.Service.readings.Reading(ctx)
+	if err != nil {
+		return fmt.Errorf("get the reading: %w", err)
+	}
+	for {
+		begun := f.Service.time()
+		all, next, err := f.Feed.After(ctx, reading.Position)
+		if err != nil {
+			return fmt.Errorf("read the feed: %w", err)
+		}
+		isEnd := next == reading.Position
+		for _, n := range all {
+			if err := f.Service.Name(ctx, n.File); err != nil {
+				return fmt.Errorf("name file %s: %w", n.File, err)
+			}
+			if n.IsWhole {
+				continue
+			}
+			if err := f.Awaited.Await(ctx, n.Naming); err != nil {
+				return fmt.Errorf("note that file %s is awaited: %w", n.File, err)
+			}
+			f.Service.arrivals.Add(1)
+		}
+		reading = Reading{Position: next}
+		if isEnd {
+			reading.Complete = begun
+		}
+		if err := f.Service.readings.SetReading(ctx, reading); err != nil {
+			return fmt.Errorf("store the reading: %w", err)
+		}
+		if isEnd {
+			return nil
+		}
+	}
+}
+
+// completeEvery is how often documents are completed that an arrival did not announce to this
+// process.
+const completeEvery = time.Minute
+
+// Run reads the feed again and again until ctx is done, and completes documents when bytes have
+// come. It calls tell with the error of each round, nil for none.
+func (f Follower) Run(ctx context.Context, every time.Duration, tell func(error)) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	var seen int64
+	var completed time.Time
+	for ctx.Err() == nil {
+		err := f.Read(ctx)
+		if now := f.Service.arrivals.Load(); err == nil && (now != seen || time.Since(completed) > completeEvery) {
+			if err = f.complete(ctx); err == nil {
+				seen, completed = now, time.Now()
+			}
+		}
+		if ctx.Err() == nil {
+			tell(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// maxReason is the most bytes of the reason of a removal.
+const maxReason = 1000
+
+// Remove takes a file down, for good, and all files with the same bytes (docs/files.md, D8). The
+// bytes go; what the documents say about the file stays. A file that was removed before keeps its
+// first reason. Faults: Forbidden unless the caller is the administrator; Invalid without a
+// reason; NotFound.
+func (s *Service) Remove(ctx context.Context, by identity.Identity, id, reason string) (File, error) {
+	switch {
+	case by.Role != identity.Administrator:
+		return File{}, fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden: only the administrator removes files.")
+	case reason == "" || len(reason) > maxReason:
+		return File{}, fault.New(fault.Invalid, fault.Query, "reason", "A reason of 1 to %d bytes is needed.", maxReason)
+	}
+	removed, err := s.takeDown(ctx, id, by.KeyID, reason)
+	if err != nil || removed.SHA256 == "" {
+		return removed, err
+	}
+	for after := ""; ; {
+		files, err := s.files.Page(ctx, after, page)
+		if err != nil {
+			return File{}, fmt.Errorf("remove the same bytes: %w", err)
+		}
+		if len(files) == 0 {
+			return removed, nil
+		}
+		for _, f := range files {
+			if f.SHA256 != removed.SHA256 || f.ID == id {
+				continue
+			}
+			if _, err := s.takeDown(ctx, f.ID, by.KeyID, reason); err != nil && fault.KindOf(err) != fault.NotFound {
+				return File{}, err
+			}
+		}
+		after = files[len(files)-1].ID
+	}
+}
+
+// takeDown marks a file as removed, and then removes its bytes. If that fails, the collector
+// removes them.
+func (s *Service) takeDown(ctx context.Context, id, by, reason string) (File, error) {
+	f, err := s.change(ctx, id, func(f *File) error {
+		switch f.State {
+		case Collected:
+			return notFound()
+		case Removed:
+			return errSame
+		}
+		f.State, f.RemovedBy, f.Reason = Removed, by, reason
+		return nil
+	})
+	if errors.Is(err, errSame) {
+		f, err = s.find(ctx, id)
+	}
+	if err != nil {
+		return File{}, err
+	}
+	return f, s.dropRemoved(ctx, f)
+}
+
+// dropRemoved removes the bytes of a file that was removed.
+func (s *Service) dropRemoved(ctx context.Context, f File) error {
+	if f.Blob == "" {
+		return nil
+	}
+	if err := s.bytes.Remove(ctx, f.Blob); err != nil {
+		return fmt.Errorf("remove the bytes of file %s: %w", f.ID, err)
+	}
+	return nil
+}
+
+// refuseRemoved takes a file down whose bytes were removed before under another id. A removal
+// marks a file first and looks for the same bytes then; an upload is stored first and looks for a
+// removal then. So one of them sees the other.
+func (s *Service) refuseRemoved(ctx context.Context, f File) error {
+	isRemoved, err := s.files.IsRemoved(ctx, f.SHA256)
+	if err != nil {
+		return fmt.Errorf("look for removed bytes: %w", err)
+	}
+	if !isRemoved {
+		return nil
+	}
+	if _, err := s.takeDown(ctx, f.ID, "", "the same bytes were removed before"); err != nil {
+		return err
+	}
+	return fault.New(fault.Forbidden, fault.Body, "file",
+		"The operator has removed this file; it cannot be uploaded again.")
+}
+
+func gone() error {
+	return fault.New(fault.Gone, fault.URL, "doc_id", "The operator has removed this file.")
+}

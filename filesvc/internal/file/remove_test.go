@@ -1,0 +1,104 @@
+package file
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+var admin = identity.Identity{Broker: "operator", KeyID: "k9", Role: identity.Administrator}
+
+// TestRemoval takes a file down (docs/files.md, D8).
+func TestRemoval(t *testing.T) {
+	b := newBench()
+	var files []File
+	for _, text := range []string{"content", "content", "other"} {
+		f, err := b.Add(t.Context(), broker, upload(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	for _, c := range []struct {
+		name   string
+		by     identity.Identity
+		id     string
+		reason string
+		want   fault.Kind
+	}{
+		{"a broker", broker, files[0].ID, "x", fault.Forbidden},
+		{"no reason", admin, files[0].ID, "", fault.Invalid},
+		{"a long reason", admin, files[0].ID, strings.Repeat("x", 1001), fault.Invalid},
+		{"no file", admin, strings.Repeat("0", 32), "x", fault.NotFound},
+	} {
+		if _, err := b.Remove(t.Context(), c.by, c.id, c.reason); fault.KindOf(err) != c.want {
+			t.Errorf("%s: got %v, want kind %d", c.name, err, c.want)
+		}
+	}
+	for _, reason := range []string{"a court has ordered it", "another reason"} {
+		f, err := b.Remove(t.Context(), admin, files[0].ID, reason)
+		if err != nil || f.Reason != "a court has ordered it" || f.RemovedBy != "k9" || f.SHA256 != files[0].SHA256 {
+			t.Errorf("got %+v, %v, want it removed for the first reason", f, err)
+		}
+	}
+	for _, f := range files[:2] {
+		if _, err := b.Get(t.Context(), f.ID); fault.KindOf(err) != fault.Gone {
+			t.Errorf("a file with removed bytes: got %v, want Gone", err)
+		}
+	}
+	if len(b.memory.blobs) != 1 {
+		t.Errorf("got %d blobs, want that of the other file", len(b.memory.blobs))
+	}
+	claim := Claim{MD5: files[0].MD5, Broker: broker.Broker}
+	if _, err := b.Claim(t.Context(), files[0].ID, claim); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("a document of a removed file: got %v, want Invalid", err)
+	}
+	if _, err := b.Add(t.Context(), broker, upload("content")); fault.KindOf(err) != fault.Forbidden {
+		t.Errorf("the same bytes again: got %v, want Forbidden", err)
+	}
+	registered, err := b.Register(t.Context(), broker, files[0].MD5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Upload(t.Context(), broker, registered.ID, upload("content")); fault.KindOf(err) != fault.Forbidden {
+		t.Errorf("the same bytes registered: got %v, want Forbidden", err)
+	}
+	if len(b.memory.blobs) != 1 {
+		t.Errorf("got %d blobs, want that of the other file", len(b.memory.blobs))
+	}
+	if got, err := b.memory.Usage(t.Context(), broker.Broker); err != nil || got.Bytes != files[2].Size {
+		t.Errorf("got %+v, %v, want the bytes of the other file", got, err)
+	}
+}
+
+// TestARemovalIsAppliedAgain has bytes come back, as from a backup, after their file was removed.
+func TestARemovalIsAppliedAgain(t *testing.T) {
+	b := newBench()
+	f, err := b.Add(t.Context(), broker, upload("content"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := errors.New("away")
+	b.memory.step = func(operation string) error {
+		if operation == "remove" {
+			return away
+		}
+		return nil
+	}
+	if _, err := b.Remove(t.Context(), admin, f.ID, "x"); !errors.Is(err, away) {
+		t.Errorf("got %v, want the error of the store", err)
+	}
+	b.memory.step = func(string) error { return nil }
+	if _, err := b.Get(t.Context(), f.ID); fault.KindOf(err) != fault.Gone {
+		t.Errorf("got %v, want Gone", err)
+	}
+	if _, err := b.Collect(t.Context()); err != nil || len(b.memory.blobs) != 0 {
+		t.Errorf("got %v and %d blobs, want none", err, len(b.memory.blobs))
+	}
+	if stored, err := b.memory.Get(t.Context(), f.ID); err != nil || stored.State != Removed {
+		t.Errorf("got %+v, %v, want the removal kept", stored, err)
+	}
+}

@@ -1,0 +1,200 @@
+package file
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/filelink"
+	"asset-registry/shared/identity"
+)
+
+// Limits bound files and brokers. All fields are required.
+type Limits struct {
+	FileBytes   int64 // of one file
+	BrokerBytes int64 // of all files of a broker
+	Waiting     int64 // files of a broker that are registered and not yet uploaded
+}
+
+// Service registers, takes, shows and collects files. It is safe for concurrent use.
+type Service struct {
+	files    Files
+	readings Readings
+	bytes    Bytes
+	limits   Limits
+	now      func() time.Time
+
+	arrivals atomic.Int64 // uploads, and documents that lack the sums of their files
+}
+
+// NewService returns a service on its stores.
+func NewService(files Files, readings Readings, bytes Bytes, l Limits, now func() time.Time) *Service {
+	return &Service{files: files, readings: readings, bytes: bytes, limits: l, now: now}
+}
+
+// time returns the time as the stores keep it.
+func (s *Service) time() time.Time { return s.now().UTC().Truncate(time.Millisecond) }
+
+const (
+	idBytes    = 16
+	blobBytes  = 8
+	maxRetries = 10 // of a change that others overtake
+)
+
+func random(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.Read(b) // it never fails
+	return hex.EncodeToString(b)
+}
+
+// Register makes a file whose bytes come later and have this MD5, 32 hexadecimal digits.
+// Faults: Forbidden beyond a quota.
+func (s *Service) Register(ctx context.Context, by identity.Identity, md5 string) (File, error) {
+	if err := s.checkQuota(ctx, by, 1, 0); err != nil {
+		return File{}, err
+	}
+	return s.create(ctx, by, md5)
+}
+
+func (s *Service) create(ctx context.Context, by identity.Identity, md5 string) (File, error) {
+	f := File{
+		ID: random(idBytes), Broker: by.Broker, KeyID: by.KeyID, MD5: md5,
+		State: Registered, Touched: s.time(), Revision: 1,
+	}
+	if err := s.files.Create(ctx, f); err != nil {
+		return File{}, fmt.Errorf("register file: %w", err)
+	}
+	return f, nil
+}
+
+// checkQuota returns a fault if a broker may not have so many more waiting files and bytes.
+func (s *Service) checkQuota(ctx context.Context, by identity.Identity, waiting, bytes int64) error {
+	has, err := s.files.Usage(ctx, by.Broker)
+	switch {
+	case err != nil:
+		return fmt.Errorf("count the files of %s: %w", by.Broker, err)
+	case waiting > 0 && has.Waiting+waiting > s.limits.Waiting:
+		return fault.New(fault.Forbidden, fault.Body, "hash",
+			"You have %d files that were registered and not uploaded; upload them first, or wait for a day.", has.Waiting)
+	case has.Bytes+bytes > s.limits.BrokerBytes:
+		return fault.New(fault.Forbidden, fault.Body, "file",
+			"Your files have %d bytes, and may have %d; ask the operator for more.", has.Bytes, s.limits.BrokerBytes)
+	}
+	return nil
+}
+
+// Get returns a file, or a fault of kind NotFound or Gone.
+func (s *Service) Get(ctx context.Context, id string) (File, error) {
+	f, err := s.find(ctx, id)
+	switch {
+	case err == nil && f.State == Collected:
+		return File{}, notFound()
+	case err == nil && f.State == Removed:
+		return File{}, gone()
+	}
+	return f, err
+}
+
+// find returns a file in any state, or a fault of kind NotFound.
+func (s *Service) find(ctx context.Context, id string) (File, error) {
+	if !filelink.IsID(id) {
+		return File{}, notFound()
+	}
+	f, err := s.files.Get(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return File{}, notFound()
+	}
+	if err != nil {
+		return File{}, fmt.Errorf("get file: %w", err)
+	}
+	return f, nil
+}
+
+func notFound() error { return fault.New(fault.NotFound, fault.URL, "doc_id", "Not Found") }
+
+// Open opens the bytes of a file in the state Stored. The caller closes them.
+func (s *Service) Open(ctx context.Context, f File) (Blob, error) {
+	blob, err := s.bytes.Open(ctx, f.Blob)
+	if err != nil {
+		return nil, fmt.Errorf("open file %s: %w", f.ID, err)
+	}
+	if blob.Size() != f.Size {
+		return nil, errors.Join(
+			fmt.Errorf("file %s is damaged: it has %d bytes instead of %d", f.ID, blob.Size(), f.Size), blob.Close())
+	}
+	return blob, nil
+}
+
+// Claim is a document that is about to name a file.
+type Claim struct {
+	MD5    string // the hash of the document
+	Broker string // who writes the document
+	Signed bool   // the address had the right signature
+}
+
+// Claim keeps a file for another day, so that a document can be committed that names it. It
+// returns a fault of kind Invalid or Forbidden if the document may not.
+func (s *Service) Claim(ctx context.Context, id string, c Claim) (File, error) {
+	return s.change(ctx, id, func(f *File) error {
+		switch {
+		case f.State == Collected:
+			return fault.New(fault.Invalid, fault.Body, "url", "There is no such file.")
+		case f.State == Removed:
+			return fault.New(fault.Invalid, fault.Body, "url", "The operator has removed this file.")
+		case !c.Signed && c.Broker != f.Broker:
+			return fault.New(fault.Forbidden, fault.Body, "url",
+				"This file is another broker's; use the url with the signature that the upload returned.")
+		case f.MD5 != c.MD5:
+			return fault.New(fault.Invalid, fault.Body, "hash", "The file has another hash.")
+		}
+		f.Touched = s.time()
+		return nil
+	})
+}
+
+// Name marks a file as named by a document. A file that does not exist is ignored: another
+// registry may have had it.
+func (s *Service) Name(ctx context.Context, id string) error {
+	_, err := s.change(ctx, id, func(f *File) error {
+		if f.Named {
+			return errSame
+		}
+		f.Named = true
+		return nil
+	})
+	if fault.KindOf(err) == fault.NotFound || errors.Is(err, errSame) {
+		return nil
+	}
+	return err
+}
+
+// errSame is returned by a function of change that changes nothing.
+var errSame = errors.New("nothing changes")
+
+// change edits a file and stores it. If others change the file meanwhile, it edits the newest
+// revision instead.
+func (s *Service) change(ctx context.Context, id string, edit func(*File) error) (File, error) {
+	for range maxRetries {
+		f, err := s.find(ctx, id)
+		if err != nil {
+			return File{}, err
+		}
+		if err := edit(&f); err != nil {
+			return File{}, err
+		}
+		f.Revision++
+		err = s.files.Replace(ctx, f)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, ErrStale) {
+			return File{}, fmt.Errorf("change file %s: %w", id, err)
+		}
+	}
+	return File{}, fault.New(fault.Conflict, fault.URL, "doc_id", "Others keep changing this file; repeat the request.")
+}

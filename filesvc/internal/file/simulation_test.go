@@ -1,0 +1,301 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// world runs actors one step at a time, in an order that its seed decides. Hours may go by
+// between any two steps.
+type world struct {
+	*bench
+	random  *rand.Rand
+	actors  int
+	waiting chan chan struct{} // an actor waits for its turn
+	ended   chan struct{}      // an actor has ended
+	turns   []chan struct{}    // of actors that wait
+
+	feed    []string // ids of files that committed documents name, one for each document
+	acked   []string // ids of files whose upload was acknowledged
+	faults  []string
+	readers int // runs of the follower that are left
+}
+
+func newWorld(seed uint64) *world {
+	w := &world{
+		bench: newBench(), random: rand.New(rand.NewPCG(seed, 1)),
+		waiting: make(chan chan struct{}), ended: make(chan struct{}),
+	}
+	w.memory.step = func(string) error { w.wait(); return nil }
+	return w
+}
+
+// wait ends when it is the actor's turn.
+func (w *world) wait() {
+	turn := make(chan struct{})
+	w.waiting <- turn
+	<-turn
+}
+
+// start starts an actor, which runs up to its first step.
+func (w *world) start(actor func()) {
+	w.actors++
+	go func() {
+		w.wait()
+		actor()
+		w.ended <- struct{}{}
+	}()
+	w.settle()
+}
+
+// settle returns when the actor that ran waits or has ended.
+func (w *world) settle() {
+	select {
+	case turn := <-w.waiting:
+		w.turns = append(w.turns, turn)
+	case <-w.ended:
+		w.actors--
+	}
+}
+
+func (w *world) run() {
+	for w.actors > 0 {
+		if w.random.IntN(4) == 0 {
+			w.clock = w.clock.Add(time.Duration(w.random.Int64N(int64(9 * time.Hour))))
+		}
+		i := w.random.IntN(len(w.turns))
+		turn := w.turns[i]
+		w.turns = slices.Delete(w.turns, i, i+1)
+		close(turn)
+		w.settle()
+	}
+}
+
+// pause lets others go on for up to so many steps.
+func (w *world) pause(steps int) {
+	for range w.random.IntN(steps) {
+		w.wait()
+	}
+}
+
+// document claims a file and commits a document that names it, unless that takes a day.
+func (w *world) document(f File) {
+	w.pause(12)
+	begun := w.clock
+	if _, err := w.Claim(context.Background(), f.ID, Claim{MD5: f.MD5, Signed: true}); err != nil {
+		return
+	}
+	w.pause(6)
+	if w.clock.Sub(begun) < keep {
+		w.feed = append(w.feed, f.ID)
+	}
+}
+
+func (w *world) upload(f File) {
+	w.pause(8)
+	if _, err := w.Upload(context.Background(), broker, f.ID, upload("content")); err == nil {
+		w.acked = append(w.acked, f.ID)
+	}
+}
+
+// follow reads the feed from the last position to its end.
+func (w *world) follow() {
+	for ; w.readers > 0; w.readers-- {
+		reader := Follower{Service: w.Service, Feed: w, Awaited: w.memory, Documents: w}
+		if err := reader.Read(context.Background()); err != nil {
+			w.faults = append(w.faults, err.Error())
+		}
+		w.pause(3)
+	}
+}
+
+// After implements Feed. Time goes by before and after it looks.
+func (w *world) After(_ context.Context, position int64) (named []Named, next int64, err error) {
+	w.wait()
+	next = min(position+1, int64(len(w.feed)))
+	for _, id := range slices.Clone(w.feed[position:next]) {
+		named = append(named, Named{Naming{id, "asset"}, true})
+	}
+	w.wait()
+	return named, next, nil
+}
+
+// Complete implements Documents. The documents of a world are whole.
+func (w *world) Complete(context.Context, string, File) error { return nil }
+
+func (w *world) collect() {
+	for range 4 {
+		w.pause(8)
+		if _, err := w.Collect(context.Background()); err != nil {
+			w.faults = append(w.faults, err.Error())
+		}
+	}
+}
+
+// simulate runs a world and returns what is wrong at its end. spoil leaves a guard out.
+func simulate(seed uint64, spoil func(*world)) []string {
+	w := newWorld(seed)
+	free := w.memory.step
+	w.memory.step = func(string) error { return nil }
+	var files []File
+	for range 2 {
+		f, err := w.Register(context.Background(), broker, sum("content"))
+		if err != nil {
+			return []string{err.Error()}
+		}
+		files = append(files, f)
+	}
+	w.memory.step, w.readers = free, 8
+	spoil(w)
+	for _, f := range files {
+		w.start(func() { w.document(f) })
+		w.start(func() { w.upload(f) })
+		w.start(func() { w.document(f) })
+	}
+	w.start(w.follow)
+	w.start(w.collect)
+	w.start(w.collect)
+	w.run()
+	w.memory.step = func(string) error { return nil }
+	return append(w.faults, w.check()...)
+}
+
+// check returns what is wrong: a document names a file that is gone, or bytes are gone.
+func (w *world) check() (wrong []string) {
+	for _, id := range w.feed {
+		if f := w.memory.files[id]; f.State != Registered && f.State != Stored {
+			wrong = append(wrong, fmt.Sprintf("a document names a file in the state %q", f.State))
+		}
+	}
+	for _, f := range w.memory.files {
+		if f.State != Stored {
+			continue
+		}
+		blob, err := w.Open(context.Background(), f)
+		if err != nil {
+			wrong = append(wrong, err.Error())
+			continue
+		}
+		if text, err := io.ReadAll(blob); err != nil || string(text) != "content" {
+			wrong = append(wrong, fmt.Sprintf("the file has %q, %v", text, err))
+		}
+	}
+	for _, id := range w.acked {
+		if f, known := w.memory.files[id]; known && f.State == Registered {
+			wrong = append(wrong, "a file lost its bytes")
+		}
+	}
+	return wrong
+}
+
+const seeds = 2000
+
+func TestNoNamedFileIsCollected(t *testing.T) {
+	for seed := range uint64(seeds) {
+		if wrong := simulate(seed, func(*world) {}); len(wrong) > 0 {
+			t.Fatalf("seed %d: got %s, want nothing wrong", seed, strings.Join(wrong, "; "))
+		}
+	}
+}
+
+// TestTheSimulationSeesEachGuard leaves one guard of the collection out at a time.
+func TestTheSimulationSeesEachGuard(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		spoil func(*world)
+	}{
+		{"a named file may be collected", func(w *world) { w.files = forgetful{w.memory} }},
+		{"a change does not name its revision", func(w *world) { w.files = unguarded{w.memory} }},
+		{"the clock takes the place of the reading", func(w *world) { w.readings = onClock{w.memory, w} }},
+		{"the end of a reading takes the place of its beginning", func(w *world) { w.readings = late{w.memory, w} }},
+		{"the age is an hour", func(w *world) { w.readings = early{w.memory} }},
+		{"the sweep does not tell the upload", func(w *world) { w.files = silent{w.memory} }},
+	} {
+		seen := false
+		for seed := uint64(0); seed < 10*seeds && !seen; seed++ {
+			seen = len(simulate(seed, c.spoil)) > 0
+		}
+		if !seen {
+			t.Errorf("%s: got nothing wrong, want a file that is gone", c.name)
+		}
+	}
+}
+
+// forgetful shows no file as named.
+type forgetful struct{ *memory }
+
+func (s forgetful) Page(ctx context.Context, after string, limit int) ([]File, error) {
+	files, err := s.memory.Page(ctx, after, limit)
+	for i := range files {
+		files[i].Named = false
+	}
+	return files, err
+}
+
+// unguarded stores a change of a file that exists, whatever the change was made from.
+type unguarded struct{ *memory }
+
+func (s unguarded) Replace(_ context.Context, f File) error {
+	defer s.mu.Unlock()
+	if err := s.begin("replace"); err != nil {
+		return err
+	}
+	if _, found := s.memory.files[f.ID]; !found {
+		return ErrStale
+	}
+	s.memory.files[f.ID] = f
+	return nil
+}
+
+// onClock tells that the feed has just been read.
+type onClock struct {
+	*memory
+	world *world
+}
+
+func (s onClock) Reading(ctx context.Context) (Reading, error) {
+	r, err := s.memory.Reading(ctx)
+	r.Complete = s.world.clock
+	return r, err
+}
+
+// late stores the end of each reading.
+type late struct {
+	*memory
+	world *world
+}
+
+func (s late) SetReading(ctx context.Context, r Reading) error {
+	if !r.Complete.IsZero() {
+		r.Complete = s.world.clock
+	}
+	return s.memory.SetReading(ctx, r)
+}
+
+// early makes a day of an hour.
+type early struct{ *memory }
+
+func (s early) Reading(ctx context.Context) (Reading, error) {
+	r, err := s.memory.Reading(ctx)
+	r.Complete = r.Complete.Add(keep - time.Hour)
+	return r, err
+}
+
+// silent does not store that the sweep has removed a blob.
+type silent struct{ *memory }
+
+func (s silent) Replace(ctx context.Context, f File) error {
+	s.mu.Lock()
+	old := s.memory.files[f.ID]
+	s.mu.Unlock()
+	if old.Swept != f.Swept && old.Revision == f.Revision-1 {
+		return nil
+	}
+	return s.memory.Replace(ctx, f)
+}

@@ -1,0 +1,173 @@
+package file
+
+import (
+	"bufio"
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/gabriel-vasile/mimetype"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// Upload is the bytes of a file on their way.
+type Upload struct {
+	Body     io.Reader // ends with io.EOF once all of the request has come
+	Title    string    // as the client named it
+	Declared string    // the type that the client named; "": none
+	Length   int64     // the most bytes that Body has by its headers; -1: not known
+}
+
+// Add makes a file of bytes. Faults: those of Upload.
+func (s *Service) Add(ctx context.Context, by identity.Identity, u Upload) (File, error) {
+	if err := s.admit(ctx, by, u); err != nil {
+		return File{}, err
+	}
+	f, err := s.create(ctx, by, "")
+	if err != nil {
+		return File{}, err
+	}
+	stored, err := s.receive(ctx, f, u)
+	if err != nil {
+		// The client never heard of the file. If this fails, the collector takes it.
+		if gone := s.files.Delete(context.WithoutCancel(ctx), f); !errors.Is(gone, ErrStale) { // it has changed
+			err = errors.Join(err, gone)
+		}
+	}
+	return stored, err
+}
+
+// Upload adds the bytes to a file that the broker has registered. Faults: Forbidden if the
+// file has its bytes, or another MD5, or is another broker's; TooLarge; Full without room.
+func (s *Service) Upload(ctx context.Context, by identity.Identity, id string, u Upload) (File, error) {
+	f, err := s.Get(ctx, id)
+	switch {
+	case err != nil:
+		return File{}, err
+	case f.Broker != by.Broker:
+		return File{}, fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden: another broker registered this file.")
+	case f.State != Registered:
+		return File{}, uploaded()
+	}
+	if err := s.admit(ctx, by, u); err != nil {
+		return File{}, err
+	}
+	return s.receive(ctx, f, u)
+}
+
+func uploaded() error {
+	return fault.New(fault.Forbidden, fault.URL, "doc_id", "Content already uploaded")
+}
+
+// admit refuses an upload by its declared length, before a byte is read.
+func (s *Service) admit(ctx context.Context, by identity.Identity, u Upload) error {
+	if u.Length > s.limits.FileBytes+maxForm {
+		return s.tooLarge()
+	}
+	return s.checkQuota(ctx, by, 0, max(u.Length, 0))
+}
+
+// maxForm is how many bytes a form may have around its file.
+const maxForm = 2 << 20
+
+func (s *Service) tooLarge() error {
+	return fault.New(fault.TooLarge, fault.Body, "file", "The file has more than %d bytes.", s.limits.FileBytes)
+}
+
+// receive stores the bytes, and then the metadata that name them.
+func (s *Service) receive(ctx context.Context, f File, u Upload) (File, error) {
+	head := bufio.NewReaderSize(u.Body, headSize)
+	first, err := head.Peek(headSize)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return File{}, err
+	}
+	next := f
+	next.Title, next.Declared, next.Detected = Title(u.Title), u.Declared, mimetype.Detect(first).String()
+	next.Blob = f.ID + "-" + random(blobBytes)
+	in := &counted{
+		from: head, most: s.limits.FileBytes, md5: md5.New(), sha256: sha256.New(), want: f.MD5, tooLarge: s.tooLarge,
+	}
+	if err := s.bytes.Put(ctx, next.Blob, in); err != nil {
+		if errors.Is(err, ErrFull) {
+			full := fault.New(fault.Full, fault.Body, "file", "The registry has no room for files now; the operator knows.")
+			err = fmt.Errorf("%w: %w", full, err)
+		}
+		return File{}, err
+	}
+	next.MD5, next.SHA256, next.Size = in.sum(in.md5), in.sum(in.sha256), in.size
+	stored, err := s.store(ctx, f, next)
+	if err != nil {
+		return stored, err
+	}
+	return stored, s.refuseRemoved(ctx, stored)
+}
+
+// headSize is how many bytes tell the type of a file.
+const headSize = 4 << 10
+
+// store changes the metadata from f, without bytes, to next. Others may have claimed or named
+// the file meanwhile. If they did anything else, the change is refused, and nothing will ever
+// name the bytes.
+func (s *Service) store(ctx context.Context, f, next File) (File, error) {
+	stored, err := s.change(ctx, f.ID, func(now *File) error {
+		switch {
+		case now.Blob == next.Blob: // an attempt without an answer has stored it
+			next = *now
+			return errSame
+		case now.State == Stored:
+			return uploaded()
+		case now.State == Removed:
+			return gone()
+		case now.State != Registered:
+			return notFound()
+		case now.Swept != f.Swept:
+			return fault.New(fault.Conflict, fault.URL, "doc_id", "The upload took too long; repeat the request.")
+		}
+		next.Named, next.Swept, next.Revision = now.Named, now.Swept, now.Revision
+		next.State, next.Touched = Stored, s.time()
+		*now = next
+		return nil
+	})
+	s.arrivals.Add(1)
+	switch fault.KindOf(err) {
+	case fault.Internal, fault.Unavailable:
+		if errors.Is(err, errSame) {
+			return next, nil
+		}
+		return stored, err // the change may be stored
+	default:
+		return stored, errors.Join(err, s.bytes.Remove(context.WithoutCancel(ctx), next.Blob))
+	}
+}
+
+// counted counts and hashes the bytes of a file. At their end it checks the MD5.
+type counted struct {
+	from        io.Reader
+	most, size  int64
+	md5, sha256 hash.Hash
+	want        string // the MD5; "": any
+	tooLarge    func() error
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.size += int64(n)
+	if c.size > c.most {
+		return 0, c.tooLarge()
+	}
+	c.md5.Write(p[:n])
+	c.sha256.Write(p[:n])
+	if errors.Is(err, io.EOF) && c.want != "" && c.sum(c.md5) != c.want {
+		return 0, fault.New(fault.Forbidden, fault.Body, "file", "Invalid checksum")
+	}
+	return n, err
+}
+
+func (c *counted) sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }

@@ -1,0 +1,132 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/httpserver"
+)
+
+// get answers GET and HEAD of /get/:file.
+func (a *API) get(c *gin.Context) error {
+	ctx := c.Request.Context()
+	f, err := a.Files.Get(ctx, c.Param("file"))
+	if err != nil {
+		return err
+	}
+	if err := a.maySee(c, f); err != nil {
+		return err
+	}
+	h := c.Writer.Header()
+	h.Set("Cache-Control", "private, no-store")
+	if f.State == file.Registered {
+		c.Status(http.StatusNoContent)
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	blob, err := a.Files.Open(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer blob.Close()
+	if f.Named {
+		h.Set("Cache-Control", "public, no-cache") // a file may be taken down
+	}
+	h.Set("ETag", `"`+f.SHA256+`"`)
+	protect(h, f)
+	w := &paced{ResponseWriter: c.Writer, sender: httpserver.NewSender(c.Writer, a.down)}
+	http.ServeContent(w, c.Request, "", time.Time{}, blob)
+	return nil
+}
+
+// maySee refuses a caller who may not see a file that no document names yet.
+func (a *API) maySee(c *gin.Context, f file.File) error {
+	if f.Named {
+		return nil
+	}
+	if by := httpserver.Caller(c); !by.IsAnonymous() && by.Broker == f.Broker {
+		return nil
+	}
+	return a.Links.CheckRead(f.ID, c.Request.URL.Query(), a.Now())
+}
+
+// paced sends at the pace of a sender.
+type paced struct {
+	http.ResponseWriter
+	sender *httpserver.Sender
+}
+
+// Write implements http.ResponseWriter.
+func (p *paced) Write(b []byte) (int, error) { return p.sender.Write(b) }
+
+// Policies of content (docs/files.md, "Invariants", D6). The viewer of PDF of a browser does
+// not work under sandbox or default-src.
+const (
+	sandboxed = "sandbox; default-src 'none'"
+	forPDF    = "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+	plainType = "application/octet-stream"
+	pdfType   = "application/pdf"
+)
+
+// inlineImages are the types of pictures that a browser shows.
+var inlineImages = map[string]bool{"image/jpeg": true, "image/png": true, "image/gif": true, "image/webp": true}
+
+// activeTypes are types of which a browser runs scripts, or that style a page.
+var activeTypes = []string{"html", "xml", "svg", "script", "css", "wasm", "flash"}
+
+// protect sets the headers by which a browser shows a file and runs nothing of it.
+func protect(h http.Header, f file.File) {
+	detected := mediaType(f.Detected)
+	kind, policy, shown := "attachment", sandboxed, plainType
+	switch {
+	case detected == pdfType:
+		kind, policy, shown = "inline", forPDF, pdfType
+	case inlineImages[detected] && f.Declared == detected:
+		kind, shown = "inline", detected
+	case !isActive(detected) && !isActive(f.Declared):
+		shown = format(f)
+	}
+	h.Set("Content-Type", shown)
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Disposition", disposition(kind, f.Title))
+	h.Set("Cross-Origin-Resource-Policy", "same-site")
+	h.Set("X-Content-Type-Options", "nosniff")
+}
+
+func isActive(media string) bool {
+	for _, part := range activeTypes {
+		if strings.Contains(media, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// format returns the type that a file was declared with, else that of its bytes.
+func format(f file.File) string {
+	if f.Declared != "" {
+		return f.Declared
+	}
+	if detected := mediaType(f.Detected); detected != "" {
+		return detected
+	}
+	return plainType
+}
+
+// disposition returns a Content-Disposition with a name in both forms (RFC 6266, RFC 8187).
+func disposition(kind, name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune(`"\%`, r) {
+			return '_'
+		}
+		return r
+	}, name)
+	coded := strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
+	return fmt.Sprintf(`%s; filename="%s"; filename*=UTF-8''%s`, kind, plain, coded)
+}

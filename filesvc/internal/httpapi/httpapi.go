@@ -1,0 +1,236 @@
+// Package httpapi is the HTTP side of the file service: the interface of the family's document
+// service, and the claims of the asset service (docs/files.md).
+package httpapi
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/filelink"
+	"asset-registry/shared/filesapi"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/routes"
+)
+
+// Config is what an API is made of. All fields are required, but Base.
+type Config struct {
+	Files *file.Service
+	Base  filelink.Base // public address of the registry; "": uploads are refused
+	Links *filelink.Signer
+	Now   func() time.Time
+	Log   *slog.Logger // of removals
+}
+
+// API answers requests. It is safe for concurrent use.
+type API struct {
+	Config
+	up, down httpserver.Pace
+}
+
+// New returns an API.
+func New(c Config) *API { return &API{c, httpserver.UploadPace, httpserver.DownloadPace} }
+
+// Route adds the routes to engine.
+func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
+	r := engine.Group("/", httpserver.Identify(signer))
+	for _, of := range routes.Files() {
+		r.Handle(of.Method, of.Pattern, httpserver.Handle(a.handler(of)))
+	}
+	r.POST(filesapi.ClaimPath+":file", httpserver.Handle(a.claim))
+	r.POST(filesapi.FormPath, httpserver.Handle(a.document))
+}
+
+// handler returns the handler of a route of package routes.
+func (a *API) handler(of routes.Route) func(*gin.Context) error {
+	if of.Method == http.MethodDelete {
+		return a.remove
+	}
+	switch of.Pattern {
+	case routes.RegisterFile:
+		return a.register
+	case routes.UploadFile:
+		return a.add
+	case routes.UploadFile + "/:file":
+		return a.upload
+	case routes.GetFile + "/:file":
+		return a.get
+	default:
+		panic("filesvc: no handler for " + of.Pattern)
+	}
+}
+
+// TimeoutOf returns the time limit of a request by its route; 0 stands for the general one. A
+// transfer of a file lasts as long as its client keeps the pace.
+func TimeoutOf(c *gin.Context) time.Duration {
+	path := c.FullPath()
+	if strings.HasPrefix(path, routes.UploadFile) || strings.HasPrefix(path, routes.GetFile) ||
+		path == filesapi.FormPath {
+		return httpserver.Unlimited
+	}
+	return 0
+}
+
+// mayWrite refuses callers without an API key, and all of them without a public address.
+func (a *API) mayWrite(c *gin.Context) error {
+	if httpserver.Caller(c).IsAnonymous() {
+		return fault.New(fault.Unauthorized, fault.Header, "Authorization", "An API key is needed.")
+	}
+	if a.Base == "" {
+		return fault.New(fault.Unavailable, fault.URL, "files",
+			"The registry takes no files, because it does not know its public address; the operator sets --base-url.")
+	}
+	return nil
+}
+
+// register answers POST /register.
+func (a *API) register(c *gin.Context) error {
+	if err := a.mayWrite(c); err != nil {
+		return err
+	}
+	data, err := readRegistration(c.Request)
+	if err != nil {
+		return err
+	}
+	md5, err := parseHash(data)
+	if err != nil {
+		return err
+	}
+	f, err := a.Files.Register(c.Request.Context(), httpserver.Caller(c), md5)
+	if err != nil {
+		return err
+	}
+	uploadURL := a.Base.UploadAddress(f.ID) + "?" + a.Links.Upload(f.ID).Encode()
+	if data["url"], err = json.Marshal(a.bound(f)); err != nil {
+		return err
+	}
+	c.Header("Location", uploadURL)
+	return a.answer(c, http.StatusCreated, gin.H{"data": data, "upload_url": uploadURL})
+}
+
+// bound returns the address of a file by which the asset service takes it.
+func (a *API) bound(f file.File) string {
+	return a.Base.Address(f.ID) + "?" + a.Links.Bind(f.ID, f.MD5).Encode()
+}
+
+// add answers POST /upload.
+func (a *API) add(c *gin.Context) error {
+	if err := a.mayWrite(c); err != nil {
+		return err
+	}
+	return a.receive(c, func(u file.Upload) (file.File, error) {
+		return a.Files.Add(c.Request.Context(), httpserver.Caller(c), u)
+	})
+}
+
+// upload answers POST /upload/:file.
+func (a *API) upload(c *gin.Context) error {
+	if err := a.mayWrite(c); err != nil {
+		return err
+	}
+	if err := a.Links.CheckUpload(c.Param("file"), c.Request.URL.Query()); err != nil {
+		return err
+	}
+	return a.receive(c, func(u file.Upload) (file.File, error) {
+		return a.Files.Upload(c.Request.Context(), httpserver.Caller(c), c.Param("file"), u)
+	})
+}
+
+// document answers POST of filesapi.FormPath: it stores the file of a form, and returns the
+// document of the form's fields that names it.
+func (a *API) document(c *gin.Context) error {
+	if err := a.mayWrite(c); err != nil {
+		return err
+	}
+	form, err := openForm(c.Request, httpserver.NewReceiver(c.Writer, c.Request.Body, a.up))
+	if err != nil {
+		return err
+	}
+	form.fields = map[string]json.RawMessage{}
+	f, err := store(form, func(u file.Upload) (file.File, error) {
+		return a.Files.Add(c.Request.Context(), httpserver.Caller(c), u)
+	})
+	if err != nil {
+		return err
+	}
+	document := map[string]any{"title": f.Title, "format": format(f)}
+	for name, value := range form.fields {
+		document[name] = value
+	}
+	document["url"], document["hash"] = a.bound(f), hashType+f.MD5
+	return a.answer(c, http.StatusOK, gin.H{"data": document})
+}
+
+// store passes the file of a form to a function that stores it.
+func store(form *form, by func(file.Upload) (file.File, error)) (file.File, error) {
+	u, err := form.file()
+	if err != nil {
+		return file.File{}, err
+	}
+	f, err := by(u)
+	if err != nil {
+		return file.File{}, bodyFault(err)
+	}
+	return f, nil
+}
+
+// receive passes the file of a form to a function that stores it, and answers with the stored
+// file.
+func (a *API) receive(c *gin.Context, by func(file.Upload) (file.File, error)) error {
+	form, err := openForm(c.Request, httpserver.NewReceiver(c.Writer, c.Request.Body, a.up))
+	if err != nil {
+		return err
+	}
+	f, err := store(form, by)
+	if err != nil {
+		return err
+	}
+	getURL := a.Base.Address(f.ID) + "?" + a.Links.Read(f.ID, a.Now()).Encode()
+	c.Header("Location", getURL)
+	return a.answer(c, http.StatusOK, gin.H{"get_url": getURL, "data": gin.H{
+		"url": a.bound(f), "hash": hashType + f.MD5, "format": format(f), "title": f.Title,
+	}})
+}
+
+// remove answers DELETE /get/:file: an administrator takes a file down.
+func (a *API) remove(c *gin.Context) error {
+	by, reason := httpserver.Caller(c), c.Query("reason")
+	f, err := a.Files.Remove(c.Request.Context(), by, c.Param("file"), reason)
+	if err != nil {
+		return err
+	}
+	a.Log.Warn("a file was removed", "file", f.ID, "broker", f.Broker, "bytes", f.Size, "sha256", f.SHA256,
+		"by", by.KeyID, "reason", f.Reason)
+	return a.answer(c, http.StatusOK, gin.H{"data": gin.H{
+		"id": f.ID, "sha256": f.SHA256, "size": f.Size, "removed_by": f.RemovedBy, "reason": f.Reason,
+	}})
+}
+
+// claim answers a claim of another service.
+func (a *API) claim(c *gin.Context) error {
+	if httpserver.Caller(c).Role != identity.Service {
+		return fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden: only services claim files.")
+	}
+	var in filesapi.Claim
+	if err := json.NewDecoder(http.MaxBytesReader(c.Writer, c.Request.Body, maxField)).Decode(&in); err != nil {
+		return fault.New(fault.Invalid, fault.Body, "data", "The body must be a claim in JSON.")
+	}
+	f, err := a.Files.Claim(c.Request.Context(), c.Param("file"), file.Claim(in))
+	if err != nil {
+		return err
+	}
+	return a.answer(c, http.StatusOK, filesapi.Claimed{SHA256: f.SHA256, Size: f.Size})
+}
+
+// answer writes JSON that no cache keeps: it may have signatures.
+func (a *API) answer(c *gin.Context, status int, value any) error {
+	c.Header("Cache-Control", "no-store")
+	return httpserver.JSON(c, status, value)
+}

@@ -1,0 +1,83 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/filelink"
+)
+
+const (
+	maxField  = 64 << 10 // bytes of a field of a form, and of a registration
+	hashField = "hash"
+	hashType  = "md5:"
+	hashSize  = len(hashType) + 32
+)
+
+// readRegistration returns what a registration says: data of a body in JSON, or the fields of
+// a form. It returns the family's fault for a missing hash if there is neither.
+func readRegistration(r *http.Request) (map[string]json.RawMessage, error) {
+	text, err := io.ReadAll(io.LimitReader(r.Body, maxField+1))
+	if err != nil {
+		return nil, bodyFault(err)
+	}
+	if len(text) > maxField {
+		return nil, fault.New(fault.TooLarge, fault.Body, "data", "The body has more than %d bytes.", maxField)
+	}
+	var body struct {
+		Data json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(text, &body) == nil {
+		var data map[string]json.RawMessage
+		if json.Unmarshal(body.Data, &data) != nil || data == nil {
+			return nil, missing(hashField)
+		}
+		return data, nil
+	}
+	fields := url.Values{}
+	if boundary, isForm := boundaryOf(r.Header); isForm {
+		form, err := multipart.NewReader(strings.NewReader(string(text)), boundary).ReadForm(maxField)
+		if err != nil {
+			return nil, bodyFault(err)
+		}
+		defer form.RemoveAll() // there are no files: all of the body fits the memory
+		fields = form.Value
+	} else if fields, err = url.ParseQuery(string(text)); err != nil {
+		return nil, missing(hashField)
+	}
+	data := map[string]json.RawMessage{}
+	for name := range fields {
+		if data[name], err = json.Marshal(fields.Get(name)); err != nil {
+			return nil, err
+		}
+	}
+	return data, nil
+}
+
+func missing(field string) error { return fault.New(fault.NotFound, fault.Body, field, "Not Found") }
+
+// parseHash returns the MD5 of a registration, without its type.
+func parseHash(data map[string]json.RawMessage) (string, error) {
+	sent, isSent := data[hashField]
+	if !isSent {
+		return "", missing(hashField)
+	}
+	var hash string
+	says := ""
+	switch err := json.Unmarshal(sent, &hash); {
+	case err != nil || !strings.HasPrefix(hash, hashType):
+		says = "Hash type is not supported."
+	case len(hash) != hashSize:
+		says = "Hash value is wrong length."
+	case !filelink.IsID(hash[len(hashType):]):
+		says = "Hash value is not hexadecimal."
+	default:
+		return hash[len(hashType):], nil
+	}
+	return "", fault.New(fault.Unprocessable, fault.Body, hashField, "%s", says)
+}

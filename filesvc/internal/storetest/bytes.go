@@ -1,0 +1,157 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"asset-registry/filesvc/internal/file"
+)
+
+// name returns a name of bytes.
+func name(n int) string { return fmt.Sprintf("%032x-%016x", n, n) }
+
+// RunBytes runs the suite of bytes on an empty store.
+func RunBytes(t *testing.T, s file.Bytes) {
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, file.Bytes)
+	}{
+		{"bytes are as they were stored", testBytes},
+		{"a part of the bytes can be read", testParts},
+		{"bytes of a reader that fails are not there", testFailingReader},
+		{"bytes are not there before their end has come", testHalf},
+		{"names are in order", testNames},
+		{"only good names are taken", testBadNames},
+		{"bytes know their age", testAge},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
+	}
+}
+
+func read(t *testing.T, s file.Bytes, name string) string {
+	t.Helper()
+	b, err := s.Open(t.Context(), name)
+	must(t, err)
+	defer b.Close()
+	text, err := io.ReadAll(b)
+	must(t, err)
+	equal(t, b.Size(), int64(len(text)))
+	return string(text)
+}
+
+func testBytes(t *testing.T, s file.Bytes) {
+	for i, text := range []string{"", "x", strings.Repeat("0123456789abcdef", 1<<16)} {
+		n := name(100 + i)
+		must(t, s.Put(t.Context(), n, iotest.HalfReader(strings.NewReader(text))))
+		equal(t, read(t, s, n) == text, true)
+		must(t, s.Remove(t.Context(), n))
+		must(t, s.Remove(t.Context(), n))
+		_, err := s.Open(t.Context(), n)
+		is(t, err, file.ErrNotFound)
+	}
+}
+
+func testParts(t *testing.T, s file.Bytes) {
+	must(t, s.Put(t.Context(), name(1), strings.NewReader("0123456789")))
+	b, err := s.Open(t.Context(), name(1))
+	must(t, err)
+	defer b.Close()
+	_, err = b.Seek(7, io.SeekStart)
+	must(t, err)
+	text, err := io.ReadAll(b)
+	must(t, err)
+	equal(t, string(text), "789")
+	must(t, s.Remove(t.Context(), name(1)))
+}
+
+func testFailingReader(t *testing.T, s file.Bytes) {
+	cause := errors.New("the checksum is wrong")
+	err := s.Put(t.Context(), name(2), io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(cause)))
+	is(t, err, cause)
+	_, err = s.Open(t.Context(), name(2))
+	is(t, err, file.ErrNotFound)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	is(t, s.Put(ended, name(2), strings.NewReader("abc")), context.Canceled)
+	names, err := s.Names(t.Context(), "", 10)
+	must(t, err)
+	equal(t, len(names), 0)
+	must(t, s.Put(t.Context(), name(2), strings.NewReader("abc"))) // a failure leaves nothing in the way
+	must(t, s.Remove(t.Context(), name(2)))
+}
+
+func testHalf(t *testing.T, s file.Bytes) {
+	from, to := io.Pipe()
+	var wg sync.WaitGroup
+	wg.Go(func() { must(t, s.Put(t.Context(), name(3), from)) })
+	_, err := to.Write([]byte("half"))
+	must(t, err)
+	_, err = s.Open(t.Context(), name(3))
+	is(t, err, file.ErrNotFound)
+	names, err := s.Names(t.Context(), "", 10)
+	must(t, err)
+	equal(t, len(names), 0)
+	must(t, to.Close())
+	wg.Wait()
+	equal(t, read(t, s, name(3)), "half")
+	must(t, s.Remove(t.Context(), name(3)))
+}
+
+func testNames(t *testing.T, s file.Bytes) {
+	var all []string
+	for i := range 5 {
+		n := fmt.Sprintf("%02x", i*60) + strings.Repeat("0", 30) + "-0123456789abcdef"
+		all = append(all, n)
+		must(t, s.Put(t.Context(), n, strings.NewReader("x")))
+	}
+	var got []string
+	for after := ""; ; after = got[len(got)-1] {
+		names, err := s.Names(t.Context(), after, 2)
+		must(t, err)
+		if len(names) == 0 {
+			break
+		}
+		got = append(got, names...)
+	}
+	equal(t, got, all)
+	for _, n := range all {
+		must(t, s.Remove(t.Context(), n))
+	}
+}
+
+func testBadNames(t *testing.T, s file.Bytes) {
+	for _, n := range []string{"", "..", "../x", strings.Repeat("0", 32), name(4) + "/..", strings.ToUpper(name(0xabc))} {
+		if err := s.Put(t.Context(), n, strings.NewReader("x")); err == nil {
+			t.Errorf("put %q: got no error, want one", n)
+		}
+		if _, err := s.Open(t.Context(), n); err == nil {
+			t.Errorf("open %q: got no error, want one", n)
+		}
+	}
+}
+
+func testAge(t *testing.T, s file.Bytes) {
+	must(t, s.Put(t.Context(), name(5), strings.NewReader("x")))
+	for _, c := range []struct {
+		name string
+		at   time.Time
+		want bool
+	}{
+		{name(5), time.Now().Add(time.Hour), true}, {name(5), time.Now().Add(-time.Hour), false},
+		{name(6), time.Now().Add(time.Hour), false},
+	} {
+		got, err := s.IsBefore(t.Context(), c.name, c.at)
+		must(t, err)
+		equal(t, got, c.want)
+	}
+	must(t, s.Tidy(t.Context(), time.Now().Add(time.Hour)))
+	equal(t, read(t, s, name(5)), "x")
+	must(t, s.Remove(t.Context(), name(5)))
+}

@@ -1,0 +1,49 @@
+package filesvc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"asset-registry/filesvc/internal/boltstore"
+	"asset-registry/filesvc/internal/mongostore"
+)
+
+// kind is a kind of store of metadata. A new one is a package, which passes storetest, and a
+// row of kinds.
+type kind struct {
+	schemes []string // the address of a store begins with one of them, and goes on
+	form    string   // of an address, for errors
+	open    func(context.Context, Config) (store, error)
+}
+
+const fileScheme = "file:"
+
+var kinds = []kind{
+	{[]string{fileScheme}, `"file:" and the path of a file`, openFile},
+	{[]string{"mongodb://", "mongodb+srv://"}, `an address that begins with "mongodb://"`, openMongo},
+}
+
+// kind returns the kind of the store, or an error that lists the forms of an address. The error
+// leaves the address out: it may contain a password.
+func (c Config) kind() (kind, error) {
+	var forms []string
+	for _, k := range kinds {
+		if slices.ContainsFunc(k.schemes, func(scheme string) bool {
+			return strings.HasPrefix(c.Store, scheme) && c.Store != scheme
+		}) {
+			return k, nil
+		}
+		forms = append(forms, k.form)
+	}
+	return kind{}, fmt.Errorf("the store must be %s", strings.Join(forms, ", or "))
+}
+
+func openFile(_ context.Context, c Config) (store, error) {
+	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), c.Secrets, c.Log)
+}
+
+func openMongo(ctx context.Context, c Config) (store, error) {
+	return mongostore.Open(ctx, c.Store, c.Timeout)
+}

@@ -1,0 +1,118 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/gateway/internal/concurrency"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
+)
+
+// brokerUploads is how many uploads a broker may have under way at once.
+const brokerUploads = 16
+
+// routeFiles adds the routes of files, if there is a file service, which answers them.
+func (a *API) routeFiles(engine *gin.Engine) {
+	if a.config.Files == nil {
+		return
+	}
+	for _, r := range routes.Files() {
+		of := route{class: r.Class, key: r.Key, answer: a.forwardTo(a.config.Files, samePath)}
+		of.form = r.Class == routes.Write
+		if strings.HasPrefix(r.Pattern, routes.UploadFile) {
+			of.share, of.answer = a.shareUploads, a.forwardUpload
+		}
+		engine.Handle(r.Method, r.Pattern, a.pipeline(of))
+	}
+}
+
+// isTransfer tells whether a request transfers a file.
+func (a *API) isTransfer(c *gin.Context) bool {
+	path := c.FullPath()
+	return strings.HasPrefix(path, routes.UploadFile) || strings.HasPrefix(path, routes.GetFile+"/") ||
+		a.config.Files != nil && takesForms(c.Request.Method, path) && isForm(c.Request)
+}
+
+// shareUploads refuses an upload if its broker has too many under way. The request must have
+// passed identify.
+func (a *API) shareUploads(next handler) handler {
+	return func(c *gin.Context) error {
+		broker := caller(c).Broker
+		switch a.uploads.Enter(broker) {
+		case concurrency.ShareUsed:
+			f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit",
+				"You have %d uploads under way; finish one first.", brokerUploads)
+			f.RetryAfter = time.Second
+			return f
+		case concurrency.AllUsed:
+			return a.crowded(c)
+		}
+		defer a.uploads.Leave(broker)
+		return next(c)
+	}
+}
+
+// forwardUpload answers a request of the file service that uploads a file.
+func (a *API) forwardUpload(c *gin.Context) error { return a.sendUpload(c, c.Writer, samePath(c)) }
+
+// sendUpload passes the body of an upload on as it comes, and copies the answer to w. If the body
+// breaks off, its error says so, because the file service may have no answer.
+func (a *API) sendUpload(c *gin.Context, w http.ResponseWriter, path string) error {
+	r := c.Request
+	body := &upload{ReadCloser: r.Body, from: httpserver.NewReceiver(c.Writer, r.Body, httpserver.UploadPace)}
+	r.Body = body
+	err := a.send(c, a.config.Files, w, path)
+	switch {
+	case err == nil || body.failed == nil:
+		return err
+	case errors.Is(body.failed, os.ErrDeadlineExceeded):
+		const says = "The body did not arrive in time."
+		return fmt.Errorf("%w: %w", fault.New(fault.Invalid, fault.Body, "file", says), err)
+	default:
+		const says = "The body ended before it was complete."
+		return fmt.Errorf("%w: %w", fault.New(fault.Invalid, fault.Body, "file", says), err)
+	}
+}
+
+// upload is the body of an upload. It notes why reading has failed.
+type upload struct {
+	io.ReadCloser
+	from   io.Reader
+	failed error
+}
+
+// Read implements io.Reader.
+func (u *upload) Read(p []byte) (int, error) {
+	n, err := u.from.Read(p)
+	if err != nil && err != io.EOF {
+		u.failed = err
+	}
+	return n, err
+}
+
+// Unwrap returns the body of the request, so that the rest of a refused one is read after
+// the answer.
+func (u *upload) Unwrap() io.ReadCloser { return u.ReadCloser }
+
+// refuseForeign refuses a form of a page of another origin, unless the operator has named the
+// origin: a browser sends a form without asking first, with the API key that it keeps
+// (docs/files.md, D9). Programs send neither header.
+func (a *API) refuseForeign(c *gin.Context) error {
+	origin, site := c.GetHeader("Origin"), c.GetHeader("Sec-Fetch-Site")
+	isOwn := origin == a.baseURL(c.Request) || origin == "" && (site == "" || site == "same-origin" || site == "none")
+	if isOwn || slices.Contains(a.config.Settings.CORSOrigins, origin) && origin != "" {
+		return nil
+	}
+	return fault.New(fault.Forbidden, fault.Header, "Origin",
+		"Web pages of other origins may not send files. The operator can name your origin in --cors-origins.")
+}

@@ -1,0 +1,191 @@
+package httpapi
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/gateway/internal/concurrency"
+	"asset-registry/gateway/internal/proxy"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/upstream"
+)
+
+// TestFormsOfForeignPages sends what browsers send (docs/files.md, D9).
+func TestFormsOfForeignPages(t *testing.T) {
+	const own, named, foreign = "http://example.com", "https://broker.example", "https://foreign.example"
+	_, engine := open(t, http.HandlerFunc(ok), func(c *Config) { c.Settings.CORSOrigins = []string{"*", named} })
+	for n, c := range []struct {
+		origin, site string
+		isRefused    bool
+	}{
+		{"", "", false}, {own, "same-origin", false}, {"", "none", false}, {named, "cross-site", false},
+		{foreign, "cross-site", true}, {foreign, "", true}, {"null", "cross-site", true}, {"", "cross-site", true},
+		{"", "same-site", true}, {own + ".foreign.example", "", true},
+	} {
+		for k, path := range []string{"/register", "/upload", "/upload/x"} {
+			got := send(engine, "POST", path, "Origin", c.origin, "Sec-Fetch-Site", c.site,
+				"Authorization", fmt.Sprintf("Bearer key-%d-%d", n, k))
+			if (got.Code == http.StatusForbidden) != c.isRefused {
+				t.Errorf("%s of %q, %q: got %d %s, want refused: %t", path, c.origin, c.site, got.Code, got.Body, c.isRefused)
+			}
+		}
+		if got := send(engine, "GET", "/get/x", "Origin", c.origin, httpserver.ClientHeader, fmt.Sprintf("10.0.0.%d", n)); got.Code != 200 {
+			t.Errorf("reading of %q: got %d, want 200", c.origin, got.Code)
+		}
+	}
+}
+
+func TestUploadsOfABrokerAtOnce(t *testing.T) {
+	a, engine := open(t, http.HandlerFunc(ok), nil)
+	for range brokerUploads {
+		if got := a.uploads.Enter("b"); got != concurrency.Admitted {
+			t.Fatalf("got %d, want an upload admitted", got)
+		}
+	}
+	got := send(engine, "POST", "/upload", "Authorization", "Bearer key")
+	if got.Code != http.StatusTooManyRequests || !strings.Contains(got.Body.String(), "uploads under way") {
+		t.Errorf("got %d %s, want 429", got.Code, got.Body)
+	}
+}
+
+// TestAnUploadStreams has a file service that answers only after each piece has been read:
+// a gateway that keeps the body would wait for ever.
+func TestAnUploadStreams(t *testing.T) {
+	const pieces, size = 50, 100 << 10 // together more than the gateway takes of another body
+	read := make(chan int)
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for {
+			n, err := io.ReadFull(r.Body, make([]byte, size))
+			if err != nil {
+				break
+			}
+			read <- n
+		}
+		fmt.Fprintf(w, "%d %s", r.ContentLength, r.Header.Get("Authorization"))
+	}))
+	defer service.Close()
+	for n, remote := range []bool{false, true} {
+		_, engine := open(t, service.Config.Handler, func(c *Config) {
+			if remote {
+				signer, err := identity.NewSigner(c.Secrets, time.Now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				pool, err := upstream.New(upstream.Config{
+					Name: "filesvc", URLs: []string{service.URL}, Log: c.Log, Meter: c.Meter,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(pool.Close)
+				c.Files = proxy.RemoteFiles(pool, signer)
+			}
+		})
+		edge := httptest.NewServer(engine)
+		from, to := io.Pipe()
+		done := make(chan string)
+		go func() {
+			q, _ := http.NewRequest("POST", edge.URL+"/upload", from)
+			q.ContentLength = pieces * size
+			q.Header.Set("Authorization", fmt.Sprintf("Bearer key-%d", n))
+			resp, err := http.DefaultClient.Do(q)
+			if err != nil {
+				done <- err.Error()
+				return
+			}
+			text, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			done <- string(text)
+		}()
+		for range pieces {
+			if _, err := to.Write(make([]byte, size)); err != nil {
+				t.Fatalf("got %v and the answer %s, want that the body is read", err, <-done)
+			}
+			select {
+			case <-read:
+			case answer := <-done:
+				t.Fatalf("remote %t: got the answer %s, want that the body is read", remote, answer)
+			}
+		}
+		to.Close()
+		if got, want := <-done, fmt.Sprintf("%d ", pieces*size); got != want {
+			t.Errorf("remote %t: got %q, want %q", remote, got, want)
+		}
+		edge.Close()
+	}
+}
+
+// TestFormsOfDocuments sends forms to the paths of documents. The file service stores their
+// files, and the asset service gets documents.
+func TestFormsOfDocuments(t *testing.T) {
+	const document = `{"data":{"title":"a.pdf","url":"https://registry.example/get/1"}}`
+	refused := false
+	files := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if text, err := io.ReadAll(r.Body); err != nil || string(text) != "the form" || r.URL.Path != "/forms" {
+			t.Errorf("the file service got %s of %q, %v, want the form", r.URL.Path, text, err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if refused {
+			w.WriteHeader(http.StatusInsufficientStorage)
+			io.WriteString(w, `{"status":"error","errors":[{"location":"body","name":"file","description":"no room"}]}`)
+			return
+		}
+		io.WriteString(w, document)
+	})
+	var got []string
+	assets := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		got = append(got, fmt.Sprintf("%s %s %s %s %s", r.Method, r.URL.Path, r.Header.Get("Content-Type"),
+			r.Header.Get("X-Access-Token"), text))
+		ok(w, r)
+	})
+	_, engine := open(t, assets, func(c *Config) {
+		signer, err := identity.NewSigner(c.Secrets, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Files = proxy.Local(files, signer)
+	})
+	sent := 0
+	form := func(method, path string, headers ...string) *httptest.ResponseRecorder {
+		sent++
+		r := httptest.NewRequest(method, path, strings.NewReader("the form"))
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+		r.Header.Set("Authorization", fmt.Sprintf("Bearer key-%d", sent)) // a key may write once a minute
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		w := httptest.NewRecorder()
+		engine.ServeHTTP(w, r)
+		return w
+	}
+	for _, c := range []struct {
+		method, path string
+		headers      []string
+		refused      bool
+		status       int
+		want         string // the request at the asset service
+	}{
+		{"POST", "/api/2.5/assets/1/documents?acc_token=t", nil, false, 200,
+			"POST /api/2.5/assets/1/documents application/json t " + document},
+		{"PUT", "/api/2.4/assets/1/documents/2", nil, false, 200,
+			"PUT /api/2.4/assets/1/documents/2 application/json  " + document},
+		{"POST", "/api/2.5/assets/1/documents", nil, true, 507, ""},
+		{"POST", "/api/2.5/assets/1/documents", []string{"Origin", "https://foreign.example"}, false, 403, ""},
+		{"PATCH", "/api/2.5/assets/1/documents/2", nil, false, 415, "HEAD"},
+		{"POST", "/api/2.5/assets/1/items", nil, false, 415, "HEAD"},
+	} {
+		got, refused = nil, c.refused
+		w := form(c.method, c.path, c.headers...)
+		if all := strings.Join(got, "; "); w.Code != c.status || !strings.HasPrefix(all, c.want) || c.want == "" && all != "" {
+			t.Errorf("%s %s: got %d %s, and %q at the asset service, want %d and %q",
+				c.method, c.path, w.Code, w.Body, all, c.status, c.want)
+		}
+	}
+}

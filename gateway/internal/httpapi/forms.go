@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/filesapi"
+	"asset-registry/shared/routes"
+)
+
+// orForm returns the handler of a route by which a document is added. A request whose body is a
+// form brings the file of the document itself; any other goes to the handler next
+// (docs/files.md, "Forms").
+func (a *API) orForm(v routes.Version, r routes.Route, next gin.HandlerFunc) gin.HandlerFunc {
+	if a.config.Files == nil || !takesForms(r.Method, r.Pattern) {
+		return next
+	}
+	form := a.pipeline(route{
+		version: v, class: r.Class, key: r.Key, form: true, share: a.shareUploads, answer: a.addForm(v),
+	})
+	return func(c *gin.Context) {
+		if isForm(c.Request) {
+			form(c)
+			return
+		}
+		next(c)
+	}
+}
+
+// takesForms tells whether a method of a route adds a document, or a version of one.
+func takesForms(method, pattern string) bool {
+	return method == http.MethodPost && strings.HasSuffix(pattern, "/"+routes.Documents) ||
+		method == http.MethodPut && strings.Contains(pattern, "/"+routes.Documents+"/")
+}
+
+// isForm tells whether the body of a request is a form that may have a file.
+func isForm(r *http.Request) bool {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && media == "multipart/form-data"
+}
+
+// addForm returns the handler of a form. It stores the file first, and then sends the document
+// that names it as JSON. If the asset service refuses the document, nothing names the file, and
+// it is removed after a day.
+func (a *API) addForm(v routes.Version) handler {
+	return func(c *gin.Context) error {
+		path, stored := upstreamPath(c, v), &kept{header: http.Header{}}
+		if err := a.sendUpload(c, stored, filesapi.FormPath); err != nil {
+			return err
+		}
+		if stored.status != http.StatusOK {
+			return faulthttp.Read(stored.answer())
+		}
+		ctx, cancel := context.WithTimeout(c.Request.Context(), a.config.Timeout)
+		defer cancel()
+		r := c.Request.WithContext(ctx)
+		document := stored.body.Bytes()
+		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(document)), int64(len(document)), nil
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(document)), nil }
+		r.Header.Set("Content-Type", "application/json")
+		c.Request = r
+		return a.send(c, a.config.Assets, c.Writer, path)
+	}
+}
+
+// kept is an http.ResponseWriter that keeps a small answer.
+type kept struct {
+	status int
+	header http.Header
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (k *kept) Header() http.Header { return k.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (k *kept) WriteHeader(status int) {
+	if k.status == 0 {
+		k.status = status
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (k *kept) Write(p []byte) (int, error) {
+	k.WriteHeader(http.StatusOK)
+	return k.body.Write(p)
+}
+
+// Flush implements http.Flusher.
+func (k *kept) Flush() {}
+
+// answer returns the answer as a client sees it.
+func (k *kept) answer() *http.Response {
+	return &http.Response{StatusCode: k.status, Header: k.header, Body: io.NopCloser(&k.body)}
+}

@@ -1,0 +1,185 @@
+// Package filelink makes and reads the addresses of files, and the signatures that go with
+// them (docs/files.md, "Addresses").
+package filelink
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/keyring"
+)
+
+const (
+	// Lifetime is how long a signed address can be read.
+	Lifetime = 300 * time.Second
+	// grace is how far the clocks of two machines may differ.
+	grace = 60 * time.Second
+)
+
+// The paths below which files are read and sent.
+const (
+	GetPath    = "/get"
+	UploadPath = "/upload"
+)
+
+// The parameters of an address.
+const (
+	keyParameter       = "KeyID"
+	signatureParameter = "Signature"
+	expiresParameter   = "Expires"
+)
+
+// purpose is a kind of signatures. It is a part of the signed text, so no signature stands
+// for one of another kind.
+type purpose string
+
+const (
+	toBind   purpose = "bind"
+	toUpload purpose = "upload"
+	toRead   purpose = "read"
+)
+
+// Signer signs addresses with the current secret, and verifies them with every secret. It
+// is safe for concurrent use.
+type Signer struct{ keys []keyring.Key }
+
+// NewSigner returns a signer with the secrets that all services of one registry share. It
+// returns the ring's faults, if it has any.
+func NewSigner(secrets keyring.Ring) (*Signer, error) {
+	if err := secrets.Check(); err != nil {
+		return nil, err
+	}
+	keys, err := secrets.Derive("addresses of files")
+	if err != nil {
+		return nil, err
+	}
+	return &Signer{keys}, nil
+}
+
+// Bind returns the parameters that permit a document with this MD5, 32 hexadecimal digits,
+// to name a file.
+func (s *Signer) Bind(id, md5 string) url.Values { return s.sign(toBind, id, md5) }
+
+// Upload returns the parameters that permit to send the bytes of a file.
+func (s *Signer) Upload(id string) url.Values { return s.sign(toUpload, id, "") }
+
+// Read returns the parameters that permit to read a file for Lifetime from now on.
+func (s *Signer) Read(id string, now time.Time) url.Values {
+	expires := strconv.FormatInt(now.Add(Lifetime).Unix(), 10)
+	q := s.sign(toRead, id, expires)
+	q.Set(expiresParameter, expires)
+	return q
+}
+
+// CheckBind returns a fault of kind Forbidden unless q has what Bind returned.
+func (s *Signer) CheckBind(id, md5 string, q url.Values) error { return s.check(toBind, id, md5, q) }
+
+// CheckUpload returns a fault of kind Forbidden unless q has what Upload returned.
+func (s *Signer) CheckUpload(id string, q url.Values) error { return s.check(toUpload, id, "", q) }
+
+// CheckRead returns a fault of kind Forbidden unless q has what Read returned, and it has
+// not expired.
+func (s *Signer) CheckRead(id string, q url.Values, now time.Time) error {
+	expires := q.Get(expiresParameter)
+	if at, err := strconv.ParseInt(expires, 10, 64); err == nil && now.After(time.Unix(at, 0).Add(grace)) {
+		return refusal(expiresParameter, "Request has expired")
+	}
+	return s.check(toRead, id, expires, q)
+}
+
+func (s *Signer) sign(p purpose, id, about string) url.Values {
+	current := s.keys[0]
+	return url.Values{
+		signatureParameter: {base64.RawURLEncoding.EncodeToString(mac(current.Key, p, id, about))},
+		keyParameter:       {current.Name},
+	}
+}
+
+// check verifies a signature. Without a KeyID the current key counts.
+func (s *Signer) check(p purpose, id, about string, q url.Values) error {
+	name := s.keys[0].Name
+	if q.Has(keyParameter) {
+		name = q.Get(keyParameter)
+	}
+	for _, k := range s.keys {
+		if k.Name != name {
+			continue
+		}
+		if !q.Has(signatureParameter) {
+			return refusal(signatureParameter, "Not Found")
+		}
+		signature, err := base64.RawURLEncoding.DecodeString(q.Get(signatureParameter))
+		if err != nil {
+			return refusal(signatureParameter, "Signature invalid")
+		}
+		if !hmac.Equal(signature, mac(k.Key, p, id, about)) {
+			return refusal(signatureParameter, "Signature does not match")
+		}
+		return nil
+	}
+	return refusal(keyParameter, "Key Id does not exist")
+}
+
+func mac(key []byte, p purpose, id, about string) []byte {
+	m := hmac.New(sha256.New, key)
+	m.Write([]byte(string(p) + "\x00" + id + "\x00" + about))
+	return m.Sum(nil)
+}
+
+func refusal(parameter, says string) error {
+	return fault.New(fault.Forbidden, fault.URL, parameter, "%s", says)
+}
+
+// Base is the public address of a registry, without a slash at its end. Addresses of files
+// begin with it. An empty Base has no files.
+type Base string
+
+// Address returns the address of a file.
+func (b Base) Address(id string) string { return string(b) + GetPath + "/" + id }
+
+// UploadAddress returns where the bytes of a file go.
+func (b Base) UploadAddress(id string) string { return string(b) + UploadPath + "/" + id }
+
+// Parse returns the id of the file that an address names, and the parameters of the
+// address. isOurs is false for addresses that are not below those of the files of this
+// registry, however they are spelt. An address of ours that names no file has an empty id.
+func (b Base) Parse(address string) (id string, q url.Values, isOurs bool) {
+	u, err := url.Parse(address)
+	own, ownErr := url.Parse(string(b) + GetPath + "/")
+	if b == "" || err != nil || ownErr != nil || place(u) != place(own) {
+		return "", nil, false
+	}
+	id, isBelow := strings.CutPrefix(path.Clean("/"+u.Path), own.Path)
+	if !isBelow {
+		return "", nil, false
+	}
+	if !IsID(id) {
+		id = ""
+	}
+	return id, u.Query(), true
+}
+
+// place returns scheme, host and port of an address in one spelling.
+func place(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme] // Parse has made it lower case
+	}
+	return u.Scheme + "://" + strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")) + ":" + port
+}
+
+// idLength is the number of digits of an id.
+const idLength = 32
+
+// IsID tells whether a text has the form of a file's id: 32 digits, hexadecimal, of lower
+// case. So has an MD5.
+func IsID(text string) bool {
+	return len(text) == idLength && strings.Trim(text, "0123456789abcdef") == ""
+}
