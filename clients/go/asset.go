@@ -158,6 +158,8 @@ type Document struct {
 	Format        string    `json:"format,omitempty"`
 	URL           string    `json:"url,omitempty"`
 	Hash          string    `json:"hash,omitempty"`
+	SHA256        string    `json:"sha256,omitempty"` // of a file that the registry keeps, which sets it
+	Size          *int64    `json:"size,omitempty"`   // of such a file in bytes
 	AccessDetails string    `json:"accessDetails,omitempty"`
 	Language      string    `json:"language,omitempty"`
 	Index         *int64    `json:"index,omitempty"`

@@ -29,8 +29,9 @@
 //   - A try with an unknown end is repeated if a repeat does no harm: the answer is
 //     502, 503 or 504, or the connection broke. This holds for all reads; Create,
 //     which sends an Idempotency-Key; CreateTransfer, because an unused transfer
-//     ends by itself; TakeOver, which the registry lets anyone repeat; and every
-//     write with Write.IfMatch.
+//     ends by itself; the file of Documents.Upload, because an unused file does too;
+//     TakeOver, which the registry lets anyone repeat; and every write with
+//     Write.IfMatch.
 //   - Other writes are not repeated. A write that was answered with 503 was either
 //     done or not: read the asset, then decide.
 //

@@ -94,8 +94,8 @@ func (d Documents) AddVersion(ctx context.Context, id string, version Document, 
 	return d.one(ctx, id, write(http.MethodPut, d.path(id), version, w))
 }
 
-// Download returns the address of the version whose URL contains key. The registry
-// stores no files: the address is another server's.
+// Download returns the address of the version whose URL contains key. For a file of the
+// registry, the address works for 300 s, also before the file is public.
 func (d Documents) Download(ctx context.Context, id, key string) (string, error) {
 	if err := checkIDs(d.asset, id); err != nil {
 		return "", err

@@ -14,6 +14,8 @@ import http.client
 import io
 import itertools
 import json
+import mimetypes
+import os
 import random
 import re
 import select
@@ -116,7 +118,7 @@ class Decision(TypedDict, total=False):
 
 
 class Document(TypedDict, total=False):
-    """Document is one version of a document. The registry stores its address, not its file."""
+    """Document is one version of a document. Documents.upload gives the registry its file."""
 
     id: str
     documentType: str
@@ -130,6 +132,8 @@ class Document(TypedDict, total=False):
     index: int
     url: str
     hash: str
+    sha256: str
+    size: int
     accessDetails: str
     format: str
     documentOf: Literal["asset", "item"]
@@ -647,8 +651,10 @@ class _Request:
     method: str
     path: str
     headers: dict[str, str] = field(repr=False)
-    body: bytes | None = field(repr=False)
+    body: bytes | Callable[[], Iterator[bytes]] | None = field(repr=False)
     repeatable: bool
+    longer: float = 0.0
+    """longer is how many seconds an attempt may take beyond the bounds of all others."""
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -829,7 +835,8 @@ class Client:
             raise ValueError("base_url must be http://HOST or https://HOST, without a key, a query or a fragment")
         self._address = (url.hostname, url.port or (443 if url.scheme == "https" else 80))
         self._tls = (tls or ssl.create_default_context()) if url.scheme == "https" else None
-        self._root = f"{url.path.rstrip('/')}/api/{API_VERSION}"
+        self._base = url.path.rstrip("/")
+        self._root = f"{self._base}/api/{API_VERSION}"
         self._headers = {"Host": url.netloc, "User-Agent": f"asset-registry-python/{__version__}",
                          "Accept": "application/json", "Accept-Encoding": "gzip"}
         if key:
@@ -844,7 +851,7 @@ class Client:
         self._idle: list[_Connection] = []
         self.items: Parts[Item] = Parts(self, "items")
         self.decisions: Parts[Decision] = Parts(self, "decisions")
-        self.documents: Parts[Document] = Parts(self, "documents")
+        self.documents = Documents(self, "documents")
         self.related_processes: Parts[RelatedProcess] = Parts(self, "related_processes")
         self.webhooks = Webhooks(self)
 
@@ -1092,17 +1099,38 @@ class Client:
         reply = self._retry(request, server or self._server)
         return reply, {} if reply.status == 304 else reply.json(request)
 
+    def _upload(self, path: str) -> dict[str, str]:
+        """_upload sends a file, with retries, and returns its description."""
+        size, boundary = os.path.getsize(path), uuid.uuid4().hex
+        begin = (f"--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; "
+                 f"filename=\"{_form_name(os.path.basename(path))}\"\r\n"
+                 f"Content-Type: {mimetypes.guess_type(path)[0] or 'application/octet-stream'}\r\n\r\n").encode()
+        end = f"\r\n--{boundary}--\r\n".encode()
+
+        def body() -> Iterator[bytes]:
+            yield begin
+            with open(path, "rb") as content:
+                while piece := content.read(_PIECE):
+                    yield piece
+            yield end
+
+        headers = self._headers | {"Content-Type": f"multipart/form-data; boundary={boundary}",
+                                   "Content-Length": str(len(begin) + size + len(end))}
+        request = _Request("POST", f"{self._base}/upload", headers, body, True, size / _SLOWEST)
+        return cast("dict[str, str]", self._retry(request, self._server).json(request)["data"])
+
     def _target(self, path: str, query: Mapping[str, str] | None) -> str:
         return self._root + path + ("?" + urllib.parse.urlencode(query) if query else "")
 
     def _retry(self, request: _Request, server: _ServerID) -> _Reply:
         """_retry sends a request until it is answered without a reason to repeat it, or the bounds are reached."""
-        deadline = time.monotonic() + self._timeout
+        deadline = time.monotonic() + self._timeout + request.longer
         for attempt in itertools.count(1):
             error: RegistryError
             wait = None
             try:
-                reply = self._exchange(request, server.value, min(deadline, time.monotonic() + _ATTEMPT))
+                within = time.monotonic() + _ATTEMPT + request.longer
+                reply = self._exchange(request, server.value, min(deadline, within))
             except TransportError as failure:
                 error = failure
                 if request.repeatable:
@@ -1134,7 +1162,8 @@ class Client:
             with _told(request):
                 connection = self._connect(deadline)
                 headers = _with_cookie(request.headers, server_id)
-                connection.request(request.method, request.path, request.body, headers)
+                body = request.body() if callable(request.body) else request.body
+                connection.request(request.method, request.path, body, headers)
                 response = connection.getresponse()
                 reply = self._read(request, response)
                 if not response.will_close:
@@ -1173,6 +1202,11 @@ class Client:
             self._idle.append(connection)
 
 
+def _form_name(name: str) -> str:
+    """_form_name escapes a name as browsers do in forms."""
+    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+
+
 class Parts(Generic[T]):
     """Parts is one list of an asset, such as its items. The parts have addresses of their own."""
 
@@ -1208,6 +1242,26 @@ class Parts(Generic[T]):
     def remove(self, asset_id: str, part_id: str, *, if_match: str = "") -> None:
         """remove removes a related process. Other parts have no such route."""
         self._client._write("DELETE", self._path(asset_id, part_id), None, "", if_match)
+
+
+_SLOWEST = (64 << 10) / 10  # bytes a second, at which the registry ends an upload
+_PIECE = 256 << 10  # bytes of a file that are read at once
+
+
+class Documents(Parts[Document]):
+    """Documents are the documents of an asset."""
+
+    def upload(self, asset_id: str, path: str | os.PathLike[str], document: Document | None = None, *,
+               token: str = "", if_match: str = "") -> Answer[Document]:
+        """upload sends the file at `path` to the registry, and adds a document that names it.
+
+        `title` and `format` of the document are by default the name and the type of the file. The file is read as it
+        is sent. The upload is repeatable: a file that no document names is removed after a day.
+        """
+        stored = self._client._upload(os.fspath(path))
+        named: Document = {"title": stored["title"], "format": stored["format"], **(document or {}),
+                           "url": stored["url"], "hash": stored["hash"]}
+        return self.add(asset_id, named, token=token, if_match=if_match)
 
 
 class Webhooks:

@@ -131,7 +131,7 @@ export class Client {
   /** items, decisions, documents and relatedProcesses are the parts of assets. */
   readonly items: Parts<Item, Schemas["ItemInput"], Schemas["ItemPatch"]>;
   readonly decisions: Parts<Decision, Schemas["DecisionInput"], Schemas["DecisionPatch"]>;
-  readonly documents: Parts<Document, Schemas["DocumentInput"], Schemas["DocumentPatch"], DocumentVersions>;
+  readonly documents: Documents;
   readonly relatedProcesses: Parts<RelatedProcess, Schemas["RelatedProcessInput"], Schemas["RelatedProcessPatch"]>;
   /** webhooks are those of the key's broker; for an administrator, all. */
   readonly webhooks: Webhooks;
@@ -156,7 +156,7 @@ export class Client {
     const send = this.#send.bind(this);
     this.items = new Parts(send, "items");
     this.decisions = new Parts(send, "decisions");
-    this.documents = new Parts(send, "documents");
+    this.documents = new Documents(send, "documents");
     this.relatedProcesses = new Parts(send, "related_processes");
     this.webhooks = new Webhooks(send);
   }
@@ -371,11 +371,25 @@ export class Client {
       headers["Content-Type"] = "application/json";
       request.body = encode({ data: options.data });
     }
+    if (options.file !== undefined) {
+      request.url = this.#root.replace(/\/api\/2\.5$/, path);
+      request.body = new FormData();
+      request.body.append("file", options.file, nameOf(options.file));
+      request.longer = options.file.size / slowest;
+    }
     if (options.token !== undefined && options.token !== "") headers["X-Access-Token"] = secret("token", options.token);
     if (options.ifMatch !== undefined && options.ifMatch !== "") headers["If-Match"] = options.ifMatch;
     const reply = await this.#transport.send(request);
     return [reply, checked(request, reply)];
   }
+}
+
+/** slowest is the speed at which the registry ends an upload, in bytes a millisecond. */
+const slowest = (64 << 10) / 10_000;
+
+/** nameOf returns the name of a File; another Blob has none. */
+function nameOf(file: Blob): string {
+  return "name" in file && typeof file.name === "string" ? file.name : "file";
 }
 
 /** checked returns the object of an answer, which has no data after a 304. */
@@ -483,5 +497,28 @@ export class Parts<Part, Input, Patch, One = Part> {
   async #write(method: string, path: string, data: unknown, write: Write): Promise<Answer<Part>> {
     const [reply, body] = await this.#send(method, path, { ...write, data, repeatable: false });
     return new Answer(body.data as Part, etag(reply));
+  }
+}
+
+/** Documents are the documents of an asset. */
+export class Documents extends Parts<Document, Schemas["DocumentInput"], Schemas["DocumentPatch"], DocumentVersions> {
+  readonly #upload: Send;
+
+  constructor(send: Send, kind: string) {
+    super(send, kind);
+    this.#upload = send;
+  }
+
+  /**
+   * upload sends a file to the registry, and adds a document that names it. In Node, `openAsBlob(path)` of `node:fs`
+   * makes a Blob of a file, which is read as it is sent. `title` and `format` are by default the name and the type of the
+   * file. The upload is repeatable: a file that no document names is removed after a day.
+   */
+  async upload(asset: string, file: Blob, document: Omit<Schemas["DocumentInput"], "title"> & { title?: string },
+    write: Write = {}): Promise<Answer<Document>> {
+    const [, body] = await this.#upload("POST", "/upload", { signal: write.signal, file, repeatable: true });
+    const stored = body.data as { url: string; hash: string; title: string; format: string };
+    return this.add(asset, { title: stored.title, format: stored.format, ...document, url: stored.url, hash: stored.hash },
+      write);
   }
 }

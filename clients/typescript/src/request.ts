@@ -31,6 +31,8 @@ export interface Body {
 /** Options are the parts of a request. */
 export interface Options extends Write {
   data?: unknown;
+  /** file is sent as a form, to a path beside the versions, instead of data. */
+  file?: Blob;
   query?: Record<string, string> | undefined;
   headers?: Record<string, string>;
   repeatable: boolean;

@@ -1749,6 +1749,17 @@ export interface components {
              */
             hash?: string;
             /**
+             * @description SHA-256 of the file, 64 hexadecimal digits. The registry sets it for a file that it keeps.
+             * @example ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad
+             */
+            sha256?: string;
+            /**
+             * Format: int64
+             * @description Bytes of the file. The registry sets it for a file that it keeps.
+             * @example 3
+             */
+            size?: number;
+            /**
              * @description How to see the asset. Required for x_dgfAssetFamiliarization.
              * @example За попереднім записом
              */
@@ -1840,6 +1851,16 @@ export interface components {
              */
             hash?: string | null;
             /**
+             * @description SHA-256 of the file, 64 hexadecimal digits. The registry sets it for a file that it keeps. Ignored here.
+             * @example ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad
+             */
+            sha256?: string | number | boolean | null;
+            /**
+             * @description Bytes of the file. The registry sets it for a file that it keeps. Ignored here.
+             * @example 3
+             */
+            size?: number | string | null;
+            /**
              * @description How to see the asset. Required for x_dgfAssetFamiliarization.
              * @example За попереднім записом
              */
@@ -1928,6 +1949,16 @@ export interface components {
              * @example md5:900150983cd24fb0d6963f7d28e17f72
              */
             hash?: string | number | boolean | null;
+            /**
+             * @description SHA-256 of the file, 64 hexadecimal digits. The registry sets it for a file that it keeps. Ignored here.
+             * @example ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad
+             */
+            sha256?: string | number | boolean | null;
+            /**
+             * @description Bytes of the file. The registry sets it for a file that it keeps. Ignored here.
+             * @example 3
+             */
+            size?: number | string | null;
             /**
              * @description How to see the asset. Required for x_dgfAssetFamiliarization.
              * @example За попереднім записом
@@ -2588,6 +2619,8 @@ export interface components {
                 format?: components["schemas"]["Document"]["format"];
                 url?: components["schemas"]["Document"]["url"];
                 hash?: components["schemas"]["Document"]["hash"];
+                sha256?: components["schemas"]["Document"]["sha256"];
+                size?: components["schemas"]["Document"]["size"];
                 accessDetails?: components["schemas"]["Document"]["accessDetails"];
                 language?: components["schemas"]["Document"]["language"];
                 index?: components["schemas"]["Document"]["index"];

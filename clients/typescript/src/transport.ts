@@ -37,7 +37,9 @@ export interface Request {
   method: string;
   url: string;
   headers: Record<string, string>;
-  body?: string;
+  body?: string | FormData;
+  /** longer is how many milliseconds the request may take beyond the bounds of all others. */
+  longer?: number;
   repeatable: boolean;
   server: ServerID;
   signal?: AbortSignal | undefined;
@@ -96,7 +98,7 @@ export class Transport {
 
   /** send sends a request until it is answered without a reason to repeat it, or the bounds are reached. */
   async send(request: Request): Promise<Reply> {
-    const deadline = Date.now() + this.timeout;
+    const deadline = Date.now() + this.timeout + (request.longer ?? 0);
     for (let attempt = 1; ; attempt++) {
       const outcome = await this.#attempt(request, deadline, attempt);
       if (!("error" in outcome)) return outcome;
@@ -113,7 +115,7 @@ export class Transport {
     Promise<Reply | { error: RegistryError; wait: number | undefined }> {
     let reply: Reply;
     try {
-      reply = await this.#exchange(request, Math.min(deadline - Date.now(), longestAttempt));
+      reply = await this.#exchange(request, Math.min(deadline - Date.now(), longestAttempt + (request.longer ?? 0)));
     } catch (error) {
       if (!(error instanceof RegistryError)) throw error; // the caller's signal
       const repeat = error instanceof TransportError && request.repeatable;

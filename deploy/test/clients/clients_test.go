@@ -3,6 +3,8 @@ package clients
 import (
 	"bytes"
 	"context"
+	"crypto/md5"
+	"encoding/hex"
 	"io"
 	"net/http"
 	"os"
@@ -41,6 +43,7 @@ func wanted() []step {
 		{"prove", map[string]any{"revision": 2.0, "kind": "publish", "quantity": "240.5001", "first": 404.0}},
 		{"change with a tag", map[string]any{"description": "two entrances", "stale": 412.0}},
 		{"parts", map[string]any{"documents": 2.0, "quantity": "7.25"}},
+		{"upload", map[string]any{"title": "plan.pdf", "format": "application/pdf", "hash": planHash()}},
 		{"hand over", map[string]any{"owner": "broker3", "old token": 403.0, "new token": "three entrances"}},
 		{"webhooks", map[string]any{"state": "disabled", "reason": "paused", "url": "https://receiver.example/new",
 			"listed": 1.0, "rotated": true, "replayed": "unverified", "removed": 404.0}},
@@ -54,6 +57,18 @@ func wanted() []step {
 		{"start over", map[string]any{"unheard": 404.0, "heard": 1.0, "first": "Asset 1"}},
 	}
 }
+
+// planHash is the hash of the file that the clients upload.
+func planHash() string {
+	sum := md5.Sum(plan)
+	return "md5:" + hex.EncodeToString(sum[:])
+}
+
+// plan is that file.
+var plan = append([]byte("%PDF-1.4\n"), bytes.Repeat([]byte("x"), 1_000_000)...)
+
+// refusedPage is the step "upload" of a page of another origin (docs/files.md, D9).
+var refusedPage = step{"upload", map[string]any{"refused": 403.0}}
 
 // otherData is the step of clients that may send cookies.
 var otherData = step{"other data", map[string]any{"unheard": 404.0, "heard": 1.0, "first": "Asset 1",

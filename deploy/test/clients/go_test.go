@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -190,6 +192,11 @@ func (g *goScenario) parts(asset, item string, token client.Secret) {
 	documents, err := g.reader.Documents(asset).List(ctx)
 	g.must(err)
 	g.report("parts", map[string]any{"documents": len(documents), "quantity": string(changed.Quantity)})
+	path := filepath.Join(g.t.TempDir(), "plan.pdf")
+	g.must(os.WriteFile(path, plan, 0o600))
+	kept, err := g.broker.Documents(asset).Upload(ctx, path, client.Document{DocumentType: "notice"}, w)
+	g.must(err)
+	g.report("upload", map[string]any{"title": kept.Title, "format": kept.Format, "hash": kept.Hash})
 }
 
 // prove reads the proof of a published asset, and asks for that of the draft.

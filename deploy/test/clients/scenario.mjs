@@ -13,7 +13,7 @@ export async function run(registry, control, cookies) {
     const answer = await fetch(control + path, { method: "POST", body: JSON.stringify(body) });
     if (!answer.ok) throw new Error(`${path}: got ${answer.status}, want 200`);
   };
-  const stage = { registry, refusals, client, ask, report: (name, got) => ask("/step", { Step: name, Got: got }),
+  const stage = { registry, cookies, refusals, client, ask, report: (name, got) => ask("/step", { Step: name, Got: got }),
     broker: client("broker"), broker3: client("broker3"), reader: client("") };
   const [id, token] = await life(stage);
   await webhooks(stage);
@@ -55,7 +55,7 @@ async function refused(kind, promise) {
 }
 
 /** life creates, publishes, changes and hands over an asset. It returns the id and the owner token. */
-async function life({ broker, broker3, reader, report }) {
+async function life({ broker, broker3, reader, report, cookies }) {
   const made = await broker.create(asset(1));
   const { id } = made.data;
   const [item] = made.data.items;
@@ -78,6 +78,15 @@ async function life({ broker, broker3, reader, report }) {
     format: "image/png" }, { token: made.token });
   const part = await broker.items.change(id, item.id, { quantity: new Decimal("7.25") }, { token: made.token });
   await report("parts", { documents: (await reader.documents.list(id)).length, quantity: String(part.data.quantity) });
+  const plan = new Blob([`%PDF-1.4\n${"x".repeat(1_000_000)}`], { type: "application/pdf" }); // Node 18 has no File
+  Object.assign(plan, { name: "plan.pdf" });
+  const upload = broker.documents.upload(id, plan, { documentType: "notice" }, { token: made.token });
+  if (cookies) { // a page of another origin may not send files
+    const { data } = await upload;
+    await report("upload", { title: data.title, format: data.format, hash: data.hash });
+  } else {
+    await report("upload", { refused: (await refused(Forbidden, upload)).status });
+  }
   const transfer = await broker3.makeTransfer();
   const { owner } = (await broker3.takeOver(id, transfer, made.transfer)).data;
   const old = await refused(Forbidden, broker.change(id, { description: "none" }, { token: made.token }));

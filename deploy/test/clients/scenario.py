@@ -5,7 +5,9 @@ REGISTRY is the address of the registry, CONTROL that of the test.
 
 import json
 import os
+import pathlib
 import queue
+import tempfile
 import threading
 import urllib.request
 from decimal import Decimal
@@ -98,6 +100,11 @@ def life() -> tuple[str, str]:
                                     "format": "image/png"}, token=made.token)
     part = broker.items.change(asset_id, item["id"], {"quantity": Decimal("7.25")}, token=made.token)
     report("parts", {"documents": len(reader.documents.list(asset_id)), "quantity": str(part.data["quantity"])})
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory, "plan.pdf")
+        path.write_bytes(b"%PDF-1.4\n" + b"x" * 1_000_000)
+        kept = broker.documents.upload(asset_id, path, {"documentType": "notice"}, token=made.token).data
+    report("upload", {"title": kept["title"], "format": kept["format"], "hash": kept["hash"]})
     transfer = broker3.make_transfer()
     owner = broker3.take_over(asset_id, transfer, made.transfer).data["owner"]
     try:

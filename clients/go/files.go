@@ -1,0 +1,167 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// slowest is the speed at which the registry ends an upload, in bytes a second. A try may take
+// as long as an upload of that speed, beside Config.Timeout.
+const slowest = 64 << 10 / 10
+
+// Upload sends the file at a path to the registry, and adds a document that names it. The
+// document's title and format are by default the name and the type of the file; its URL and hash
+// are those of the file. The file is read as it is sent. An upload is repeated like a reading: a
+// file that no document names is removed after a day.
+func (d Documents) Upload(ctx context.Context, path string, document Document, w Write) (Document, error) {
+	if err := checkIDs(d.asset); err != nil {
+		return document, err
+	}
+	stored, err := d.client.upload(ctx, path)
+	if err != nil {
+		return document, err
+	}
+	document.URL, document.Hash = stored.URL, stored.Hash
+	document.Title, document.Format = cmp.Or(document.Title, stored.Title), cmp.Or(document.Format, stored.Format)
+	return d.Add(ctx, document, w)
+}
+
+// stored is a file as the registry describes it.
+type stored struct {
+	URL    string `json:"url"`
+	Hash   string `json:"hash"`
+	Title  string `json:"title"`
+	Format string `json:"format"`
+}
+
+// upload sends a file, with retries.
+func (c *Client) upload(ctx context.Context, path string) (stored, error) {
+	tries := c.retry.start()
+	for {
+		got, err := c.tryUpload(ctx, path)
+		if err == nil || ctx.Err() != nil {
+			return got, err
+		}
+		refusal, _ := errors.AsType[*Error](err)
+		if _, isLocal := errors.AsType[*os.PathError](err); isLocal || endOf(err) == final || !tries.pause(ctx, refusal) {
+			return got, err
+		}
+	}
+}
+
+// tryUpload sends a file once.
+func (c *Client) tryUpload(ctx context.Context, path string) (s stored, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return s, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return s, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout+time.Duration(info.Size()/slowest)*time.Second)
+	defer cancel()
+	r := request{method: http.MethodPost, path: "/upload"}
+	req, err := c.request(ctx, r, nil)
+	if err != nil {
+		return s, err
+	}
+	begin, end, contentType := formAround(filepath.Base(path))
+	req.Body = io.NopCloser(io.MultiReader(bytes.NewReader(begin), file, bytes.NewReader(end)))
+	req.ContentLength = int64(len(begin)) + info.Size() + int64(len(end))
+	req.Header.Set("Content-Type", contentType)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return s, err
+	}
+	defer resp.Body.Close()
+	got, err := readAnswer(r, resp)
+	if err != nil {
+		return s, err
+	}
+	var body struct {
+		Data stored `json:"data"`
+	}
+	if err := json.Unmarshal(got.text, &body); err != nil || body.Data.URL == "" {
+		return s, fmt.Errorf("%s %s: the answer names no file", r.method, r.path)
+	}
+	return body.Data, nil
+}
+
+// formAround returns the form around a file of a name.
+func formAround(name string) (begin, end []byte, contentType string) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	header := textproto.MIMEHeader{}
+	header.Set("Content-Disposition", multipart.FileContentDisposition("file", name))
+	header.Set("Content-Type", cmp.Or(mime.TypeByExtension(filepath.Ext(name)), "application/octet-stream"))
+	_, _ = w.CreatePart(header) // a buffer takes everything
+	begin = bytes.Clone(b.Bytes())
+	b.Reset()
+	_ = w.Close()
+	return begin, b.Bytes(), w.FormDataContentType()
+}
+
+// ReadFile writes the bytes of a file of the registry. Without a key it reads public files only;
+// with one, those of its broker too. An id is the end of the file's address.
+func (c *Client) ReadFile(ctx context.Context, id string, to io.Writer) error {
+	if err := checkIDs(id); err != nil {
+		return err
+	}
+	r := request{method: http.MethodGet, path: "/get/" + url.PathEscape(id)}
+	req, err := c.request(ctx, r, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		if _, err := readAnswer(r, resp); err != nil {
+			return err
+		}
+		return fmt.Errorf("%s %s: got %d, want the file: its bytes have not come", r.method, r.path, resp.StatusCode)
+	}
+	if _, err := io.Copy(to, resp.Body); err != nil {
+		return fmt.Errorf("%s %s: the answer ended early: %w", r.method, r.path, err)
+	}
+	return nil
+}
+
+// RemovedFile is a file that was taken down.
+type RemovedFile struct {
+	ID        string `json:"id"`
+	SHA256    string `json:"sha256"`
+	Size      int64  `json:"size"`
+	RemovedBy string `json:"removed_by"` // key of the administrator
+	Reason    string `json:"reason"`
+}
+
+// RemoveFile takes a file down, and all files with the same bytes, for good. It needs an
+// administrator's key. To remove a file again has no effect.
+func (c *Client) RemoveFile(ctx context.Context, id, reason string) (RemovedFile, error) {
+	if err := checkIDs(id); err != nil {
+		return RemovedFile{}, err
+	}
+	body, err := call[RemovedFile](ctx, c, request{
+		method: http.MethodDelete, path: "/get/" + url.PathEscape(id), query: url.Values{"reason": {reason}},
+		repeatable: true,
+	})
+	return body.Data, err
+}
