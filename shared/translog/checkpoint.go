@@ -77,7 +77,7 @@ func Sign(c Checkpoint, keys ...Key) ([]byte, error) {
 // checkpoint, made at a time. The caller has verified the checkpoint before. The
 // key must be one for a witness.
 func Cosign(checkpoint []byte, key Key, at time.Time) ([]byte, error) {
-	text, _, err := cutNote(checkpoint)
+	text, err := cutNote(checkpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -94,28 +94,25 @@ func Cosign(checkpoint []byte, key Key, at time.Time) ([]byte, error) {
 	return bytes.TrimPrefix(signed, []byte(text+"\n")), nil
 }
 
-// cutNote cuts a signed note into its text and its signature lines. It refuses what
-// note.Open takes and signed-note does not have: base64 with stray bits, and notes
-// that are too long.
-func cutNote(signed []byte) (text string, signatures []string, err error) {
+// cutNote returns the text of a signed note. It refuses what note.Open takes and
+// signed-note does not have: base64 with stray bits, and notes that are too long.
+func cutNote(signed []byte) (text string, err error) {
 	split := bytes.LastIndex(signed, []byte("\n\n"))
 	if split < 0 || len(signed) > MaxCheckpoint || !bytes.HasSuffix(signed, []byte("\n")) {
-		return "", nil, fmt.Errorf("%w: not a signed note", ErrCheckpoint)
+		return "", fmt.Errorf("%w: not a signed note", ErrCheckpoint)
 	}
 	for line := range strings.Lines(string(signed[split+2:])) {
-		line = strings.TrimSuffix(line, "\n")
-		_, signature, _ := strings.Cut(strings.TrimPrefix(line, "— "), " ")
+		_, signature, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "— "), " ")
 		if raw, err := decode64(signature); err != nil || len(raw) < 5 {
-			return "", nil, fmt.Errorf("%w: a malformed signature line", ErrCheckpoint)
+			return "", fmt.Errorf("%w: a malformed signature line", ErrCheckpoint)
 		}
-		signatures = append(signatures, line)
 	}
-	return string(signed[:split+1]), signatures, nil
+	return string(signed[:split+1]), nil
 }
 
 // Unverified returns the checkpoint of a signed one, without a look at the signatures.
 func Unverified(signed []byte) (Checkpoint, error) {
-	text, _, err := cutNote(signed)
+	text, err := cutNote(signed)
 	if err != nil {
 		return Checkpoint{}, err
 	}
@@ -126,7 +123,7 @@ func Unverified(signed []byte) (Checkpoint, error) {
 // signatures of these keys. Without a valid signature of one of them, or with a
 // wrong one, it returns an error with the cause ErrSignature.
 func open(signed []byte, keys []PublicKey) (Checkpoint, []note.Signature, error) {
-	text, _, err := cutNote(signed)
+	text, err := cutNote(signed)
 	if err != nil {
 		return Checkpoint{}, nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/mod/sumdb/note"
 )
 
 // policyText returns a policy with six witnesses and the lines that follow.
@@ -108,6 +110,18 @@ func TestParsePolicyRefuses(t *testing.T) {
 		{"a word too many", policyText(t, "log "+goldenPublic+" url x\nquorum none\n")},
 		{"a carriage return", policyText(t, "quorum none\r\n")},
 		{"a control character in a comment", policyText(t, "# \x00\nquorum none\n")},
+		{"a line of one word", policyText(t, "log\nquorum none\n")},
+		{"a log with a word too many", "log " + goldenPublic + " url x\nquorum none\n"},
+		{"a witness without a key", policyText(t, "witness x\nquorum none\n")},
+		{"a witness with a word too many", policyText(t, "witness x "+another+" url x\nquorum none\n")},
+		{"a witness with a malformed key", policyText(t, "witness x "+another[1:]+"\nquorum none\n")},
+		{"another word with the form of a group", policyText(t, "logs g any w1\nquorum none\n")},
+		{"another word with the form of a quorum", policyText(t, "quorums none\n")},
+		{"an unused group of none", policyText(t, "group g 0 w1\nquorum none\n")},
+		{"an unused group of a word", policyText(t, "group g x w1\nquorum none\n")},
+		{"an unused group with an unknown member", policyText(t, "group g any w7\nquorum none\n")},
+		{"an unknown quorum before another", policyText(t, "quorum w7\nquorum none\n")},
+		{"a deleting character in a comment", policyText(t, "# \x7f\nquorum none\n")},
 		{"too many names", policyText(t, many.String()+"quorum none\n")},
 		{"a long file", policyText(t, strings.Repeat("#\n", MaxPolicy)+"quorum none\n")},
 	} {
@@ -116,6 +130,60 @@ func TestParsePolicyRefuses(t *testing.T) {
 				t.Errorf("got %v, want %v", err, ErrPolicy)
 			}
 		})
+	}
+}
+
+func TestAPolicyHasABoundedSize(t *testing.T) {
+	text := policyText(t, "")
+	for n := range maxNames - 7 { // one log and six witnesses
+		text += fmt.Sprintf("group g%d any %s\n", n, []string{"w1", fmt.Sprintf("g%d", n-1)}[min(n, 1)])
+	}
+	if _, err := ParsePolicy([]byte(text + "quorum none\n")); err != nil {
+		t.Errorf("%d names: got %v, want no error", maxNames, err)
+	}
+	_, err := ParsePolicy([]byte(text + "group more any w2\nquorum none\n"))
+	if line := fmt.Sprintf("line %d:", strings.Count(text, "\n")+1); !errors.Is(err, ErrPolicy) ||
+		!strings.Contains(err.Error(), line) {
+		t.Errorf("one name more: got %v, want an error that names %s", err, line)
+	}
+	short := policyText(t, "quorum none\n#")
+	for size, want := range map[int]error{MaxPolicy: nil, MaxPolicy + 1: ErrPolicy} {
+		if _, err := ParsePolicy([]byte(short + strings.Repeat("x", size-len(short)))); !errors.Is(err, want) {
+			t.Errorf("%d bytes: got %v, want %v", size, err, want)
+		}
+	}
+}
+
+// TestOnlyTheWitnessThatCosignedCounts has two witnesses whose keys have one name.
+func TestOnlyTheWitnessThatCosignedCounts(t *testing.T) {
+	first, second := seeded(t, ForWitness, "w.example", 3), seeded(t, ForWitness, "w.example", 4)
+	p, err := ParsePolicy([]byte("log " + goldenPublic + "\nwitness a " + first.Public().String() + "\nwitness b " +
+		second.Public().String() + "\ngroup both all a b\nquorum both\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Open(cosign(t, []byte(goldenCheckpoint), first))
+	if !errors.Is(err, ErrQuorum) || len(got.Cosigners) != 1 || got.Cosigners[0].Name != "a" {
+		t.Errorf("got %+v, %v; want the witness a and no quorum", got, err)
+	}
+	if got, err := p.Open(cosign(t, []byte(goldenCheckpoint), first, second)); err != nil || len(got.Cosigners) != 2 {
+		t.Errorf("both: got %+v, %v; want both", got, err)
+	}
+}
+
+// TestALogSignsUnderItsOwnOrigin has a log of the policy that signs a checkpoint of another one.
+func TestALogSignsUnderItsOwnOrigin(t *testing.T) {
+	other := seeded(t, ForLog, "other.example/log", 9)
+	p, err := LogPolicy(logKey(t).Public(), other.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := note.Sign(&note.Note{Text: goldenText}, other.signer(time.Time{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Open(signed); !errors.Is(err, ErrSignature) {
+		t.Errorf("got %+v, %v; want %v", got, err, ErrSignature)
 	}
 }
 

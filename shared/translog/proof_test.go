@@ -150,6 +150,8 @@ func TestParseProofRefuses(t *testing.T) {
 		{"a malformed hash", change("index 1\n", "index 1\nx\n")},
 		{"too many hashes", change("index 1\n", "index 1\n"+strings.Repeat(goldenRoot+"\n", 64))},
 		{"no checkpoint", strings.Split(good, "\n\n")[0] + "\n"},
+		{"no end of the hashes", strings.Split(good, "\n\n")[0]},
+		{"nothing after the first line", proofHeader + "\n\nx"},
 		{"a long file", good + strings.Repeat("x", MaxProof)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

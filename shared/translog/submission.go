@@ -60,7 +60,7 @@ func ParseSubmission(body []byte) (Submission, error) {
 // signed checkpoint by a key, and its time. It ignores lines of other keys. Without
 // a valid one it returns an error with the cause ErrSignature or ErrCheckpoint.
 func Cosignature(checkpoint, answer []byte, key PublicKey) (line []byte, at time.Time, err error) {
-	text, _, err := cutNote(checkpoint)
+	text, err := cutNote(checkpoint)
 	if err != nil {
 		return nil, time.Time{}, err
 	}

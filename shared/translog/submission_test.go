@@ -23,6 +23,8 @@ func TestParseSubmissionRefuses(t *testing.T) {
 	for _, c := range []struct{ name, body string }{
 		{"nothing", ""},
 		{"no size", strings.TrimPrefix(goldenSubmission, "old 2\n")},
+		{"a size without its name", change("old 2", "2")},
+		{"no end of the hashes", strings.Split(goldenSubmission, "\n\n")[0]},
 		{"a leading zero", change("old 2", "old 02")},
 		{"a negative size", change("old 2", "old -2")},
 		{"a size that is too large", change("old 2", "old 4611686018427387904")},

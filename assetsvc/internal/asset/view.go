@@ -175,9 +175,9 @@ func (h *hiding) follow(pointer string) (below *hiding, visible bool) {
 	return h, true
 }
 
-// isIndex tells whether a step of a pointer is the index of a list. No field has
-// a number for a name.
-func isIndex(step string) bool { return strings.Trim(step, "0123456789") == "" }
+// isIndex tells whether a step of a pointer is the index of a list, or "-" for its
+// end. No field has such a name.
+func isIndex(step string) bool { return strings.Trim(step, "0123456789-") == "" }
 
 func (h *hiding) hides(name string) bool { return h != nil && h.fields[name] }
 

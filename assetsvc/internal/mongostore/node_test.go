@@ -17,7 +17,8 @@ import (
 // answers have an operation time, and it obeys the read concerns as MongoDB does. It
 // may become a primary that was voted out and does not know it.
 type node struct {
-	rig string // address
+	rig       string // address
+	noHorizon bool   // answers with the clock lack the open batches
 
 	mu       sync.Mutex
 	time     uint32            // one more with each command
@@ -34,11 +35,18 @@ func newNode(tb testing.TB, server *mongotest.Server, database string) (*node, s
 	if server.Real {
 		tb.Skip("a test cannot depose the primary of a real server")
 	}
+	n := &node{rig: server.Addr, answers: map[string]bson.D{}}
+	uri, _ := mongotest.Through(tb, server.URI(tb, database), accept(tb, n.serve))
+	return n, uri
+}
+
+// accept serves clients until the test ends, and returns the address for them.
+func accept(tb testing.TB, serve func(client net.Conn)) (addr string) {
+	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	n := &node{rig: server.Addr, answers: map[string]bson.D{}}
 	var clients sync.WaitGroup
 	clients.Go(func() {
 		for {
@@ -46,15 +54,14 @@ func newNode(tb testing.TB, server *mongotest.Server, database string) (*node, s
 			if err != nil {
 				return
 			}
-			clients.Go(func() { n.serve(client) })
+			clients.Go(func() { serve(client) })
 		}
 	})
 	tb.Cleanup(func() {
 		listener.Close()
 		clients.Wait() // for the stores of the test to leave
 	})
-	uri, _ := mongotest.Through(tb, server.URI(tb, database), listener.Addr().String())
-	return n, uri
+	return listener.Addr().String()
 }
 
 // serve answers the commands of a client until it leaves.
@@ -90,7 +97,7 @@ func (n *node) exchange(server net.Conn, message []byte) ([]byte, error) {
 	}
 	now, answer := n.arrives(c)
 	if answer == nil {
-		theirs, err := forward(server, pack(c.id, without(c.body, "readConcern"), c.documents))
+		theirs, err := forward(server, pack(c.id, without(c.body, "readConcern", "txnNumber"), c.documents))
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +106,23 @@ func (n *node) exchange(server net.Conn, message []byte) ([]byte, error) {
 		}
 		answer = n.answered(c, now, answer)
 	}
+	if n.noHorizon && c.body[0] == (bson.E{Key: "find", Value: "clock"}) {
+		leaveOutOpen(answer)
+	}
 	return pack(c.id, answer, nil), nil
+}
+
+// leaveOutOpen takes the open batches out of an answer with the clock.
+func leaveOutOpen(answer bson.D) {
+	for _, e := range answer {
+		cursor, _ := e.Value.(bson.D)
+		for _, e := range cursor {
+			clocks, _ := e.Value.(bson.A)
+			for i, clock := range clocks {
+				clocks[i] = without(clock.(bson.D), "open")
+			}
+		}
+	}
 }
 
 // Codes of errors of MongoDB.

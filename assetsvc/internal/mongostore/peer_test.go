@@ -111,12 +111,15 @@ func (p *peer) answer(c command) bson.D {
 	return accepted()
 }
 
-func (p *peer) hello() bson.D {
+func (p *peer) hello() bson.D { return helloOf(p.addr, p.addr, p.addr) }
+
+// helloOf is the answer of a member of the replica set "set" to hello. primary is "" while there is none.
+func helloOf(me, primary string, hosts ...string) bson.D {
 	return accepted(
-		bson.E{Key: "helloOk", Value: true}, bson.E{Key: "ismaster", Value: true},
-		bson.E{Key: "isWritablePrimary", Value: true}, bson.E{Key: "setName", Value: "set"},
-		bson.E{Key: "hosts", Value: bson.A{p.addr}}, bson.E{Key: "me", Value: p.addr},
-		bson.E{Key: "primary", Value: p.addr}, bson.E{Key: "setVersion", Value: 1},
+		bson.E{Key: "helloOk", Value: true}, bson.E{Key: "ismaster", Value: me == primary},
+		bson.E{Key: "isWritablePrimary", Value: me == primary}, bson.E{Key: "secondary", Value: me != primary},
+		bson.E{Key: "setName", Value: "set"}, bson.E{Key: "hosts", Value: hosts}, bson.E{Key: "me", Value: me},
+		bson.E{Key: "primary", Value: primary}, bson.E{Key: "setVersion", Value: 1},
 		bson.E{Key: "localTime", Value: time.Now()}, bson.E{Key: "logicalSessionTimeoutMinutes", Value: 30},
 		bson.E{Key: "maxBsonObjectSize", Value: 16 << 20}, bson.E{Key: "maxMessageSizeBytes", Value: 48_000_000},
 		bson.E{Key: "maxWriteBatchSize", Value: 100_000},

@@ -3,6 +3,7 @@ package mongostore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -77,6 +78,30 @@ func TestTheFeedOfSeveralStores(t *testing.T) {
 	if report.Changes < 500 || report.Checks < report.Changes {
 		t.Errorf("got %v, want 500 changes and at least as many checks", report)
 	}
+}
+
+// TestTheFeedNeedsTheOpenBatches lets stores read up to the newest position, not up to the first open batch. The check
+// of the feed must find a change that appears behind a reader.
+func TestTheFeedNeedsTheOpenBatches(t *testing.T) {
+	server := mongotest.Start(t)
+	for round := range uint64(30) {
+		n, uri := newNode(t, server, fmt.Sprint("horizon", round))
+		n.noHorizon = true
+		var stores several
+		for range 3 {
+			stores = append(stores, openWith(t, uri, Options{}))
+		}
+		report := storetest.CheckFeed(t, stores, storetest.Load{
+			Seed: round, Writers: 12, Followers: 6, Changes: 60, Assets: 30, Patience: time.Second,
+		})
+		for _, v := range report.Violations {
+			if v[:3] == "F1:" { // the others may be those of a slow machine
+				t.Logf("round %d: %s", round, v)
+				return
+			}
+		}
+	}
+	t.Error("got no lost change in 30 rounds, want one")
 }
 
 // Promises: assetid

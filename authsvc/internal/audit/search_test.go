@@ -114,6 +114,85 @@ func TestASearchFindsWhatItsQuerySelects(t *testing.T) {
 	}
 }
 
+func TestAQueryNamesABroker(t *testing.T) {
+	both := adminapi.Entry{
+		Subject: "key key-1",
+		Before:  []byte(`{"name":"old","broker":"acme"}`), After: []byte(`{"name":"new","broker":"acme"}`),
+	}
+	alien, untold := both, adminapi.Entry{Subject: "key key-1"}
+	alien.After = []byte(`{"name":"new","broker":5}`)
+	for _, c := range []struct {
+		name  string
+		query audit.Query
+		entry adminapi.Entry
+		want  bool
+	}{
+		{"a text, of an entry about a broker's key", audit.Query{About: "new"}, both, true},
+		{"the broker of a key", audit.Query{Broker: "acme"}, both, true},
+		{"another broker", audit.Query{Broker: "other"}, both, false},
+		{"the broker itself", audit.Query{Broker: "acme"}, adminapi.Entry{Subject: "broker acme"}, true},
+		{"a broker with the name of another subject", audit.Query{Broker: "key key-1"}, untold, false},
+		{"a name in a state of another form", audit.Query{About: "new"}, alien, false},
+	} {
+		if got := c.query.Matches(c.entry); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestASearchGoesOnBeforeANumber(t *testing.T) {
+	log := newMemory(10)
+	for before, want := range map[int64]int64{0: 10, 11: 10, 1_000_000: 10, 10: 9, 2: 1} {
+		found, _, err := audit.Search(t.Context(), log, audit.Query{}, before, 1)
+		if err != nil || len(found) != 1 || found[0].Seq != want {
+			t.Errorf("before %d: got %v, %v; want entry %d", before, numbers(found), err, want)
+		}
+	}
+}
+
+// growing is a log with entries that were written after its head was read.
+type growing struct {
+	*memory
+	head int64
+}
+
+func (g growing) Head(context.Context) (adminapi.Head, error) { return adminapi.Head{Seq: g.head}, nil }
+
+func TestAnExportEndsWhereTheLogEndedWhenItBegan(t *testing.T) {
+	for _, head := range []int64{0, 1, 600, 601} {
+		var last int64
+		err := audit.Export(t.Context(), growing{newMemory(601), head}, audit.Query{}, func(e adminapi.Entry) error {
+			last = e.Seq
+			return nil
+		})
+		if err != nil || last != head {
+			t.Errorf("a log of %d entries: got the last one %d, %v; want no later one", head, last, err)
+		}
+	}
+}
+
+// holey is a log that lacks an entry.
+type holey struct {
+	*memory
+	hole int64
+}
+
+func (h holey) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
+	found, err := h.memory.Entries(ctx, after, limit)
+	return slices.DeleteFunc(slices.Clone(found), func(e adminapi.Entry) bool { return e.Seq == h.hole }), err
+}
+
+func TestASearchGoesBeyondAMissingEntry(t *testing.T) {
+	log := newMemory(100)
+	since := audit.Query{Since: log.entries[97].Time}
+	for hole := int64(1); hole < 97; hole++ {
+		found, _, err := audit.Search(t.Context(), holey{log, hole}, since, 0, 100)
+		if err != nil || !slices.Equal(numbers(found), []int64{100, 99, 98}) {
+			t.Fatalf("without entry %d: got %v, %v; want 100, 99 and 98", hole, numbers(found), err)
+		}
+	}
+}
+
 func TestASearchReadsABoundedPartOfTheLog(t *testing.T) {
 	log := newMemory(3 * audit.MaxRead)
 	found, older, err := audit.Search(t.Context(), log, audit.Query{Who: "nobody"}, 0, 25)
@@ -149,6 +228,10 @@ func TestAnExportIsBounded(t *testing.T) {
 	if err := audit.Export(t.Context(), log, last, count); err != nil || visited != audit.MaxExported-5 || log.most > 500 {
 		t.Errorf("got %v after %d entries in blocks of %d, want %d in blocks of at most 500",
 			err, visited, log.most, audit.MaxExported-5)
+	}
+	visited, log.entries = 0, log.entries[:audit.MaxExported]
+	if err := audit.Export(t.Context(), log, audit.Query{}, count); err != nil || visited != audit.MaxExported {
+		t.Errorf("as many as an export may have: got %v after %d entries, want all %d", err, visited, audit.MaxExported)
 	}
 	broken := errors.New("broken")
 	if err := audit.Export(t.Context(), log, last, func(adminapi.Entry) error { return broken }); !errors.Is(err, broken) {

@@ -52,6 +52,12 @@ func try(tests []string, only string, same [][]string) (result, error) {
 		return result{}, err
 	}
 	defer os.RemoveAll(work)
+	for _, folder := range tests { // tests with random input keep there what failed
+		kept := filepath.Join(folder, "testdata", "rapid")
+		if _, err := os.Stat(kept); errors.Is(err, fs.ErrNotExist) {
+			defer os.RemoveAll(kept)
+		}
+	}
 	t := &trial{tests: tests, only: only, same: same, work: work}
 	if err := t.compile(); err != nil {
 		return result{}, err

@@ -6,12 +6,10 @@
 // conditional updates can both win. Therefore devmongo lets one command through at a
 // time.
 //
-// With -member, it answers as the only member of a replica set: with operation times, and
-// to each read concern. With one command at a time, each read is linearizable.
-//
 // It has no transactions, change streams, $expr, pipeline updates, Decimal128 or
-// replica sets. It uses indexes for ids, booleans and ranges of whole numbers only
-// (source.sh), so it is no measure of speed. It survives kill -9, but no loss of power.
+// replica sets. The tests of the MongoDB store put members of a replica set before it.
+// It uses indexes for ids, booleans and ranges of whole numbers only (source.sh), so it
+// is no measure of speed. It survives kill -9, but no loss of power.
 package main
 
 import (
@@ -29,24 +27,22 @@ import (
 	"syscall"
 
 	"github.com/FerretDB/FerretDB/ferretdb"
-	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:27017", "address to listen on")
 	data := flag.String("data", "", "data directory (required)")
-	member := flag.Bool("member", false, "answer as the only member of a replica set")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *addr, *data, *member); err != nil {
+	if err := run(ctx, *addr, *data); err != nil {
 		fmt.Fprintln(os.Stderr, "devmongo:", err)
 		os.Exit(1)
 	}
 }
 
-// run serves at addr, with its data in dir, until ctx is done. Member is the flag.
-func run(ctx context.Context, addr, dir string, member bool) error {
+// run serves at addr, with its data in dir, until ctx is done.
+func run(ctx context.Context, addr, dir string) error {
 	if dir == "" {
 		return errors.New("-data is missing")
 	}
@@ -77,14 +73,14 @@ func run(ctx context.Context, addr, dir string, member bool) error {
 
 	stopAccepting := context.AfterFunc(ctx, func() { listener.Close() })
 	defer stopAccepting()
-	turn := &turn{member: member}
+	var turn sync.Mutex // lets one command through at a time
 	for {
 		client, acceptErr := listener.Accept()
 		if acceptErr != nil {
 			break
 		}
 		clients.Go(func() {
-			if err := serve(ctx, turn, client, socket); err != nil && ctx.Err() == nil {
+			if err := serve(ctx, &turn, client, socket); err != nil && ctx.Err() == nil {
 				slog.Error("serve client", "error", err)
 			}
 		})
@@ -98,16 +94,9 @@ func run(ctx context.Context, addr, dir string, member bool) error {
 	return nil
 }
 
-// turn lets one command through at a time.
-type turn struct {
-	sync.Mutex
-	member bool   // the flag
-	time   uint32 // commands so far
-}
-
 // serve forwards a client's commands to FerretDB until the client leaves or ctx is
 // done. turn is the lock of all clients.
-func serve(ctx context.Context, turn *turn, client net.Conn, socket string) error {
+func serve(ctx context.Context, turn *sync.Mutex, client net.Conn, socket string) error {
 	defer client.Close()
 	server, err := net.Dial("unix", socket)
 	if err != nil {
@@ -132,7 +121,7 @@ func serve(ctx context.Context, turn *turn, client net.Conn, socket string) erro
 }
 
 // exchange sends a command and waits for its answer, under the lock turn.
-func exchange(turn *turn, server net.Conn, command []byte) (answer []byte, err error) {
+func exchange(turn *sync.Mutex, server net.Conn, command []byte) (answer []byte, err error) {
 	turn.Lock()
 	defer turn.Unlock()
 	commands, err := singly(command)
@@ -140,7 +129,7 @@ func exchange(turn *turn, server net.Conn, command []byte) (answer []byte, err e
 		return nil, err
 	}
 	for _, command := range commands {
-		if answer, err = exchangeOne(turn, server, command); err != nil {
+		if answer, err = exchangeOne(server, command); err != nil {
 			return nil, err
 		}
 		if done, err := succeeded(answer); err != nil || !done {
@@ -150,24 +139,11 @@ func exchange(turn *turn, server net.Conn, command []byte) (answer []byte, err e
 	return answer, nil
 }
 
-func exchangeOne(turn *turn, server net.Conn, command []byte) ([]byte, error) {
-	if turn.member {
-		var err error
-		if command, err = edited(command, withoutConcern); err != nil {
-			return nil, err
-		}
-	}
+func exchangeOne(server net.Conn, command []byte) ([]byte, error) {
 	if _, err := server.Write(command); err != nil {
 		return nil, err
 	}
-	answer, err := readMessage(server)
-	if err != nil || !turn.member {
-		return answer, err
-	}
-	turn.time++
-	return edited(answer, func(d bson.D) bson.D {
-		return append(d, bson.E{Key: "operationTime", Value: bson.Timestamp{T: turn.time}})
-	})
+	return readMessage(server)
 }
 
 // gone returns nil for an error that means that the client has left, else the error.

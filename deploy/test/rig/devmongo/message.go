@@ -53,11 +53,6 @@ func edited(message []byte, edit func(bson.D) bson.D) ([]byte, error) {
 	return changed, nil
 }
 
-// withoutConcern removes the read concern of a command, which FerretDB does not know.
-func withoutConcern(command bson.D) bson.D {
-	return slices.DeleteFunc(command, func(e bson.E) bool { return e.Key == "readConcern" })
-}
-
 // documentOf returns the document of a message and its length; nil if the message has
 // another form.
 func documentOf(message []byte) (document bson.D, length uint32, err error) {

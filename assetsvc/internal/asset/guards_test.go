@@ -1,0 +1,225 @@
+package asset
+
+import (
+	"strings"
+	"testing"
+
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/fault"
+)
+
+func parseList(t *testing.T, text string) record.List {
+	t.Helper()
+	value, err := record.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value.(record.List)
+}
+
+// TestAPatchShowsNoHiddenField has a change of each kind, of hidden and of visible fields.
+func TestAPatchShowsNoHiddenField(t *testing.T) {
+	v := NewView("", Contacts, Addresses)
+	got := v.Patch(parseList(t, `[
+		{"op":"replace","path":"/title","value":"x"},
+		{"op":"replace","path":"/assetCustodian/contactPoint/name","value":"secret"},
+		{"op":"replace","path":"/assetCustodian","value":{"name":"n","contactPoint":{"name":"secret"}}},
+		{"op":"replace","path":"/assetCustodian/name","value":"n"},
+		{"op":"remove","path":"/assetHolder"},
+		{"op":"remove","path":"/assetHolder/contactPoint"},
+		{"op":"add","path":"/items/0/address/streetAddress","value":"secret"},
+		{"op":"add","path":"/items/-","value":{"description":"d","address":{"region":"r","postalCode":"secret"}}},
+		{"op":"add","path":"/items/0/address","value":{"region":"r","postalCode":"secret"}}]`))
+	want := parseList(t, `[
+		{"op":"replace","path":"/title","value":"x"},
+		{"op":"replace","path":"/assetCustodian","value":{"name":"n"}},
+		{"op":"replace","path":"/assetCustodian/name","value":"n"},
+		{"op":"remove","path":"/assetHolder"},
+		{"op":"add","path":"/items/-","value":{"description":"d","address":{"region":"r"}}},
+		{"op":"add","path":"/items/0/address","value":{"region":"r"}}]`)
+	if g, w := string(record.Append(nil, got)), string(record.Append(nil, want)); g != w {
+		t.Errorf("got  %s\nwant %s", g, w)
+	}
+}
+
+func TestAViewIsWholeOrHides(t *testing.T) {
+	for _, c := range []struct {
+		view  *View
+		whole bool
+	}{
+		{NewView(""), true}, {NewView("2.5"), true}, {NewView("", Locations), false}, {NewView("2.3"), false},
+	} {
+		if got := c.view.IsWhole(); got != c.whole {
+			t.Errorf("a view that hides %v: got whole %v, want %v", c.view.Hidden(), got, c.whole)
+		}
+	}
+	documents := parts[2]
+	v := NewView("", Contacts)
+	if got := v.Part(documents, nil); got != nil {
+		t.Errorf("no part: got %v, want none", got)
+	}
+	part := record.Object{{Name: "id", Value: "x"}}
+	if got := v.Part(documents, part); !record.Equal(got, part) {
+		t.Errorf("a part without versions: got %v, want it as it is", got)
+	}
+}
+
+func TestMembersAreShownAsWanted(t *testing.T) {
+	v := NewView("", Contacts)
+	wanted := func(name string) bool { return name != "title" }
+	for _, c := range []struct {
+		encoded, want string
+		fails         bool
+	}{
+		{`{"id":"x","title":"y","assetCustodian":{"name":"n","contactPoint":{"name":"secret"}}}`,
+			`,"id":"x","assetCustodian":{"name":"n"}`, false},
+		{`{"id":"x","assetCustodian":{"name":"n"}}`, `,"id":"x","assetCustodian":{"name":"n"}`, false},
+		{`{"id":"x","title"`, "", true},
+		{`{"assetCustodian":{"contactPoint":,}}`, "", true},
+	} {
+		got, err := v.AppendMembers(nil, []byte(c.encoded), wanted)
+		if (err != nil) != c.fails || !c.fails && string(got) != c.want || strings.Contains(string(got), "secret") {
+			t.Errorf("%s: got %s, %v; want %s, an error: %v", c.encoded, got, err, c.want, c.fails)
+		}
+	}
+}
+
+func TestGroupsOfGroups(t *testing.T) {
+	for _, c := range []struct {
+		others, some []Group
+		want         bool
+	}{
+		{nil, nil, true}, {[]Group{Contacts}, nil, true}, {nil, []Group{Contacts}, false},
+		{[]Group{Addresses, Contacts}, []Group{Contacts}, true}, {[]Group{Contacts}, []Group{Contacts, Locations}, false},
+	} {
+		if got := HasGroups(c.others, c.some); got != c.want {
+			t.Errorf("%v in %v: got %v, want %v", c.some, c.others, got, c.want)
+		}
+	}
+}
+
+// TestWhoMayNotCreate lists what is refused first.
+func TestWhoMayNotCreate(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		barred   string
+		testOnly bool
+		patch    string
+		kind     fault.Kind
+		places   string
+		text     string // in the refusal
+	}{
+		{"a barred broker", "blocked", false, `{}`, fault.Forbidden, "accreditation", "blocked"},
+		{"a barred broker, of an unknown type", "blocked", false, `{"assetType":"x"}`, fault.Invalid, "assetType", ""},
+		{"a barred broker, of other faults", "blocked", false, `{"title":5,"x":1}`, fault.Forbidden, "accreditation", ""},
+		{"a key for tests, in earnest", "", true, `{}`, fault.Forbidden, "mode", "test-only"},
+		{"a key for tests, with faults", "", true, `{"x":1}`, fault.Invalid, "x", ""},
+	} {
+		fields := parse(t, validText)
+		for _, m := range parse(t, c.patch) {
+			fields = fields.With(m.Name, m.Value)
+		}
+		o := origin()
+		o.Barred, o.TestOnly = c.barred, c.testOnly
+		a, err := rules.Create(fields, o)
+		if fault.KindOf(err) != c.kind || places(err) != c.places || !strings.Contains(err.Error(), c.text) || a.ID() != "" {
+			t.Errorf("%s: got %s, %v; want a fault at %s", c.name, a.ID(), err, c.places)
+		}
+	}
+	o := origin()
+	o.TestOnly = true
+	if a, err := rules.Create(parse(t, validText).With("mode", "test"), o); err != nil || !a.Test() {
+		t.Errorf("a key for tests, in test mode: got test %v, %v; want an asset in test mode", a.Test(), err)
+	}
+}
+
+// TestARefusalTellsWhyTheCallerIsNotTheOwner has callers whom it would help to be the owner, and others.
+func TestARefusalTellsWhyTheCallerIsNotTheOwner(t *testing.T) {
+	const why = "the token is another"
+	stranger := Caller{Role: Other, NotOwner: why}
+	for s, tells := range map[Status]bool{Draft: true, Pending: true, Verification: false, Complete: false} {
+		_, _, err := rules.Change(in(t, s), Change{Fields: parse(t, `{}`), Caller: stranger, Now: evening, NewID: ids()})
+		if err == nil || strings.Contains(err.Error(), why) != tells {
+			t.Errorf("a change in %s: got %v, want a refusal that says so: %v", s, err, tells)
+		}
+	}
+	a := valid(t, `{}`)
+	for _, p := range parts {
+		err := a.Admit(stranger, p, "")
+		if tells := p.writer == Owner; err == nil || strings.Contains(err.Error(), why) != tells {
+			t.Errorf("%s: got %v, want a refusal that says so: %v", p.Path, err, tells)
+		}
+		if err := a.Admit(Caller{Role: Other}, p, ""); err == nil || !strings.Contains(err.Error(), "only the") {
+			t.Errorf("%s, without a reason: got %v, want a refusal that names the role", p.Path, err)
+		}
+	}
+}
+
+// TestTitlesOfTestAssetsSaySo creates assets in and out of test mode.
+func TestTitlesOfTestAssetsSaySo(t *testing.T) {
+	for _, c := range []struct{ title, mode, want string }{
+		{"Дім", "", "Дім"}, {"Дім", "test", "[ТЕСТУВАННЯ] Дім"}, {"[ТЕСТУВАННЯ] Дім", "test", "[ТЕСТУВАННЯ] Дім"},
+	} {
+		fields := parse(t, validText).With("title", c.title)
+		if c.mode != "" {
+			fields = fields.With("mode", c.mode)
+		}
+		a, err := rules.Create(fields, origin())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.Fields().Text("title"); got != c.want || a.Fields().Get("title_en") != nil || a.Test() != (c.mode != "") {
+			t.Errorf("%q in mode %q: got %q, title_en %v, test %v; want %q and no title_en", c.title, c.mode, got,
+				a.Fields().Get("title_en"), a.Test(), c.want)
+		}
+	}
+}
+
+func TestAPeriodEndsWithTheVerification(t *testing.T) {
+	active := in(t, Active)
+	end := active.Fields().Object(periodField).Get("endDate")
+	if end == nil || active.Fields().Object(periodField).Get("startDate") == nil {
+		t.Errorf("active: got the period %v, want its two dates", active.Fields().Object(periodField))
+	}
+	for to, kept := range map[Status]bool{Complete: true, Pending: false} {
+		got := change(t, active, Administrator, `{"status":"`+string(to)+`"}`).Fields().Object(periodField).Get("endDate")
+		if (got != nil) != kept || kept && got != end {
+			t.Errorf("%s: got the end %v, want it kept: %v", to, got, kept)
+		}
+	}
+}
+
+func TestPartsAreFoundByTheirIDs(t *testing.T) {
+	a := in(t, Pending)
+	items, documents := parts[0], parts[2]
+	item, document := a.Parts(items, Newest)[0].(record.Object), a.Parts(documents, Newest)[0].(record.Object)
+	if got, err := a.Part(items, item.Text("id")); err != nil || !record.Equal(got, item) {
+		t.Errorf("an item: got %v, %v; want %v and nothing else", got, err, item)
+	}
+	for _, id := range []string{"none", ""} {
+		if got, err := a.Part(items, id); fault.KindOf(err) != fault.NotFound {
+			t.Errorf("item %q: got %v, %v; want a fault of kind NotFound", id, got, err)
+		}
+		if got, err := a.Download(documents, id, ""); fault.KindOf(err) != fault.NotFound {
+			t.Errorf("document %q: got %v, %v; want a fault of kind NotFound", id, got, err)
+		}
+	}
+	if got, err := a.Download(documents, document.Text("id"), ""); err != nil || got != document.Text("url") {
+		t.Errorf("a document: got %q, %v; want %q", got, err, document.Text("url"))
+	}
+	other := strings.Repeat("c", 32) // has no url
+	if got, err := a.Download(documents, other, "prozorro"); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("a document without a url: got %q, %v; want a fault of kind NotFound", got, err)
+	}
+}
+
+func TestAStoredAssetHasAnIDAndAStatus(t *testing.T) {
+	for _, text := range []string{"", "{", "[]", "{}", `{"id":"x"}`, `{"status":"draft"}`} {
+		if got, err := Decode([]byte(text)); err == nil {
+			t.Errorf("%q: got %v, want an error", text, got)
+		}
+	}
+	if got, err := Decode([]byte(`{"id":"x","status":"draft"}`)); err != nil || got.ID() != "x" {
+		t.Errorf("got %v, %v; want an asset", got, err)
+	}
+}

@@ -1,0 +1,258 @@
+package translog
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// filler returns a signature line of a size, of a key that nobody knows.
+func filler(size int, raw []byte) string {
+	line := "— " + " " + base64.StdEncoding.EncodeToString(raw) + "\n"
+	return strings.Replace(line, "— ", "— "+strings.Repeat("x", size-len(line)), 1)
+}
+
+func TestInputIsTakenUpToItsBound(t *testing.T) {
+	proof, hash := string(proven(t, 1, 3).Encode()), goldenRoot+"\n"
+	hashes := func(n int) string { return strings.Repeat(hash, n) }
+	for _, c := range []struct {
+		name      string
+		parse     func(text string) error
+		good, bad string
+		want      error // of bad
+	}{
+		{"a checkpoint", func(text string) error { _, err := Unverified([]byte(text)); return err },
+			goldenCheckpoint + filler(MaxCheckpoint-len(goldenCheckpoint), make([]byte, 5)),
+			goldenCheckpoint + filler(MaxCheckpoint+1-len(goldenCheckpoint), make([]byte, 5)), ErrCheckpoint},
+		{"a signature", func(text string) error { _, err := Unverified([]byte(text)); return err },
+			goldenCheckpoint + filler(30, make([]byte, 5)), goldenCheckpoint + filler(30, make([]byte, 4)), ErrCheckpoint},
+		{"the end of a checkpoint", func(text string) error { _, err := ParseText(text); return err },
+			goldenText + "more\n", goldenText + "more", ErrCheckpoint},
+		{"a proof", func(text string) error { _, err := ParseProof([]byte(text)); return err },
+			proof + strings.Repeat("x", MaxProof-len(proof)), proof + strings.Repeat("x", MaxProof+1-len(proof)), ErrProof},
+		{"the hashes of a proof", func(text string) error { _, err := ParseProof([]byte(text)); return err },
+			proofHeader + "\nindex 0\n" + hashes(63) + "\nx", proofHeader + "\nindex 0\n" + hashes(64) + "\nx", ErrProof},
+		{"a submission", func(text string) error { _, err := ParseSubmission([]byte(text)); return err },
+			goldenSubmission + strings.Repeat("x", MaxSubmission-len(goldenSubmission)),
+			goldenSubmission + strings.Repeat("x", MaxSubmission+1-len(goldenSubmission)), ErrSubmission},
+		{"the hashes of a submission", func(text string) error { _, err := ParseSubmission([]byte(text)); return err },
+			"old 2\n" + hashes(63) + "\nx", "old 2\n" + hashes(64) + "\nx", ErrSubmission},
+		{"a size", func(text string) error { _, err := parseSize(text); return err },
+			"1152921504606846976", "1152921504606846977", errMalformedNumber},
+		{"a hash", func(text string) error { _, err := parseHash(text); return err },
+			goldenRoot, goldenRoot + "\r", errMalformedHash},
+	} {
+		if err := c.parse(c.good); err != nil {
+			t.Errorf("%s up to its bound: got %v, want no error", c.name, err)
+		}
+		if err := c.parse(c.bad); !errors.Is(err, c.want) {
+			t.Errorf("%s beyond its bound: got %v, want %v", c.name, err, c.want)
+		}
+	}
+}
+
+func TestALeafHasBounds(t *testing.T) {
+	good := Leaf{1, assetID, 1, Change, Commitment{1}}
+	last, withdrawn := good, Leaf{1, assetID, 1, Withdraw, Commitment{}}
+	last.Position = maxPosition
+	for _, l := range []Leaf{good, last, withdrawn} {
+		if err := l.Check(); err != nil {
+			t.Errorf("%+v: got %v, want no error", l, err)
+		}
+	}
+	early, late, both := good, good, withdrawn
+	early.Position, late.Position, both.Commitment = 0, maxPosition+1, good.Commitment
+	for _, l := range []Leaf{early, late, both} {
+		if err := l.Check(); !errors.Is(err, ErrLeaf) {
+			t.Errorf("%+v: got %v, want %v", l, err, ErrLeaf)
+		}
+	}
+}
+
+func TestKeysAreMadeOfWhatTheyMayHave(t *testing.T) {
+	for _, c := range []struct {
+		use  Use
+		name string
+		seed int
+	}{
+		{ForLog, "", 32}, {ForLog, "a b", 32}, {ForLog, "a+b", 32}, {ForLog, "a\x01", 32}, {ForLog, "\xff", 32},
+		{ForLog, "a\u00a0b", 32}, {0x02, "a", 32}, {ForLog, "a", 31}, {ForWitness, "a", 33},
+	} {
+		if got, err := NewKey(c.use, c.name, make([]byte, c.seed)); !errors.Is(err, ErrKey) {
+			t.Errorf("%+v: got %s, %v; want %v", c, got.Public(), err, ErrKey)
+		}
+	}
+	for _, text := range []string{strings.TrimPrefix(goldenSecret, secretPrefix), "x+00000000+"} {
+		if _, err := ParseKey(text); !errors.Is(err, ErrKey) {
+			t.Errorf("%q as a secret key: got %v, want %v", text, err, ErrKey)
+		}
+	}
+	if _, err := ParsePublicKey("x+00000000+"); !errors.Is(err, ErrKey) {
+		t.Errorf("a key without bytes: got %v, want %v", err, ErrKey)
+	}
+}
+
+func TestTimesOfCosignaturesHaveBounds(t *testing.T) {
+	key := witnessKey(t, 1)
+	for at, ok := range map[time.Time]bool{time.Unix(0, 0): true, time.Unix(-1, 0): false} {
+		if _, err := Cosign([]byte(goldenCheckpoint), key, at); (err == nil) != ok {
+			t.Errorf("at %v: got %v, want a cosignature: %v", at, err, ok)
+		}
+	}
+	for stamp, ok := range map[uint64]bool{math.MaxInt64: true, math.MaxInt64 + 1: false} {
+		signature := binary.BigEndian.AppendUint64(nil, stamp)
+		signature = append(signature, ed25519.Sign(key.private, cosigned(stamp, []byte("x")))...)
+		if got := key.Public().Verify([]byte("x"), signature); got != ok {
+			t.Errorf("time %d: got verified %v, want %v", stamp, got, ok)
+		}
+	}
+	if key.Public().Verify([]byte("x"), make([]byte, 5)) {
+		t.Error("a short signature: got verified, want not")
+	}
+	for stamp, ok := range map[uint64]bool{latest: true, latest + 1: false} {
+		raw := binary.BigEndian.AppendUint64(make([]byte, 4), stamp)
+		signers, err := Signers([]byte(goldenText + "\n" + filler(130, append(raw, make([]byte, 64)...))))
+		if err != nil || len(signers) != 1 || signers[0].At.IsZero() == ok {
+			t.Errorf("time %d: got %v, %v; want its time: %v", stamp, signers, err, ok)
+		}
+	}
+	if _, _, err := Cosignature([]byte("x"), []byte(goldenCosignature), key.Public()); !errors.Is(err, ErrCheckpoint) {
+		t.Errorf("a cosignature of no checkpoint: got %v, want %v", err, ErrCheckpoint)
+	}
+}
+
+func TestSaltsAndCommitmentsHaveOneForm(t *testing.T) {
+	for _, text := range []string{
+		"", strings.Repeat("A", 64), strings.Repeat("a", 63), strings.Repeat("a", 66), strings.Repeat("g", 64),
+	} {
+		var s Salt
+		var c Commitment
+		if s.UnmarshalText([]byte(text)) == nil || c.UnmarshalText([]byte(text)) == nil {
+			t.Errorf("%q: got a salt or a commitment, want errors", text)
+		}
+	}
+	var c Commitment
+	want := strings.Repeat("0a", 32)
+	if err := c.UnmarshalText([]byte(want)); err != nil || c.String() != want {
+		t.Errorf("got %s, %v; want %s", c, err, want)
+	}
+	if _, err := Commit(Salt{}, []byte("[]")); !errors.Is(err, ErrAsset) {
+		t.Errorf("a commitment to a list: got %v, want %v", err, ErrAsset)
+	}
+}
+
+func TestPartsAreCutAtEntries(t *testing.T) {
+	bundle := []byte("\x00\x01a\x00\x00") // an entry, and an empty one at the end
+	if got, err := (Tile{Entries, 0, 2}).Cut(bundle); err != nil || !bytes.Equal(got, bundle) {
+		t.Errorf("a whole bundle: got %q, %v; want it", got, err)
+	}
+	if got, err := ParseBundle(bundle, 2); err != nil || len(got) != 2 {
+		t.Errorf("a bundle with an empty entry: got %d entries, %v; want 2", len(got), err)
+	}
+	if _, err := (Tile{Entries, 0, 3}).Cut(bundle); !errors.Is(err, ErrPart) {
+		t.Errorf("a bundle of two of three entries: got %v, want %v", err, ErrPart)
+	}
+	if _, err := (Tile{0, 0, 2}).Cut(make([]byte, 63)); !errors.Is(err, ErrPart) {
+		t.Errorf("a tile without its last byte: got %v, want %v", err, ErrPart)
+	}
+	if text := string(Proof{Checkpoint: []byte(goldenCheckpoint)}.Encode()); strings.Contains(text, "extra") {
+		t.Errorf("a proof without extra data: got %s, want no such line", text)
+	}
+}
+
+func TestATreeHasABoundedSize(t *testing.T) {
+	for size, ok := range map[int64]bool{MaxSize - 1: true, MaxSize: false} {
+		got, _, err := Tree{size: size}.Append([][]byte{{}})
+		if (err == nil) != ok || got.Size() != MaxSize {
+			t.Errorf("one leaf after %d: got size %d, %v; want it: %v", size, got.Size(), err, ok)
+		}
+	}
+	tree := goldenTree(t)
+	if got, _, err := tree.Append([][]byte{make([]byte, 1<<16)}); !errors.Is(err, ErrPart) || got.Size() != 3 {
+		t.Errorf("a leaf that is too long: got size %d, %v; want the tree as it was, and %v", got.Size(), err, ErrPart)
+	}
+	largest := append(binary.BigEndian.AppendUint64(nil, uint64(MaxSize)), make([]byte, 16*tlog.HashSize)...)
+	if err := tree.UnmarshalBinary(largest); err != nil || tree.Size() != MaxSize {
+		t.Errorf("the largest tree: got size %d, %v; want it", tree.Size(), err)
+	}
+	for _, data := range [][]byte{nil, largest[:7], binary.BigEndian.AppendUint64(nil, uint64(MaxSize)+1)} {
+		if err := tree.UnmarshalBinary(data); !errors.Is(err, ErrTree) {
+			t.Errorf("%x: got %v, want %v", data, err, ErrTree)
+		}
+	}
+	c := Checkpoint{origin, MaxSize + 1, goldenTree(t).Root()}
+	if err := CheckInclusion(c, 0, tlog.Hash{}, nil); !errors.Is(err, ErrIncluded) {
+		t.Errorf("inclusion in a log that is too large: got %v, want %v", err, ErrIncluded)
+	}
+	_, including := Include(t.Context(), c, 0, memory{})
+	_, continuing := Consistent(t.Context(), 1, c, memory{})
+	for _, err := range []error{including, continuing} {
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a proof of a log that is too large: got %v, want an error before the first reading", err)
+		}
+	}
+}
+
+func TestALogThatIsNotItsCheckpointIsFound(t *testing.T) {
+	const large = 1<<16 + 300 // has a full tile of level 1
+	_, m := signedLog(t, large)
+	for _, c := range []struct {
+		name  string
+		spoil func(m *memory)
+		want  error
+	}{
+		{"the log as it is", func(*memory) {}, nil},
+		{"another tile of level 1", func(m *memory) {
+			m.parts["tile/1/000"] = bytes.Repeat([]byte("x"), len(m.parts["tile/1/000"]))
+		}, ErrTampered},
+		{"a malformed bundle", func(m *memory) { m.parts["tile/entries/001"] = []byte("x") }, ErrPart},
+		{"another root", func(m *memory) { m.checkpoint = mustSign(t, Checkpoint{origin, large, tlog.Hash{1}}) }, ErrTampered},
+		{"another origin", func(m *memory) { m.checkpoint = []byte("x") }, ErrCheckpoint},
+	} {
+		parts := map[string][]byte{}
+		for path, data := range m.parts {
+			parts[path] = data
+		}
+		spoilt := memory{parts, m.checkpoint}
+		c.spoil(&spoilt)
+		if _, err := verifier(t).Verify(t.Context(), spoilt); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		}
+	}
+	broken := errors.New("broken")
+	if _, err := verifier(t).Verify(t.Context(), silent{m, broken}); !errors.Is(err, broken) {
+		t.Errorf("a log without an answer: got %v, want %v", err, broken)
+	}
+	tree, small := grow(t, 300, 300)
+	delete(small.parts, "tile/0/000")
+	if _, err := Include(t.Context(), Checkpoint{origin, 300, tree.Root()}, 0, small); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a proof without a tile: got %v, want %v", err, fs.ErrNotExist)
+	}
+}
+
+// silent is a log whose checkpoint cannot be read.
+type silent struct {
+	memory
+	err error
+}
+
+func (s silent) ReadCheckpoint(context.Context) ([]byte, error) { return nil, s.err }
+
+func mustSign(t *testing.T, c Checkpoint) []byte {
+	t.Helper()
+	signed, err := Sign(c, logKey(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed
+}
