@@ -240,17 +240,11 @@ func (r *Registry) repeat(
 	ctx context.Context, by identity.Identity, in Input, b birth, stored Record, first int64,
 ) (Created, error) {
 	if first != 0 {
-		now, err := decode(stored)
-		if err != nil {
-			return Created{}, err
-		}
-		a, err := r.rules.Create(in.Fields, asset.Origin{
-			ID: b.id, Owner: by.Broker, Version: in.Version, Now: b.now, NewID: b.newID,
-		})
+		a, err := r.asCreated(ctx, by, in, b, stored, first)
 		if err != nil {
 			return Created{}, fmt.Errorf("repeat creation of asset %s: %w", b.id, err)
 		}
-		stored.Body, stored.Position = a.Numbered(now.AssetID()).Encode(), first
+		stored.Body, stored.Position = a.Encode(), first
 	}
 	request := authapi.IssueTokensRequest{AssetID: b.id, Broker: by.Broker, Seed: b.tokens}
 	tokens, err := r.tokens.IssueTokens(ctx, request)
@@ -258,4 +252,26 @@ func (r *Registry) repeat(
 		return Created{}, fmt.Errorf("issue tokens of asset %s: %w", b.id, err)
 	}
 	return Created{Record: stored, Token: tokens.Token, Transfer: tokens.Transfer}, nil
+}
+
+// asCreated returns an asset as it was created: from the record, as the settings may be others now.
+// If the record was erased, it makes the asset from the request again.
+func (r *Registry) asCreated(
+	ctx context.Context, by identity.Identity, in Input, b birth, stored Record, first int64,
+) (asset.Asset, error) {
+	past, err := r.Past(ctx, b.id, first)
+	if err == nil {
+		return decode(Record{ID: b.id, Body: record.Append(nil, past)})
+	}
+	if !errors.Is(err, ErrNoCopy) {
+		return asset.Asset{}, err
+	}
+	now, err := decode(stored)
+	if err != nil {
+		return asset.Asset{}, err
+	}
+	a, err := r.rules.Create(in.Fields, asset.Origin{
+		ID: b.id, Owner: by.Broker, Version: in.Version, Now: b.now, NewID: b.newID,
+	})
+	return a.Numbered(now.AssetID()), err
 }

@@ -84,7 +84,7 @@ func build(t *testing.T) string {
 
 // TestFeedUnderFaults checks the feed of several asset services on one MongoDB store,
 // once for each number of services.
-// Promises: feed-no-loss, feed-whole
+// Promises: bookmark, feed-no-loss, feed-whole
 func TestFeedUnderFaults(t *testing.T) {
 	for number := range strings.SplitSeq(*numbersWanted, ",") {
 		t.Run(number, func(t *testing.T) {

@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// TestARepeatGetsTheFirstAnswerInAnotherZone repeats a creation after a restart with other settings,
+// and after the asset has changed.
+// Promises: idempotency-answer
+func TestARepeatGetsTheFirstAnswerInAnotherZone(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	a := api{"http://" + addr, "2.5"}
+	creation := call{method: "POST", path: "/assets", key: "broker", body: data(validAsset()),
+		header: map[string]string{"Idempotency-Key": "once"}}
+	p := standalone(t, addr, dir, &processes.Output{}, "--zone=+02:00")
+	first := a.do(t, creation).must(t, 201)
+	c := created{first, text(first.data()["id"]), text(at(first.json, "access.token"))}
+	a.patch(t, c, fields{"title": "інша"}).must(t, 200)
+	for _, zone := range []string{"-11:00", "+14:00"} { // there it is another day
+		if err := p.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		p = standalone(t, addr, dir, &processes.Output{}, "--zone="+zone, "--code-lists=")
+		again := a.do(t, creation).must(t, 201)
+		for _, got := range []answer{first, again} {
+			delete(got.data(), "dateModified") // is printed in the zone of today
+		}
+		equal(t, "the first answer in the zone "+zone, again.json, first.json)
+		equal(t, "its Location", again.header.Get("Location"), first.header.Get("Location"))
+	}
+}
+
+// change is a change of an asset that was acknowledged.
+type change struct{ id, at string }
+
+// acknowledged are the changes that writers know of.
+type acknowledged struct {
+	mu      sync.Mutex
+	changes []change
+}
+
+func (k *acknowledged) add(c change) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.changes = append(k.changes, c)
+}
+
+// upTo returns the newest change of each asset at or before a position.
+func (k *acknowledged) upTo(position string) map[string]string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	newest := map[string]string{}
+	for _, c := range k.changes {
+		if c.at <= position {
+			newest[c.id] = max(newest[c.id], c.at)
+		}
+	}
+	return newest
+}
+
+// writeUntil has four brokers change their assets until stop closes, and notes what is acknowledged.
+func (a api) writeUntil(t *testing.T, stop <-chan struct{}, f fields, known *acknowledged) (wait func()) {
+	t.Helper()
+	var writers sync.WaitGroup
+	for range 4 {
+		writers.Go(func() {
+			c := a.publish(t, f)
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				got := a.patch(t, c, fields{"description": fmt.Sprint("зміна ", n)}).must(t, 200)
+				known.add(change{c.id, text(got.data()["dateModified"])})
+			}
+		})
+	}
+	return writers.Wait
+}
+
+// TestEachSearchHasAllUpToItsPosition asks two search services in turn while brokers write.
+// Promises: search-position
+func TestEachSearchHasAllUpToItsPosition(t *testing.T) {
+	t.Parallel()
+	s := split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{Search: true}, &processes.Output{})
+	a, other := api{s.URL, "2.5"}, freeAddr(t)
+	p, err := processes.Search(t.Context(), bin, other, s.URL, t.TempDir(), &processes.Output{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Kill() })
+	searches := []api{a, {"http://" + other, "2.5"}}
+	for _, search := range searches {
+		search.awaitSearch(t)
+	}
+	stop, word := make(chan struct{}), nonsense()
+	var known acknowledged
+	wait := a.writeUntil(t, stop, validAsset().set("title", word), &known)
+	for i := range 200 {
+		searches[i%len(searches)].hasUpToItsPosition(t, word, &known)
+	}
+	close(stop)
+	wait()
+}
+
+// hasUpToItsPosition searches once.
+func (a api) hasUpToItsPosition(t *testing.T, word string, known *acknowledged) {
+	t.Helper()
+	got := a.find(t, url.Values{"q": {word}})
+	found := map[string]string{}
+	for _, hit := range list(got.json["data"]) {
+		found[text(at(hit, "id"))] = text(at(hit, "dateModified"))
+	}
+	position := text(got.json["position"])
+	if position == "" {
+		t.Errorf("%s: got %.300s, want a position", a.base, got.text)
+	}
+	for id, want := range known.upTo(position) {
+		if found[id] < want {
+			t.Errorf("%s at %s: got the asset %s as of %q, want %s or later", a.base, position, id, found[id], want)
+		}
+	}
+}
