@@ -1,11 +1,17 @@
 package mongostore
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
 	"asset-registry/shared/mongotest"
 )
 
@@ -40,4 +46,70 @@ func TestGetTellsWhereAnAssetEnteredItsList(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("once the horizon has passed", 0)
+}
+
+// impatient is a store whose clients leave once they wait for the list.
+type impatient struct {
+	*Store
+	leave func()
+}
+
+func (s *impatient) Page(ctx context.Context, q registry.Query) (registry.FeedPage, error) {
+	s.leave()
+	return s.Store.Page(ctx, q)
+}
+
+// issuer is an auth service that issues tokens, and does nothing else.
+type issuer struct{ registry.Tokens }
+
+func (issuer) IssueTokens(context.Context, authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error) {
+	return authapi.IssueTokensResponse{Token: "token", Transfer: "transfer"}, nil
+}
+
+const validAsset = `{"assetType":"bounce","title":"x","description":"x",
+	"items":[{"description":"x","classification":{"id":"06111000-3","description":"x"},"unit":{"code":"x"},
+		"quantity":1,"address":{"countryName":"x"},"registrationDetails":{}}],
+	"decisions":[{"decisionDate":"2026-11-20","decisionID":"x"}],
+	"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":1},"address":{"countryName":"x"},
+		"contactPoint":{"name":"x","telephone":"1"}}}`
+
+// TestAWalkHasAPublicationThatWasRepeated publishes an asset while the batch of another
+// process is open. The answer is lost, and the client repeats it.
+// Promises: feed-whole
+func TestAWalkHasAPublicationThatWasRepeated(t *testing.T) {
+	s := openWith(t, mongotest.Start(t).URI(t, "repeated"), Options{Lease: time.Hour})
+	clients := &impatient{Store: s}
+	r := registry.New(clients, issuer{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+	parse := func(text string) registry.Input {
+		fields, err := record.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return registry.Input{Fields: fields.(record.Object)}
+	}
+	owner := identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "3"}
+	created, err := r.Create(t.Context(), owner, parse(validAsset))
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := hold(t, s)
+	publish := func() error {
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		clients.leave = leave
+		admin := identity.Identity{Broker: "administrator", Role: identity.Administrator}
+		_, err := r.Change(ctx, admin, created.ID, "", parse(`{"status":"pending"}`))
+		return err
+	}
+	for _, when := range []string{"the publication", "its repeat"} {
+		err, all := publish(), walk(t, s, registry.Query{Limit: 10})
+		if fault.KindOf(err) != fault.Unavailable || len(all) != 0 {
+			t.Errorf("%s: got %v, and then %d assets in a walk, want a fault of kind Unavailable and none", when, err, len(all))
+		}
+	}
+	release()
+	walk(t, s, registry.Query{Limit: 10}) // the process learns the horizon
+	if err, all := publish(), walk(t, s, registry.Query{Limit: 10}); err != nil || len(all) != 1 {
+		t.Errorf("once the batch is closed: got %v, and then %d assets in a walk, want nil and 1", err, len(all))
+	}
 }
