@@ -3,8 +3,10 @@ package publiclog_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/shared/translog"
@@ -35,7 +37,7 @@ func written(t *testing.T) *world {
 
 var errDown = errors.New("down")
 
-// TestAStoreThatDoesNotAnswerIsAnError lets each call of the store fail in turn.
+// TestAStoreThatDoesNotAnswerIsAnError lets each call of the store fail in turn, alone or with all that follow.
 func TestAStoreThatDoesNotAnswerIsAnError(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -92,10 +94,11 @@ func TestAStoreThatDoesNotAnswerIsAnError(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for works, done := 0, false; !done; works++ {
+			for i, done := 0, false; !done; i++ {
 				synctest.Test(t, func(t *testing.T) {
+					works := i / 2
 					w, do := c.prepare(t)
-					w.down, w.works = errDown, works
+					w.down, w.works, w.once = errDown, works, i%2 == 0
 					err := do(t.Context())
 					done = !w.refused
 					if done && (err != nil || works == 0) || !done && !errors.Is(err, errDown) {
@@ -157,6 +160,71 @@ func TestACheckpointWithoutWitnessesIsNotPublished(t *testing.T) {
 		won, err := writer.Sign(t.Context())
 		if won || !errors.Is(err, errDown) || w.head.Checkpoint != nil {
 			t.Errorf("got %v, %v and the checkpoint %q; want the error of the witnesses and none", won, err, w.head.Checkpoint)
+		}
+	})
+}
+
+// TestACopierSaysHowEachLookEnds runs a copier whose source fails at first, and whose check sees leaves ahead.
+func TestACopierSaysHowEachLookEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOrigin(t, "log.example/log", 300)
+		copier, to := newCopier(t, o)
+		looks, ahead := 0, 0
+		o.asked = func() error {
+			if looks++; looks <= 2 {
+				return errDown
+			}
+			return nil
+		}
+		copier.Check = func(int64, []translog.Leaf) error {
+			if ahead++; ahead <= 3 {
+				return publiclog.ErrAhead
+			}
+			return nil
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 9*time.Second)
+		defer stop()
+		var said []bool // whether each report was an error
+		began := time.Now()
+		copier.Run(ctx, func(err error) {
+			said = append(said, err != nil)
+			if len(said) == 3 && time.Since(began) > 5*time.Second {
+				t.Errorf("got the first report without an error after %v, want it at the next look", time.Since(began))
+			}
+		})
+		if !slices.Equal(said, []bool{true, true, false, false, false}) {
+			t.Errorf("got reports with errors %v, want two, and then none at each look", said)
+		}
+		equalParts(t, o, to)
+	})
+}
+
+// TestASecondProcessLeavesTheLogToTheFirst extends and signs one log by two writers.
+func TestASecondProcessLeavesTheLogToTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, first := filled(t)
+		w.most = 100
+		second := publiclog.NewWriter(w, w, publiclog.Options{Keys: []translog.Key{key(t)}})
+		for _, c := range []struct {
+			name      string
+			writer    *publiclog.Writer
+			more, won bool
+		}{
+			{"the first", first, true, true},
+			{"the second, which sees that log for the first time", second, true, true},
+			{"the first, whose head another one has replaced", first, false, false},
+			{"the first again", first, true, true},
+			{"the second", second, false, false},
+			{"the second again", second, false, true},
+			{"the second, at the end", second, false, true},
+		} {
+			more, won, err := c.writer.Extend(t.Context())
+			if err != nil || more != c.more || won != c.won {
+				t.Fatalf("%s: got more %v, won %v, %v; want %v, %v", c.name, more, won, err, c.more, c.won)
+			}
+		}
+		if w.head.Tree.Size() != 300 {
+			t.Errorf("got %d leaves, want 300", w.head.Tree.Size())
 		}
 	})
 }

@@ -46,6 +46,7 @@ type world struct {
 
 	down    error // of all calls but the first ones; nil: calls fail at random
 	works   int   // the number of the first calls
+	once    bool  // only the first call after these fails
 	refused bool  // a call has failed because of down
 }
 
@@ -61,13 +62,16 @@ func (w *world) call(ctx context.Context, do func()) error {
 	before, after := w.random.IntN(20), w.random.IntN(20)
 	lost, late := w.random.IntN(30) == 0 && !w.calm, w.random.IntN(30) == 0 && !w.calm
 	w.calls++
-	if w.works--; w.down != nil && w.works < 0 {
-		w.refused = true
+	var down error
+	if w.works--; w.works < 0 {
+		down, w.refused = w.down, w.refused || w.down != nil
+		if w.once {
+			w.down = nil
+		}
 	}
-	refused := w.refused
 	w.mu.Unlock()
-	if refused {
-		return w.down
+	if down != nil {
+		return down
 	}
 	if w.takes > 0 {
 		time.Sleep(w.takes)
@@ -97,13 +101,14 @@ func (w *world) fail(format string, args ...any) {
 func (w *world) Changes(ctx context.Context, q registry.ChangesQuery) (page registry.ChangesPage, err error) {
 	err = w.call(ctx, func() {
 		page.Upto = w.horizon
-		sorted := slices.SortedFunc(slices.Values(w.changes), func(a, b registry.Revision) int {
-			return cmp.Compare(a.Position, b.Position)
-		})
-		for _, c := range sorted {
-			visible := c.Position <= w.horizon || w.leaveOut == horizon
-			if c.Position <= q.After || !visible {
-				continue
+		byPosition := func(a, b registry.Revision) int { return cmp.Compare(a.Position, b.Position) }
+		if !slices.IsSortedFunc(w.changes, byPosition) {
+			slices.SortFunc(w.changes, byPosition)
+		}
+		first, _ := slices.BinarySearchFunc(w.changes, registry.Revision{Position: q.After + 1}, byPosition)
+		for _, c := range w.changes[first:] {
+			if c.Position > w.horizon && w.leaveOut != horizon {
+				return
 			}
 			if len(page.Changes) == min(q.Limit, w.most) {
 				page.Upto, page.More = page.Changes[len(page.Changes)-1].Position, true
