@@ -65,8 +65,6 @@ func CheckURL(text string, p Policy) error {
 		return errors.New(`the address must have no "#"`)
 	case u.Hostname() == "":
 		return errors.New("the address has no host")
-	case u.Opaque != "":
-		return errors.New("this is not an address, such as https://example.org/path")
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && p.guardian().SafeAddr(ip.Unmap()) != nil {
 		return errors.New("the address is not public")
