@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -127,6 +128,10 @@ func TestACheckFindsWhatDoesNotFit(t *testing.T) {
 			`refers to "none" in admin-keys`},
 		{"a gap in the audit log", func(tx *bbolt.Tx) error {
 			return tx.Bucket(auditBucket).Put(number(3), tx.Bucket(auditBucket).Get(number(1)))
+		}, "should be entry 2"},
+		{"an entry with the right number in another place", func(tx *bbolt.Tx) error {
+			second := bytes.Replace(tx.Bucket(auditBucket).Get(number(1)), []byte(`"seq":1`), []byte(`"seq":2`), 1)
+			return tx.Bucket(auditBucket).Put(number(3), second)
 		}, "should be entry 2"},
 		{"an entry with another number", func(tx *bbolt.Tx) error {
 			return tx.Bucket(auditBucket).Put(number(2), tx.Bucket(auditBucket).Get(number(1)))

@@ -169,5 +169,8 @@ func testClosed(t *testing.T, open Opener) {
 			t.Errorf("%s of a closed store: got no error, want one", c.Name)
 		}
 	}
+	if err := s.Ready(t.Context()); err == nil {
+		t.Error("Ready of a closed store: got no error, want one")
+	}
 	equal(t, contentsOf(t, open(t, "a")), nil, before)
 }
