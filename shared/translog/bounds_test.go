@@ -185,7 +185,8 @@ func TestATreeHasABoundedSize(t *testing.T) {
 	if err := tree.UnmarshalBinary(largest); err != nil || tree.Size() != MaxSize {
 		t.Errorf("the largest tree: got size %d, %v; want it", tree.Size(), err)
 	}
-	for _, data := range [][]byte{nil, largest[:7], binary.BigEndian.AppendUint64(nil, uint64(MaxSize)+1)} {
+	larger := append(binary.BigEndian.AppendUint64(nil, 2*uint64(MaxSize)), make([]byte, 32*tlog.HashSize)...)
+	for _, data := range [][]byte{nil, largest[:7], larger} {
 		if err := tree.UnmarshalBinary(data); !errors.Is(err, ErrTree) {
 			t.Errorf("%x: got %v, want %v", data, err, ErrTree)
 		}
@@ -204,33 +205,29 @@ func TestATreeHasABoundedSize(t *testing.T) {
 }
 
 func TestALogThatIsNotItsCheckpointIsFound(t *testing.T) {
-	const large = 1<<16 + 300 // has a full tile of level 1
-	_, m := signedLog(t, large)
 	for _, c := range []struct {
 		name  string
+		size  int64
 		spoil func(m *memory)
 		want  error
 	}{
-		{"the log as it is", func(*memory) {}, nil},
-		{"another tile of level 1", func(m *memory) {
+		{"another tile of level 1", 1 << 16, func(m *memory) {
 			m.parts["tile/1/000"] = bytes.Repeat([]byte("x"), len(m.parts["tile/1/000"]))
 		}, ErrTampered},
-		{"a malformed bundle", func(m *memory) { m.parts["tile/entries/001"] = []byte("x") }, ErrPart},
-		{"another root", func(m *memory) { m.checkpoint = mustSign(t, Checkpoint{origin, large, tlog.Hash{1}}) }, ErrTampered},
-		{"another origin", func(m *memory) { m.checkpoint = []byte("x") }, ErrCheckpoint},
+		{"a malformed bundle", 600, func(m *memory) { m.parts["tile/entries/001"] = []byte("x") }, ErrPart},
+		{"another root", 600, func(m *memory) {
+			m.checkpoint = mustSign(t, Checkpoint{origin, 600, tlog.Hash{1}})
+		}, ErrTampered},
+		{"no checkpoint", 600, func(m *memory) { m.checkpoint = []byte("x") }, ErrCheckpoint},
 	} {
-		parts := map[string][]byte{}
-		for path, data := range m.parts {
-			parts[path] = data
-		}
-		spoilt := memory{parts, m.checkpoint}
-		c.spoil(&spoilt)
-		if _, err := verifier(t).Verify(t.Context(), spoilt); !errors.Is(err, c.want) {
+		_, m := signedLog(t, c.size)
+		c.spoil(&m)
+		if _, err := verifier(t).Verify(t.Context(), m); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := verifier(t).Verify(t.Context(), silent{m, broken}); !errors.Is(err, broken) {
+	if _, err := verifier(t).Verify(t.Context(), silent{memory{}, broken}); !errors.Is(err, broken) {
 		t.Errorf("a log without an answer: got %v, want %v", err, broken)
 	}
 	tree, small := grow(t, 300, 300)
