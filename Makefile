@@ -135,7 +135,7 @@ test-traces: ## traces, metrics and logs of all services; the scripts of compose
 
 test-stores: ## the MongoDB store, on the rig or on the server that MONGODB_URI names
 	@deploy/test/tool.sh devmongo
-	$(RACE) -count=1 -timeout 20m ./assetsvc/internal/mongostore
+	$(RACE) -count=1 -timeout 20m ./assetsvc/internal/mongostore ./filesvc/internal/mongostore
 
 test-crash: ## the scenarios on nine processes, kill -9, full disks, damage, backup, rotation, rolling restarts: all of e2e that `make test` leaves out
 	@deploy/test/setup.sh $@

@@ -1259,8 +1259,10 @@ class Documents(Parts[Document]):
         is sent. The upload is repeatable: a file that no document names is removed after a day.
         """
         stored = self._client._upload(os.fspath(path))
-        named: Document = {"title": stored["title"], "format": stored["format"], **(document or {}),
-                           "url": stored["url"], "hash": stored["hash"]}
+        named: Document = {"title": stored["title"], "format": stored["format"]}
+        if document is not None:
+            named.update(document)
+        named.update({"url": stored["url"], "hash": stored["hash"]})
         return self.add(asset_id, named, token=token, if_match=if_match)
 
 
