@@ -11,8 +11,24 @@ const comparedLength = 32
 // list. It ignores case, and what follows the first 32 characters of a text. Among equally
 // near values, the one with the longest common beginning wins.
 func To(sent string, of []string) string {
+	best, _ := search(compared(sent), of)
+	return best
+}
+
+// Near is To for a value that is probably meant: the edit distance to it is at most a third of
+// the length of sent. It returns "" if there is none.
+func Near(sent string, of []string) string {
 	text := compared(sent)
-	best, least, longest := "", comparedLength+1, 0
+	if best, distance := search(text, of); 3*distance <= len(text) {
+		return best
+	}
+	return ""
+}
+
+// search returns the value that To returns, and the distance to it.
+func search(text []rune, of []string) (best string, least int) {
+	least = comparedLength + 1
+	longest := 0
 	for _, candidate := range of {
 		other := compared(candidate)
 		d, same := distance(text, other), 0
@@ -23,7 +39,7 @@ func To(sent string, of []string) string {
 			best, least, longest = candidate, d, same
 		}
 	}
-	return best
+	return best, least
 }
 
 // compared returns the first comparedLength characters of a text, in lower case.

@@ -178,6 +178,11 @@ var quantity = plain{form: quantityForm, take: func(w *walk, path string, _, sen
 		w.wrong(path, "Number '%s' failed to convert to a decimal.", quote(sent))
 		return nil
 	}
+	mantissa, _, _ := strings.Cut(strings.ToLower(written), "e")
+	if number == "0" && strings.ContainsAny(mantissa, "123456789") {
+		w.wrong(path, "Number '%s' would become 0: %d fraction digits are kept.", quote(sent), quantityPlaces)
+		return nil
+	}
 	return number
 }}
 

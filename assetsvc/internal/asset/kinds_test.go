@@ -38,6 +38,10 @@ func TestFaults(t *testing.T) {
 			"Could not parse x. Should be ISO8601."},
 		{"a time that is too late", `{"rectificationPeriod":{"startDate":"9999-12-31T23:59:59-01:00"}}`,
 			"rectificationPeriod.startDate", "date value out of range"},
+		{"a quantity that would become 0", `{"items":[{"quantity":0.00004}]}`, "items.0.quantity",
+			"Number '0.00004' would become 0: 4 fraction digits are kept."},
+		{"a quantity far below", `{"items":[{"quantity":"-1e-400"}]}`, "items.0.quantity",
+			"Number '-1e-400' would become 0: 4 fraction digits are kept."},
 		{"a text that is not a quantity", `{"items":[{"quantity":"x"}]}`, "items.0.quantity",
 			"Number 'x' failed to convert to a decimal."},
 		{"a code that is too coarse", `{"items":[{"classification":{"id":"06100000-3"}}]}`,
@@ -200,8 +204,8 @@ func FuzzParseTime(f *testing.F) {
 }
 
 func TestCodeListsAreComplete(t *testing.T) {
-	if got := len(identifierSchemes); got != 126 {
-		t.Errorf("got %d identifier schemes, want 126", got)
+	if got := len(identifierSchemes); got != 155 {
+		t.Errorf("got %d identifier schemes, want 155", got)
 	}
 	if !cavPSCodes.has("06111000-3") {
 		t.Error("got no code 06111000-3 in CAV-PS, want it")

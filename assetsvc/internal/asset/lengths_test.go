@@ -175,6 +175,8 @@ func TestStoredTextsMayBeTooLong(t *testing.T) {
 	}
 }
 
+// TestOtherChangesKeepTextsThatAreTooLong changes assets that have texts which rules refuse now.
+// Promises: no-u0000, text-lengths
 func TestOtherChangesKeepTextsThatAreTooLong(t *testing.T) {
 	a := overlongIn(t, Pending)
 	second := record.Object{}
@@ -191,6 +193,7 @@ func TestOtherChangesKeepTextsThatAreTooLong(t *testing.T) {
 		return err
 	}
 	title := a.fields.Text("title")
+	null := Asset{in(t, Draft).fields.With("title", "\x00x")}
 	for _, c := range []struct {
 		name   string
 		a      Asset
@@ -205,6 +208,10 @@ func TestOtherChangesKeepTextsThatAreTooLong(t *testing.T) {
 		{"a longer text", a, false, record.Object{{Name: "title", Value: title + "x"}}, "too long"},
 		{"another text of the length", a, false, record.Object{{Name: "title", Value: "x" + strings.TrimSuffix(title, "ї")}}, "too long"},
 		{"the text in another field", a, false, record.Object{{Name: "title_en", Value: title}}, "too long"},
+		{"U+0000 that the asset has", null, true, null.fields, ""},
+		{"U+0000 in another text", null, false, record.Object{{Name: "title", Value: "\x00y"}}, "U+0000"},
+		{"U+0000 in another field", null, false, record.Object{{Name: "description", Value: "\x00x"}}, "U+0000"},
+		{"U+0000 in a list", null, false, parse(t, `{"items":[{"description":"\u0000"}]}`), "U+0000"},
 	} {
 		err := send(c.a, c.whole, c.fields)
 		if err == nil && c.says != "" || err != nil && (c.says == "" || !strings.Contains(err.Error(), c.says)) {

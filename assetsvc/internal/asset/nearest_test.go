@@ -1,6 +1,7 @@
 package asset
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,8 +48,8 @@ func TestRefusalsNameTheNearest(t *testing.T) {
 		path, sent, want string
 	}{
 		{"a scheme with a typing error", scheme, `"UA-EDRPOU"`,
-			"Value must be one of 126 values: the nearest is 'UA-EDR'."},
-		{"a scheme in another case", scheme, `"ua_edr"`, "Value must be one of 126 values: the nearest is 'UA-EDR'."},
+			"Value must be one of 155 values: the nearest is 'UA-EDR'."},
+		{"a scheme in another case", scheme, `"ua_edr"`, "Value must be one of 155 values: the nearest is 'UA-EDR'."},
 		{"a code with another last digit", code, `"04121000-9"`,
 			"Value must be one of 85 values: the nearest is '04121000-2'."},
 		{"a code without the last digit", code, `"06111000"`,
@@ -63,13 +64,14 @@ func TestRefusalsNameTheNearest(t *testing.T) {
 		{"a field in another case", "Title", `"x"`, "Rogue field: the nearest is 'title'"},
 		{"a field in another style", "asset_custodian", `{}`, "Rogue field: the nearest is 'assetCustodian'"},
 		{"a field of an item's unit", "items.0.unit.cod", `"x"`, "Rogue field: the nearest is 'code'"},
-		{"a field far from all others", "items.0.unit.ъъъъъъъъъъъъъъъъъъъ", `"x"`,
-			"Rogue field: the nearest is 'code'"},
-		{"a token field is not suggested", "ownerToken", `"x"`, "Rogue field: the nearest is 'owner'"},
+		{"a field far from all others", "items.0.unit.ъъъъъъъъъъъъъъъъъъъ", `"x"`, "Rogue field"},
+		{"a field within a third", "titel_enx", `"x"`, "Rogue field: the nearest is 'title_en'"},
+		{"a field beyond a third", "titleABC", `"x"`, "Rogue field"},
+		{"a token field is not suggested", "ownerToken", `"x"`, "Rogue field"},
 		{"a field of a later version", "rectificationPeriod", `{}`,
 			"Rogue field: this version of the API does not have it"},
 		{"a field of sandboxes", "sandboxParameters", `"x"`, "Rogue field: only a sandbox has it"},
-		{"a hidden field is not suggested", "sandboxParameter", `"x"`, "Rogue field: the nearest is 'documents'"},
+		{"a hidden field is not suggested", "sandboxParameter", `"x"`, "Rogue field"},
 		{"an unknown type", "assetType", `"castle"`, "Not implemented: the types are 'bounce', 'domain'"},
 		{"a missing type", "assetType", `null`, "This field is required."},
 		{"an empty type", "assetType", `""`, "This field is required."},
@@ -90,7 +92,7 @@ func TestRefusalsNameTheNearest(t *testing.T) {
 func TestNearestIsBounded(t *testing.T) {
 	sent := parse(t, validText)
 	for i := range 2 * maxNearest {
-		sent = append(sent, record.Member{Name: strings.Repeat("x", 1+i), Value: true})
+		sent = append(sent, record.Member{Name: fmt.Sprintf("description%d", i), Value: true})
 	}
 	_, err := rules.Create(sent, origin())
 	if got := strings.Count(err.Error(), "the nearest is"); got != maxNearest {

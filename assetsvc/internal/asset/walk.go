@@ -31,8 +31,11 @@ type plain struct {
 
 func (k plain) convert(w *walk, path string, old, sent record.Value) record.Value {
 	value := k.take(w, path, old, sent)
-	if text, ok := value.(string); ok && k.most > 0 {
-		w.bound(path, text, k.most)
+	if text, ok := value.(string); ok {
+		w.refuseNull(path, text)
+		if k.most > 0 {
+			w.bound(path, text, k.most)
+		}
 	}
 	return value
 }
@@ -123,13 +126,23 @@ func (w *walk) breaks(path, format string, args ...any) {
 // bound reports a text of more than so many characters, unless the asset has it in a field of
 // the same name already: it may be older than the rule.
 func (w *walk) bound(path, text string, most int) {
-	if len(text) <= most || w.typesOnly || w.full() || utf8.RuneCountInString(text) <= most {
+	if len(text) <= most || w.typesOnly || w.full() || utf8.RuneCountInString(text) <= most || w.has(path, text) {
 		return
 	}
-	name := path[strings.LastIndexByte(path, '.')+1:]
-	if !has(w.stored, name, text) {
-		w.breaks(path, "String value is too long: at most %d characters are accepted.", most)
+	w.breaks(path, "String value is too long: at most %d characters are accepted.", most)
+}
+
+// refuseNull reports a text with U+0000, unless the asset has it already, as bound. Databases of
+// those who copy the registry cannot store it.
+func (w *walk) refuseNull(path, text string) {
+	if strings.IndexByte(text, 0) >= 0 && !w.has(path, text) {
+		w.breaks(path, "String value has the character U+0000; leave it out.")
 	}
+}
+
+// has tells whether the asset has a text in a field of the same name already.
+func (w *walk) has(path, text string) bool {
+	return has(w.stored, path[strings.LastIndexByte(path, '.')+1:], text)
 }
 
 // has tells whether a field with a name has a text, somewhere in a value.
@@ -231,8 +244,7 @@ func (w *walk) rogues(m *model, path string, sent record.Object) {
 			return
 		}
 		if !slices.ContainsFunc(m.fields, func(f field) bool { return f.name == member.Name }) {
-			nearest := w.nearest(member.Name, w.suggestions(m))
-			w.wrong(record.Join(path, excerpt(member.Name)), "%s%s", rogue, nearest)
+			w.wrong(record.Join(path, excerpt(member.Name)), "%s%s", rogue, w.near(member.Name, w.suggestions(m)))
 		}
 	}
 }

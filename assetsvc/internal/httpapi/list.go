@@ -135,8 +135,8 @@ func limitOf(params url.Values, usual, most int) (int, error) {
 		limit, err = most, nil
 	}
 	if err != nil || limit < 1 {
-		const says = "The limit must be a whole number from 1 to %d."
-		return usual, fault.New(fault.Invalid, fault.Query, "limit", says, most)
+		const says = "The limit must be a whole number, at least 1; more than %d counts as %d."
+		return usual, fault.New(fault.Invalid, fault.Query, "limit", says, most, most)
 	}
 	return min(limit, most), nil
 }

@@ -191,7 +191,7 @@ func TestPartsAreResources(t *testing.T) {
 				s.do(t, exchange{"PATCH", one, c.by, "token", "no JSON", 400, `"name":"data"`})
 				s.do(t, exchange{"POST", all, c.by, "token", `{"data":[]}`, 400, "Data not available"})
 				s.do(t, exchange{"POST", all, c.by, "token", `{"data":{"colour":1}}`, 400,
-					`"Rogue field: the nearest is `})
+					`"Rogue field"`})
 				if c.by == identity.Broker {
 					s.do(t, exchange{"PATCH", one, c.by, "wrong", "no JSON", 403, "permission"})
 					s.do(t, exchange{"PATCH", one, c.by, "", "no JSON", 400, `"name":"data"`})
