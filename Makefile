@@ -8,7 +8,7 @@
 MODULES     := assetsvc authsvc clients/go deploy filesvc gateway searchsvc shared
 APART       := deploy/test/alerts deploy/test/apart deploy/test/k8s
 TOOLS       := deploy/test/alerts/collector deploy/test/compose/composectl \
-	deploy/test/k8s/kubeapi deploy/test/rig/devmongo
+	deploy/test/k8s/kubeapi deploy/test/openapi/oapi-codegen deploy/test/rig/devmongo
 SERVICES    := ./assetsvc/... ./authsvc/... ./filesvc/... ./gateway/... ./searchsvc/... ./shared/...
 PACKAGES    := $(SERVICES) ./clients/go/... ./deploy/...
 PROGRAMS    := ./deploy/registry/cmd/registry ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway \
@@ -67,7 +67,7 @@ packages: ## install what the stages of test-all need beyond that, save a Docker
 	@deploy/test/setup.sh all
 
 tools: ## build the programs that only tests need, once
-	@for tool in devmongo composectl collector kubeapi; do deploy/test/tool.sh $$tool || exit 1; done
+	@for tool in devmongo composectl collector kubeapi oapi-codegen; do deploy/test/tool.sh $$tool || exit 1; done
 
 build: ## build the programs into ./bin
 	$(LARGE) go build -o bin/ $(PROGRAMS)
@@ -145,10 +145,11 @@ test-attack: ## hostile clients against the services as processes, and streams a
 	go test -count=1 -timeout 10m -run '^TestStandaloneWithstandsAttacks$$/^($(HELD))' ./deploy/test/attack
 	go test -count=1 -timeout 10m -skip '^TestStandaloneWithstandsAttacks$$' ./deploy/test/attack
 
-test-openapi: build ## many requests from the OpenAPI document, each documented status, and foreign linters
+test-openapi: build ## many requests from the OpenAPI document, each documented status, foreign linters and generators of clients
 	@deploy/test/setup.sh $@
 	@deploy/test/openapi/lint.sh
 	go test -count=1 ./deploy/test/rig/described ./deploy/bench/load
+	go test -count=1 ./deploy/test/openapi/generators -bin $(CURDIR)/bin
 	go test -count=1 -timeout 30m ./deploy/test/openapi -bin $(CURDIR)/bin -rapid.checks=50000 -rapid.nofailfile
 
 test-k8s: ## the manifests for Kubernetes: with the API server's code and with the programs, without a cluster

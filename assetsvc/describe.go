@@ -18,6 +18,9 @@ type (
 	Role = asset.Role
 )
 
+// AlsoAccepts is the keyword of types that the registry takes beside the type of a schema.
+const AlsoAccepts = asset.AlsoAccepts
+
 // Describe returns the description of every type of objects that clients send
 // (docs/contract.md, "Asset" to "Related process"). The first is that of the asset.
 func Describe() []Description { return asset.Describe() }

@@ -10,6 +10,8 @@ from __future__ import annotations
 import base64
 import contextlib
 import email.utils
+import hashlib
+import hmac
 import http.client
 import io
 import itertools
@@ -312,10 +314,18 @@ class SearchHit(TypedDict, total=False):
     items: list[Item]
 
 
+class SearchFacetValue(TypedDict, total=False):
+    """SearchFacetValue is a value, as the filter takes it, and how many assets have it. Not each has a `name`."""
+
+    value: str
+    name: str
+    count: int
+
+
 class SearchFacet(TypedDict, total=False):
     """SearchFacet counts the found assets by the values of a property."""
 
-    values: list[dict[str, Any]]
+    values: list[SearchFacetValue]
     more: bool
 
 
@@ -353,6 +363,24 @@ class SearchAnswer(TypedDict, total=False):
     interpreted: SearchInterpretation
 
 
+# Segment is a file of a snapshot, with the assets of a range of ids as lines, compressed with zstd.
+Segment = TypedDict("Segment", {  # "from" is a word of the language
+    "from": str, "to": str, "assets": int, "bytes": int, "uncompressedBytes": int, "sha256": str, "path": str,
+})
+
+
+class Snapshot(TypedDict, total=False):
+    """Snapshot lists the files with all listed assets. `position` is where to follow the feed from."""
+
+    position: str
+    date: str
+    assets: int
+    bytes: int
+    uncompressedBytes: int
+    checkpoint: str
+    segments: list[Segment]
+
+
 T = TypeVar("T")
 
 
@@ -386,6 +414,21 @@ class NewWebhook:
 
     data: Webhook
     secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Message:
+    """Message is a message to the receiver of a webhook.
+
+    `type` is "assets.changed", with `entries` up to `offset`, or "webhook.challenge", whose answer is
+    `{"challenge": challenge}` with a status 2xx.
+    """
+
+    type: str
+    timestamp: str
+    offset: str = ""
+    entries: Sequence[Asset] = ()
+    challenge: str = ""
 
 
 @dataclass(frozen=True)
@@ -432,6 +475,10 @@ class DeadlineExceeded(TransportError):
 
 class BadAnswer(RegistryError):
     """BadAnswer: the answer is too large, or it is not what the API describes."""
+
+
+class BadSignature(RegistryError):
+    """BadSignature: a message to a receiver is not of the registry, or it is not of now."""
 
 
 class ApiError(RegistryError):
@@ -927,6 +974,10 @@ class Client:
         answer = self._send("GET", "/search/suggest", query={"q": text}, repeatable=True)[1]
         return cast(SearchSuggestions, answer)["data"]
 
+    def snapshot(self) -> Snapshot:
+        """snapshot reads the list of the newest snapshot's files. NotFound: there is none."""
+        return cast(Snapshot, self._send("GET", "/snapshot", repeatable=True)[1]["data"])
+
     # Owners.
 
     def make_transfer(self) -> Transfer:
@@ -1311,6 +1362,38 @@ class Webhooks:
 
     def _send(self, method: str, path: str, data: Any = None) -> Webhook:
         return cast(Webhook, self._client._send(method, path, data, repeatable=True)[1]["data"])
+
+
+_NEAR = 300  # seconds that the time of a message may be off
+
+
+def read_message(secret: str, headers: Mapping[str, str], body: bytes, *, now: float | None = None) -> Message:
+    """read_message reads a message to the receiver of a webhook, if it is signed with the webhook's secret.
+
+    headers are those of the request, body its bytes as they came. read_message raises BadSignature if no signature
+    `v1` is right, or if the time of the message is more than five minutes from `now`, the current time.
+    """
+    sent = {name.lower(): value for name, value in headers.items()}
+    at = sent.get("webhook-timestamp", "")
+    if not re.fullmatch("[0-9]{1,15}", at) or abs((time.time() if now is None else now) - int(at)) > _NEAR:
+        raise BadSignature("the time of the message is not near")
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except ValueError:
+        raise ValueError("secret must be whsec_ and base64") from None
+    signed = f"{sent.get('webhook-id', '')}.{at}.".encode() + body
+    want = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    given = sent.get("webhook-signature", "").split(" ")
+    # Each is compared: the time tells nothing about the right one.
+    if not any([hmac.compare_digest(want.encode(), one.encode()) for one in given]):
+        raise BadSignature("the message has no right signature")
+    try:
+        message = _decode(body)
+        data = message["data"]
+        return Message(message["type"], message["timestamp"], data.get("offset", ""), data.get("entries", []),
+                       data.get("challenge", ""))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadAnswer(f"the message cannot be read: {type(error).__name__}") from error
 
 
 def _webhook(webhook_id: str) -> str:

@@ -131,6 +131,13 @@ class Numbers(Case):
         self.assertEqual(client.suggest("екс & x"), ["екскаватор"])
         self.assertEqual(server.seen[0][0], "GET /api/2.5/search/suggest?q=%D0%B5%D0%BA%D1%81+%26+x")
 
+    def test_a_snapshot_lists_its_files(self) -> None:
+        text = {"data": {"position": "p", "assets": 1, "segments": [{"from": "0", "to": "f", "path": "/x"}]}}
+        server, client = self.serve(reply(200, text))
+        snapshot = client.snapshot()
+        self.assertEqual((snapshot["position"], snapshot["segments"][0]["from"]), ("p", "0"))
+        self.assertEqual(server.seen[0][0], "GET /api/2.5/snapshot")
+
     def test_numbers_of_a_request_keep_their_digits(self) -> None:
         server, client = self.serve(reply(200, {"data": {}}))
         client.items.change("a", "b", {"quantity": Decimal("0.1000")})

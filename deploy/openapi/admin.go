@@ -123,7 +123,9 @@ func Admin() (Document, error) {
 		{"paths", paths},
 		{"components", object{
 			{"schemas", schemas},
-			{"headers", slices.DeleteFunc(known, func(m member) bool { return !slices.Contains(used, m.name) })},
+			{"headers", components("headers", slices.DeleteFunc(known, func(m member) bool {
+				return !slices.Contains(used, m.name)
+			}))},
 			{"responses", shared},
 			{"securitySchemes", securitySchemes},
 		}},

@@ -1,7 +1,10 @@
 package openapi
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,14 +73,17 @@ var refusals = []refusal{
 		[]string{"header/request"}, nil},
 }
 
-// common are the refusals that every operation may answer with. Bodied are those
-// of operations with a body. Keyed are those of operations that need a key.
+// others are refusals of every operation that say nothing about it: the document has them once,
+// as the answer "default".
+var others = []int{
+	http.StatusExpectationFailed, http.StatusRequestHeaderFieldsTooLarge, http.StatusInternalServerError,
+	http.StatusNotImplemented, http.StatusHTTPVersionNotSupported,
+}
+
+// common are the further refusals that every operation may answer with. Bodied are those
+// of operations with a body.
 var (
-	common = []int{
-		http.StatusBadRequest, http.StatusExpectationFailed, http.StatusRequestHeaderFieldsTooLarge,
-		http.StatusInternalServerError, http.StatusNotImplemented,
-		http.StatusServiceUnavailable, http.StatusHTTPVersionNotSupported,
-	}
+	common = []int{http.StatusBadRequest, http.StatusServiceUnavailable}
 	bodied = []int{http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType}
 )
 
@@ -111,21 +117,29 @@ func (o operation) statusesOf(r routes.Route) []int {
 	return all
 }
 
-// usual are headers that every answer may have.
-var usual = []string{"X-Request-ID", "X-Trace-ID", "Set-Cookie", "Deprecation", "Sunset", "Age"}
+// everywhere are the headers that any answer may have. Generators write each header of each
+// answer of each operation, so the document has these once (x-common-headers).
+var everywhere = []string{
+	"X-Request-ID", "X-Trace-ID", "Set-Cookie", "Deprecation", "Sunset", "Age", "Cache-Control", "RateLimit-Policy",
+	"RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+}
 
-// counted are headers of answers that rate limits count.
-var counted = []string{
-	"RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+// split returns the headers that any answer may have, and the others.
+func split(all object) (common, own object) {
+	for _, m := range all {
+		if slices.Contains(everywhere, m.name) {
+			common = append(common, m)
+		} else {
+			own = append(own, m)
+		}
+	}
+	return common, own
 }
 
 // responses returns the answers of an operation.
-func (o operation) responses(r routes.Route) object {
-	status := o.status
-	if status == 0 {
-		status = http.StatusOK
-	}
-	names := append(slices.Clone(usual), "Cache-Control")
+func (w *writer) responses(o operation, r routes.Route) object {
+	status := cmp.Or(o.status, http.StatusOK)
+	var names []string
 	if o.tagged {
 		names = append(names, "ETag")
 	}
@@ -135,37 +149,70 @@ func (o operation) responses(r routes.Route) object {
 	if o.media != "" {
 		names = append(names, "Accept-Ranges")
 	}
-	if r.Class != "" {
-		names = append(names, counted...)
-	}
 	if o.streamed {
 		names = append(names, "X-Accel-Buffering")
 	}
-	all := object{{strconv.Itoa(status), object{
-		{"description", successText[status]}, {"headers", headerReferences(names)}, {"content", o.content()},
-	}}}
+	all := object{{strconv.Itoa(status), w.reply(o, o.replyName(status), successText[status], names, o.content())}}
 	if slices.Contains(o.statuses, http.StatusFound) {
-		all = all.with("302", object{
-			{"description", "The address of the version that `download` names."},
-			{"headers", headerReferences(append(slices.Clone(names), "Location"))}, {"content", o.content()},
-		})
+		all = all.with("302", w.reply(o, o.replyName(http.StatusFound), "The address of the version that `download` names.",
+			append(slices.Clone(names), "Location"), o.content()))
 	}
 	if slices.Contains(o.params, "If-None-Match") {
-		all = all.with("304", object{
-			{"description", "Nothing has changed since the asset had this tag."},
-			{"headers", headerReferences(names)},
-		})
+		all = all.with("304", w.reply(o, "NotModified", "Nothing has changed since the answer that had this tag.",
+			[]string{"ETag", "Accept-Ranges"}, nil))
 	}
 	if o.media != "" {
-		all = all.with("206", object{
-			{"description", "The part that `Range` names."},
-			{"headers", headerReferences(append(slices.Clone(names), "Content-Range"))}, {"content", o.content()},
-		})
+		all = all.with("206", w.reply(o, o.replyName(http.StatusPartialContent), "The part that `Range` names.",
+			append(slices.Clone(names), "Content-Range"), o.content()))
 	}
 	for _, status := range o.statusesOf(r) {
 		all = all.with(strconv.Itoa(status), reference("responses", refusalOf(status).name))
 	}
-	return all
+	return all.with("default", reference("responses", otherError))
+}
+
+// replyName returns the name in components/responses of an operation's answer with a status.
+func (o operation) replyName(status int) string {
+	of := strings.TrimSuffix(o.answer, "Answer")
+	if of == "" {
+		of = strings.ToUpper(o.id[:1]) + o.id[1:]
+	}
+	switch {
+	case status == http.StatusCreated:
+		return strings.TrimSuffix(of, "Created") + "Creation"
+	case status == http.StatusFound:
+		return of + "Redirect"
+	case status == http.StatusPartialContent:
+		return of + "Part"
+	case o.javascript:
+		return of + "Reading"
+	default:
+		return of + "Reply"
+	}
+}
+
+// reply returns a reference to an answer that is not a refusal. Operations share equal answers.
+// If another answer has the name, the name of the operation is added.
+func (w *writer) reply(o operation, name, text string, headers []string, content object) object {
+	reply := object{{"description", text}}
+	if len(headers) > 0 {
+		reply = reply.with("headers", headerReferences(headers))
+	}
+	if content != nil {
+		reply = reply.with("content", content)
+	}
+	if other := o.otherMedia(); content != nil && other != nil {
+		reply = reply.with("x-other-media", other)
+	}
+	for _, known := range w.replies {
+		if known.name == name && !reflect.DeepEqual(known.value, reply) {
+			name += "Of" + strings.ToUpper(o.id[:1]) + o.id[1:]
+		}
+	}
+	if !slices.ContainsFunc(w.replies, func(m member) bool { return m.name == name }) {
+		w.replies = w.replies.with(name, reply)
+	}
+	return reference("responses", name)
 }
 
 var successText = map[int]string{
@@ -186,7 +233,12 @@ func (o operation) content() object {
 	if o.answer == "" {
 		return object{{"application/yaml", object{{"schema", object{{"type", "string"}}}}}}
 	}
-	media := object{{"application/json", object{{"schema", reference("schemas", o.answer)}}}}
+	return object{{"application/json", object{{"schema", reference("schemas", o.answer)}}}}
+}
+
+// otherMedia returns the media types that a client has to ask for. They are beside `content`,
+// because a generated client would take each answer for text or for a stream.
+func (o operation) otherMedia() (media object) {
 	if o.javascript {
 		media = media.with("application/javascript", object{{"schema", object{
 			{"type", "string"}, {"description", "The JSON answer as the argument of the function that opt_jsonp names."},
@@ -204,11 +256,11 @@ var streams = object{
 	{"text/event-stream", object{
 		{"schema", str("Server-sent events. `id` is the offset of an entry or a bookmark, `data` its JSON. An entry has no " +
 			"`event`, a bookmark has `event: bookmark`. Comments are heartbeats.")},
-		{"x-events", object{{"message", reference("schemas", "Entry")}, {"bookmark", reference("schemas", "Bookmark")}}},
+		{"x-events", object{{"message", reference("schemas", "Entry")}, {"bookmark", bookmark}}},
 	}},
 	{"application/x-ndjson", object{
-		{"schema", str("Lines of JSON, each a `StreamLine`. Empty lines are heartbeats.",
-			member{"contentMediaType", "application/x-ndjson"}, member{"contentSchema", reference("schemas", "StreamLine")})},
+		{"schema", str("Lines of JSON, each of the `contentSchema`. Empty lines are heartbeats.",
+			member{"contentMediaType", "application/x-ndjson"}, member{"contentSchema", streamLine})},
 	}},
 }
 
@@ -219,22 +271,34 @@ func headerReferences(names []string) (all object) {
 	return all
 }
 
+// otherError is the name of the answer "default".
+const otherError = "OtherError"
+
 // responses returns the shared error answers.
 func responses() (all object) {
+	other := refusal{name: otherError}
 	for _, r := range refusals {
-		all = all.with(r.name, r.response(append(slices.Clone(usual), counted...)))
+		if !slices.Contains(others, r.status) {
+			all = all.with(r.name, r.response(nil))
+			continue
+		}
+		other.text += fmt.Sprintf("%d: %s ", r.status, r.text)
+		other.places = append(other.places, r.places...)
 	}
-	return all
+	other.text = strings.TrimSpace(other.text)
+	return all.with(otherError, other.response(nil).with("x-statuses", others))
 }
 
 // response returns an error answer with these headers and its own.
 func (r refusal) response(headers []string) object {
-	return object{
-		{"description", r.text},
-		{"headers", headerReferences(append(slices.Clone(headers), r.headers...))},
+	reply := object{{"description", r.text}}
+	if headers = append(slices.Clone(headers), r.headers...); len(headers) > 0 {
+		reply = reply.with("headers", headerReferences(headers))
+	}
+	return append(reply, object{
 		{"content", object{{"application/json", object{{"schema", reference("schemas", "Error")}}}}},
 		{"x-errors", r.places},
-	}
+	}...)
 }
 
 // str, and the functions after it, return small schemas.
@@ -270,7 +334,7 @@ func stamp(text string) object {
 }
 
 // answerSchemas returns the schemas of whole answers.
-func answerSchemas(version string) object {
+func (w *writer) answerSchemas() object {
 	data := func(text string, value object) object { return closed(text, object{{"data", value}}) }
 	link := closed("A page.", object{
 		{"offset", str("Offset of the page. Empty if the request had none and the page is empty.")},
@@ -286,7 +350,7 @@ func answerSchemas(version string) object {
 			{"type", "object"},
 			{"description", "An asset in a listing: id, dateModified, and the fields that `opt_fields` names."},
 			{"required", []string{"id", "dateModified"}},
-			{"properties", entryProperties(version)},
+			{"properties", w.shownProperties("Asset")},
 			{"additionalProperties", false},
 		}},
 		{"Link", link},
@@ -296,66 +360,44 @@ func answerSchemas(version string) object {
 			{"prev_page", reference("schemas", "Link")},
 		}, "prev_page")},
 	}
-	all = append(all, streamSchemas()...)
 	for _, p := range parts {
 		all = all.with(p.schema+"Answer", data("One "+p.one+".", reference("schemas", p.schema)))
 		all = all.with(p.schema+"List", data("The "+p.many()+" of an asset.", listOf(reference("schemas", p.schema))))
 	}
-	all = append(all, documentVersions(version), member{"Removed", data("Nothing.", object{{"type", "null"}})})
+	all = append(all, w.documentVersions()...)
+	all = append(all, member{"Removed", data("Nothing.", object{{"type", "null"}})})
 	all = append(all, otherSchemas()...)
-	if hasSearch(version) {
+	if hasSearch(w.version) {
 		all = append(all, searchSchemas()...)
 	}
 	return append(all, webhookSchemas()...)
 }
 
-// streamSchemas returns the schemas of a stream's messages.
-func streamSchemas() object {
+// The schemas of a stream's messages, beside that of an entry.
+var (
+	bookmark = closed("Everything up to an offset was sent.", object{
+		{"offset", str("Where the client goes on after a break.", member{"examples", []string{timeExample}})},
+	})
+	streamLine = object{
+		{"description", "A line of a stream: an entry of the feed, or a bookmark."},
+		{"anyOf", []object{reference("schemas", "Entry"), closed("A line that moves the offset on without an entry.", object{
+			{"bookmark", bookmark},
+		})}},
+	}
+)
+
+// documentVersions returns the answer with one document and its former versions.
+func (w *writer) documentVersions() object {
+	const text = "A document with its former versions."
 	return object{
-		{"Bookmark", closed("Everything up to an offset was sent.", object{
-			{"offset", str("Where the client goes on after a break.", member{"examples", []string{timeExample}})},
-		})},
-		{"StreamLine", object{
-			{"description", "A line of a stream: an entry of the feed, or a bookmark."},
-			{"anyOf", []object{reference("schemas", "Entry"), closed("A line that moves the offset on without an entry.", object{
-				{"bookmark", reference("schemas", "Bookmark")},
-			})}},
+		{"VersionedDocument", object{
+			{"type", "object"}, {"description", text},
+			{"required", []string{"id", "documentType", "title", "documentOf", "datePublished", "dateModified"}},
+			{"properties", w.shownProperties("Document").with("previousVersions", listOf(reference("schemas", "Document")))},
+			{"additionalProperties", false},
 		}},
+		{"DocumentVersions", closed(text, object{{"data", reference("schemas", "VersionedDocument")}})},
 	}
-}
-
-// fieldsOf returns the names of the fields that answers of a version show.
-func fieldsOf(object, version string) (names []string) {
-	for _, d := range assetsvc.Describe() {
-		for _, f := range d.Fields {
-			if d.Name == object && !f.Hidden && string(f.Since) <= version {
-				names = append(names, f.Name)
-			}
-		}
-	}
-	return names
-}
-
-// entryProperties returns the properties of an entry of the feed.
-func entryProperties(version string) (all object) {
-	for _, name := range fieldsOf("Asset", version) {
-		all = all.with(name, object{{"$ref", "#/components/schemas/Asset/properties/" + name}})
-	}
-	return all
-}
-
-// documentVersions returns the answer of a version with one document and its former versions.
-func documentVersions(version string) member {
-	var properties object
-	for _, name := range fieldsOf("Document", version) {
-		properties = properties.with(name, object{{"$ref", "#/components/schemas/Document/properties/" + name}})
-	}
-	properties = properties.with("previousVersions", listOf(reference("schemas", "Document")))
-	return member{"DocumentVersions", closed("A document with its former versions.", object{{"data", object{
-		{"type", "object"},
-		{"required", []string{"id", "documentType", "title", "documentOf", "datePublished", "dateModified"}},
-		{"properties", properties}, {"additionalProperties", false},
-	}}})}
 }
 
 // otherSchemas returns the schemas of answers that hold no asset.
@@ -397,7 +439,8 @@ func otherSchemas() object {
 		{"ProofAnswer", append(closed("A proof.", object{{"data", reference("schemas", "Proof")}}),
 			member{"examples", []object{{{"data", proofExample}}}})},
 		{"Segment", segmentSchema()},
-		{"SnapshotAnswer", closed("A snapshot.", object{{"data", snapshotSchema()}})},
+		{"Snapshot", snapshotSchema()},
+		{"SnapshotAnswer", closed("A snapshot.", object{{"data", reference("schemas", "Snapshot")}})},
 		{"Quota", quota},
 		{"Caller", closed("The caller.", object{{"data", closed("The caller's key and its rate limits.", object{
 			{"broker", str("Broker that the key belongs to.")},
@@ -566,8 +609,8 @@ func headers() object {
 	}
 }
 
-// parameters returns the parameters of requests.
-func parameters(version string) (all object) {
+// parameters returns the parameters of requests, and those that every request may have.
+func parameters(version string) (all object, everywhere []object) {
 	addAs := func(component, in, name, text string, schema object) {
 		p := object{{"name", name}, {"in", in}, {"description", text}, {"schema", schema}}
 		if in == "path" {
@@ -600,7 +643,9 @@ func parameters(version string) (all object) {
 		object{{"type", "string"}, {"examples", []string{"status,title"}}})
 	add("query", "feed", "Ignored. Links repeat it.", text)
 	add("query", "wait", "Seconds to wait for a change if the page would be empty. More than 60 counts as 60, anything "+
-		"but a number as none.", object{{"type", []string{"integer", "string"}}, {"examples", []int{30}}})
+		"but a number as none.", object{
+		{"type", "integer"}, {"examples", []int{30}}, {assetsvc.AlsoAccepts, []string{"string"}},
+	})
 	add("query", "opt_pretty", "Any value: the answer is indented.", text)
 	add("query", "opt_jsonp", "Name of a JavaScript function that the answer calls.",
 		object{{"type", "string"}, {"pattern", "^([A-Za-z_$][A-Za-z0-9_$.]{0,99})?$"}})
@@ -624,7 +669,9 @@ func parameters(version string) (all object) {
 	add("header", "Last-Event-ID",
 		"Offset of the last event that the client of a stream has handled. It wins over `offset`.",
 		object{{"type", "string"}, {"examples", []string{timeExample}}})
-	add("header", "X-Request-ID", "Name of the request in the logs of the registry.", text)
-	add("cookie", "SERVER_ID", "The cookie that the registry has set.", text)
-	return all
+	return all, []object{
+		{{"name", "X-Request-ID"}, {"in", "header"}, {"description", "Name of the request in the logs of the registry."},
+			{"schema", text}},
+		{{"name", "SERVER_ID"}, {"in", "cookie"}, {"description", "The cookie that the registry has set."}, {"schema", text}},
+	}
 }

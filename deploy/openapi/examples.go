@@ -34,7 +34,7 @@ func (w *writer) bodyExample(schema string) object {
 		name, is := strings.CutSuffix(schema, string(v))
 		switch {
 		case is && v == patch:
-			return object{{patches[name], w.about(name, patches[name]).Example}}
+			return object{{patches[name], w.fieldExample(name, patches[name])}}
 		case is:
 			return w.example(name)
 		}
@@ -54,7 +54,7 @@ func (w *writer) example(name string) object {
 			if !mustSend(f) && !slices.Contains(also[name], f.Name) {
 				continue
 			}
-			value := w.about(name, f.Name).Example
+			value := w.fieldExample(name, f.Name)
 			if f.Of != "" {
 				value = w.example(f.Of)
 			}
@@ -65,4 +65,17 @@ func (w *writer) example(name string) object {
 		}
 	}
 	return o
+}
+
+// fieldExample returns the example of a field as a client sends it.
+func (w *writer) fieldExample(name, field string) any {
+	example := w.about(name, field).Example
+	for _, d := range w.objects {
+		for _, f := range d.Fields {
+			if d.Name == name && f.Name == field {
+				return exampleOf(f, sent, example)
+			}
+		}
+	}
+	return example
 }

@@ -101,6 +101,8 @@ func Public(version string) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
+	common, own := split(headers())
+	params, commonParams := parameters(version)
 	return encode(object{
 		{"openapi", "3.1.1"},
 		{"info", object{
@@ -113,11 +115,14 @@ func Public(version string) (Document, error) {
 		{"security", anyone},
 		{"tags", tags},
 		{"paths", paths},
+		{"webhooks", webhookMessages()},
+		{"x-common-headers", common},
+		{"x-common-parameters", commonParams},
 		{"components", object{
 			{"schemas", schemas},
-			{"parameters", parameters(version)},
-			{"headers", headers()},
-			{"responses", responses()},
+			{"parameters", components("parameters", params)},
+			{"headers", components("headers", own)},
+			{"responses", append(w.replies, responses()...)},
 			{"securitySchemes", securitySchemes},
 		}},
 	})

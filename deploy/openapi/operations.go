@@ -273,7 +273,20 @@ func pathParameters(pattern string) (params []object) {
 }
 
 func reference(kind, name string) object {
-	return object{{"$ref", "#/components/" + kind + "/" + name}}
+	return object{{"$ref", "#/components/" + kind + "/" + name + suffixes[kind]}}
+}
+
+// suffixes end the names of components of some kinds. Generators of clients make one type of
+// each component, so no two of any kind may have one name.
+var suffixes = map[string]string{"parameters": "Parameter", "headers": "Header"}
+
+// components returns components of a kind under their full names.
+func components(kind string, all object) object {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].name += suffixes[kind]
+	}
+	return all
 }
 
 // describe returns an operation as the document has it.
@@ -285,16 +298,18 @@ func (w *writer) describe(o operation, r routes.Route) object {
 	if r.Key {
 		d = d.with("security", keyed)
 	}
-	params := []object{reference("parameters", "SERVER_ID"), reference("parameters", "X-Request-ID")}
-	for _, name := range slices.Backward(o.params) {
-		params = append([]object{reference("parameters", name)}, params...)
+	if len(o.params) > 0 {
+		params := make([]object, len(o.params))
+		for i, name := range o.params {
+			params[i] = reference("parameters", name)
+		}
+		d = d.with("parameters", params)
 	}
-	d = d.with("parameters", params)
 	if o.body != "" {
 		d = d.with("requestBody", object{
 			{"required", true},
 			{"content", object{{"application/json", object{
-				{"schema", requestBody(o.body)},
+				{"schema", reference("schemas", bodyOf(o.body))},
 				{"examples", object{{exampleName, object{{"value", object{{"data", w.bodyExample(o.body)}}}}}}},
 			}}}},
 		})
@@ -302,7 +317,29 @@ func (w *writer) describe(o operation, r routes.Route) object {
 	if r.Class != "" {
 		d = d.with("x-request-class", string(r.Class))
 	}
-	return d.with("responses", o.responses(r))
+	return d.with("responses", w.responses(o, r))
+}
+
+// bodyOf returns the name of the schema of a body whose data have the schema of that name.
+func bodyOf(data string) string { return data + "Body" }
+
+// bodySchemas returns the schemas of the bodies of the version's operations.
+func (w *writer) bodySchemas() (all object) {
+	for _, r := range routes.All() {
+		o, err := operationOf(r)
+		named := slices.ContainsFunc(all, func(m member) bool { return m.name == bodyOf(o.body) })
+		if err == nil && o.body != "" && w.hasRoute(r) && !named { // paths reports the error
+			all = all.with(bodyOf(o.body), requestBody(o.body))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all.with("BodyAccess", object{
+		{"type", []string{"object", "null"}},
+		{"description", "The owner token, if no header and no query parameter has it."},
+		{"properties", object{{"token", object{{"type", []string{"string", "null"}}}}}},
+	})
 }
 
 // requestBody returns the schema of a body whose data have the schema of that
@@ -310,14 +347,11 @@ func (w *writer) describe(o operation, r routes.Route) object {
 func requestBody(data string) object {
 	return object{
 		{"type", "object"},
+		{"description", "The body of a request. Other members are ignored."},
 		{"required", []string{"data"}},
 		{"properties", object{
 			{"data", reference("schemas", data)},
-			{"access", object{
-				{"type", []string{"object", "null"}},
-				{"description", "The owner token, if no header and no query parameter has it."},
-				{"properties", object{{"token", object{{"type", []string{"string", "null"}}}}}},
-			}},
+			{"access", reference("schemas", "BodyAccess")},
 			{"options", object{{"description", "`{\"pretty\": true}` indents the answer. Anything else is ignored."}}},
 		}},
 	}

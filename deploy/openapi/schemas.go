@@ -40,6 +40,7 @@ type writer struct {
 	objects []assetsvc.Description // those of the version, with its fields only
 	prose   map[string]map[string]prose
 	missing []error // fields without prose
+	replies object  // answers that are not refusals, for components/responses
 }
 
 func newWriter(version string) (*writer, error) {
@@ -121,7 +122,8 @@ func (w *writer) schemas() (object, error) {
 			all = all.with(d.Name+string(v), w.schema(d, v))
 		}
 	}
-	return append(all, answerSchemas(w.version)...), errors.Join(w.missing...)
+	all = append(all, w.bodySchemas()...)
+	return append(all, w.answerSchemas()...), errors.Join(w.missing...)
 }
 
 // variantsOf returns the variants that the document needs.
@@ -140,8 +142,17 @@ func variantsOf(object string) []variant {
 
 // schema returns the schema of an object in a variant.
 func (w *writer) schema(d assetsvc.Description, v variant) object {
-	var properties object
-	required := []string{}
+	properties, required := w.properties(d, v)
+	o := object{{"type", "object"}, {"description", w.about(d.Name, "").Text + variantText[v]}}
+	if len(required) > 0 {
+		o = o.with("required", required)
+	}
+	return o.with("properties", properties).with("additionalProperties", false)
+}
+
+// properties returns the properties of an object in a variant, and the names of those that
+// it always has.
+func (w *writer) properties(d assetsvc.Description, v variant) (properties object, required []string) {
 	for _, f := range d.Fields {
 		if v == shown && f.Hidden {
 			continue
@@ -151,11 +162,14 @@ func (w *writer) schema(d assetsvc.Description, v variant) object {
 			required = append(required, f.Name)
 		}
 	}
-	o := object{{"type", "object"}, {"description", w.about(d.Name, "").Text + variantText[v]}}
-	if len(required) > 0 {
-		o = o.with("required", required)
-	}
-	return o.with("properties", properties).with("additionalProperties", false)
+	return properties, required
+}
+
+// shownProperties returns the properties of an object in answers, by the object's name.
+func (w *writer) shownProperties(name string) object {
+	i := slices.IndexFunc(w.objects, func(d assetsvc.Description) bool { return d.Name == name })
+	properties, _ := w.properties(w.objects[i], shown) // a missing object stops the generator
+	return properties
 }
 
 var variantText = map[variant]string{
@@ -182,7 +196,11 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 	if v == shown && f.Group != "" {
 		text += " An operator may hide it from callers without an API key."
 	}
+	if f.Default != "" && v == sent { // as a keyword, it makes generators require the field
+		text += " Default: " + f.Default + "."
+	}
 	o := w.value(f, v, ignored)
+	text = strings.TrimSpace(text + alsoText(o))
 	if f.List && !ignored {
 		o = object{{"type", "array"}, {"items", o}}
 	}
@@ -191,10 +209,7 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 	}
 	o = o.with("description", text)
 	if about.Example != nil && !f.Hidden {
-		o = o.with("examples", []any{about.Example})
-	}
-	if f.Default != "" && v == sent {
-		o = o.with("default", f.Default)
+		o = o.with("examples", []any{exampleOf(f, v, about.Example)})
 	}
 	if f.Since != "" {
 		o = o.with("x-since", string(f.Since))
@@ -206,6 +221,14 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 		o = o.with("x-written-by", f.Writers)
 	}
 	return o
+}
+
+// exampleOf returns an example in the type of a variant: decimals are sent as text.
+func exampleOf(f assetsvc.Field, v variant, example any) any {
+	if v != shown && f.Form.Sent["format"] == "decimal" {
+		return fmt.Sprint(example)
+	}
+	return example
 }
 
 // inStates returns the writers of a field, each with the states in which it may
@@ -285,12 +308,35 @@ func loose(s map[string]any) object {
 	if s["type"] == nil {
 		return object{}
 	}
-	return object{{"type", s["type"]}}
+	o := object{{"type", s["type"]}}
+	if also, ok := s[assetsvc.AlsoAccepts]; ok {
+		o = o.with(assetsvc.AlsoAccepts, also)
+	}
+	return o
+}
+
+// alsoText names the types that the registry takes beside the type of a schema: "Also taken:
+// an integer, a boolean." A generated client has one type for a field.
+func alsoText(o object) string {
+	for _, m := range o {
+		if m.name != assetsvc.AlsoAccepts {
+			continue
+		}
+		var names []string
+		for _, name := range m.value.([]string) {
+			names = append(names, map[string]string{
+				"string": "a text", "integer": "an integer", "number": "a number", "boolean": "a boolean", "array": "an empty list",
+			}[name])
+		}
+		return " Also taken: " + strings.Join(names, ", ") + "."
+	}
+	return ""
 }
 
 // keywordOrder has the keywords of JSON Schema in the order of the document.
 var keywordOrder = []string{
-	"type", "const", "enum", "format", "pattern", "maxLength", "maxProperties", "maxItems", "items", "x-go-type",
+	"type", "anyOf", "const", "enum", "format", "pattern", "maxLength", "maxProperties", "maxItems", "x-go-type",
+	assetsvc.AlsoAccepts,
 }
 
 func sorted(s map[string]any) (o object) {

@@ -117,7 +117,9 @@ func searchSchemas() object {
 	organisation := closed("The custodian.", object{
 		{"name", text("Name.")},
 		{"identifier", closed("Identifier.", object{
-			{"scheme", text("Scheme.")}, {"id", object{{"type", []string{"string", "number"}}, {"description", "Id."}}},
+			{"scheme", text("Scheme.")}, {"id", object{
+				{"anyOf", []object{{{"type", "string"}}, {{"type", "number"}}}}, {"description", "Id."},
+			}},
 		}, "scheme", "id")},
 	}, "name", "identifier")
 	item := closed("An item.", object{
@@ -126,7 +128,9 @@ func searchSchemas() object {
 			{"scheme", text("Scheme.")}, {"id", text("Code.")}, {"description", text("Name of the code.")},
 		}, "scheme", "id", "description")},
 		{"unit", closed("Unit.", object{{"code", text("Code.")}, {"name", text("Name.")}}, "code", "name")},
-		{"quantity", object{{"type", "number"}, {"description", "Quantity."}}},
+		{"quantity", object{
+			{"type", "number"}, {"format", "decimal"}, {"x-go-type", "json.Number"}, {"description", "Quantity."},
+		}},
 		{"address", closed("Address.", object{
 			{"streetAddress", text("Street.")}, {"locality", text("Locality.")}, {"region", text("Region.")},
 		}, "streetAddress", "locality", "region")},
@@ -148,10 +152,7 @@ func searchSchemas() object {
 	}, "assetID", "assetType", "date", "title", "title_en", "description", "owner", "rectificationPeriod",
 		"assetCustodian", "items")
 	facet := closed("Counts of the found assets by the values of a property.", object{
-		{"values", listOf(closed("A value.", object{
-			{"value", text("Value, as the filter takes it.")}, {"name", text("Its name, where there is one.")},
-			{"count", integer("Assets that have the value.", member{"minimum", 1})},
-		}, "name"))},
+		{"values", listOf(reference("schemas", "SearchFacetValue"))},
 		{"more", object{{"type", "boolean"}, {"const", true}, {"description", "There are further values."}}},
 	}, "more")
 	var facets object
@@ -178,6 +179,10 @@ func searchSchemas() object {
 	return object{
 		{"SearchHit", hit},
 		{"SearchFacet", facet},
+		{"SearchFacetValue", closed("A value of a facet.", object{
+			{"value", text("Value, as the filter takes it.")}, {"name", text("Its name, where there is one.")},
+			{"count", integer("Assets that have the value.", member{"minimum", 1})},
+		}, "name")},
 		{"SearchSuggestions", closed("Suggestions.", object{{"data", listOf(text("A text to search for."))}})},
 		{"SearchReplacement", replacement},
 		{"SearchInterpretation", interpretation},

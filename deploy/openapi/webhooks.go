@@ -143,6 +143,64 @@ func webhookSchemas() object {
 	}
 }
 
+// messageOf returns the schema of a message to receivers. It is no component: a generator drops
+// the components that no path refers to.
+func messageOf(text, kind string, data object) object {
+	return closed(text, object{
+		{"type", object{{"type", "string"}, {"const", kind}}},
+		{"timestamp", stamp("Time of the message.")},
+		{"data", data},
+	})
+}
+
+// webhookMessages returns the requests that the registry sends to receivers.
+func webhookMessages() object {
+	header := func(name, text string) object {
+		return object{
+			{"name", name}, {"in", "header"}, {"required", true}, {"description", text}, {"schema", object{{"type", "string"}}},
+		}
+	}
+	message := func(id, summary, text string, schema, acknowledged object) object {
+		return object{{"post", object{
+			{"operationId", id}, {"tags", []string{"webhooks"}}, {"summary", summary}, {"description", text},
+			{"security", []object{}},
+			{"parameters", []object{
+				header("webhook-id", "The same for a repeat of the same message."),
+				header("webhook-timestamp", "Seconds since the epoch, of this attempt."),
+				header("webhook-signature", "Signatures of `{id}.{timestamp}.{body}`, separated by spaces: `v1,` HMAC-SHA256 with "+
+					"the secret, `v1a,` Ed25519, each in base64 (Standard Webhooks)."),
+			}},
+			{"requestBody", object{
+				{"required", true}, {"content", object{{"application/json", object{{"schema", schema}}}}},
+			}},
+			{"responses", object{
+				{"200", acknowledged},
+				{"410", object{{"description", "The receiver wants no more messages: the webhook is disabled."}}},
+			}},
+		}}}
+	}
+	changes := closed("Entries of the feed, in order.", object{
+		{"offset", stamp("The offset of the last entry.")},
+		{"entries", object{
+			{"type", "array"}, {"minItems", 1}, {"maxItems", 100}, {"items", reference("schemas", "Entry")},
+		}},
+	})
+	challenge := closed("The receiver answers with the same object.", object{{"challenge", str("A random text.")}})
+	return object{
+		{"assetsChanged", message("assetsChanged", "Changes of the feed",
+			"Any 2xx acknowledges the message. Other answers are failures, and the message is sent again.",
+			messageOf("Changes of the feed.", "assets.changed", changes),
+			object{{"description", "The receiver has stored what it needs."}})},
+		{"webhookChallenge", message("webhookChallenge", "Challenge of an address",
+			"The receiver answers 2xx with the text of the challenge. Before that, nothing else is sent.",
+			messageOf("The first message to an address.", "webhook.challenge", challenge),
+			object{
+				{"description", "The text of the challenge."},
+				{"content", object{{"application/json", object{{"schema", challenge}}}}},
+			})},
+	}
+}
+
 // field returns the schema of a field of a webhook.
 func field(name string) object {
 	for _, f := range webhookFields() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Build a tool that only tests need, once, and print the path of the program:
 #
-#   tool.sh collector | composectl | devmongo | kubeapi
+#   tool.sh collector | composectl | devmongo | kubeapi | oapi-codegen
 #
 # Each tool is a module of its own. The program stays in the user's cache under
 # a checksum of the module's files, the Go release and the build flags, so it is
@@ -14,6 +14,7 @@ collector) module=alerts/collector ;;
 composectl) module=compose/composectl package=github.com/docker/compose/v2/cmd ;;
 devmongo) module=rig/devmongo ;;
 kubeapi) module=k8s/kubeapi ;;
+oapi-codegen) module=openapi/oapi-codegen package=github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen ;;
 *)
 	echo "tool.sh: there is no tool $1" >&2
 	exit 2

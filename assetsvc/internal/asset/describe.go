@@ -9,21 +9,34 @@ import (
 
 // Form is what the values of a plain kind look like, as JSON Schemas (draft
 // 2020-12). A nil Shown means that answers hold values of the form Sent. Sent may
-// accept more than the kind, never less: some rules have no schema.
+// accept more than the kind, never less: some rules have no schema. Sent and Typed have
+// one type, for generators of clients. AlsoAccepts names the other types that are taken.
 type Form struct {
 	Sent  map[string]any // values that clients may send
 	Typed map[string]any // values that a client may send if the registry ignores them; nil: those of the types in Sent
 	Shown map[string]any // values that answers hold
 }
 
+// AlsoAccepts is the keyword of types that the registry takes beside the type of a schema.
+const AlsoAccepts = "x-also-accepts"
+
 // schema is a JSON Schema.
 type schema = map[string]any
+
+// eitherOf is the schema of values that answers hold as they were sent, of one of these types.
+func eitherOf(types ...string) schema {
+	choices := make([]schema, len(types))
+	for i, name := range types {
+		choices[i] = schema{"type": name}
+	}
+	return schema{"anyOf": choices}
+}
 
 // The forms of the kinds in kinds.go.
 var (
 	stringForm = Form{Sent: schema{"type": "string"}, Typed: textForm.Sent}
 	textForm   = Form{
-		Sent:  schema{"type": []string{"string", "integer", "boolean"}},
+		Sent:  schema{"type": "string", AlsoAccepts: []string{"integer", "boolean"}},
 		Shown: schema{"type": "string"},
 	}
 	timestampForm = Form{
@@ -31,18 +44,32 @@ var (
 		Shown: schema{"type": "string", "format": "date-time", "pattern": shownTime},
 	}
 	quantityForm = Form{
-		Sent:  schema{"type": []string{"number", "string"}, "pattern": decimalForm.String()},
+		Sent: schema{
+			"type": "string", "format": "decimal", "pattern": decimalForm.String(), AlsoAccepts: []string{"number"},
+		},
 		Shown: schema{"type": "number", "format": "decimal", "x-go-type": "json.Number"},
 	}
-	identifierForm = Form{Sent: schema{"type": []string{"string", "integer"}}}
-	coordinateForm = Form{Sent: schema{"type": []string{"string", "number"}}}
-	integerForm    = Form{
-		Sent:  schema{"type": []string{"integer", "string"}, "pattern": wholeNumber.String()},
+	identifierForm = Form{
+		Sent:  schema{"type": "string", AlsoAccepts: []string{"integer"}},
+		Shown: eitherOf("string", "integer"),
+	}
+	coordinateForm = Form{
+		Sent:  schema{"type": "number", "format": "double", AlsoAccepts: []string{"string"}},
+		Shown: eitherOf("string", "number"),
+	}
+	heightForm = Form{
+		Sent:  schema{"type": "string", AlsoAccepts: []string{"number"}},
+		Shown: coordinateForm.Shown,
+	}
+	integerForm = Form{
+		Sent: schema{
+			"type": "integer", "format": "int64", "pattern": wholeNumber.String(), AlsoAccepts: []string{"string"},
+		},
 		Shown: schema{"type": "integer", "format": "int64"},
 	}
 	anyForm      = Form{Sent: schema{}}
 	disabledForm = Form{Sent: schema{
-		"type": []string{"object", "array"}, "maxProperties": 0, "maxItems": 0, "items": schema{},
+		"type": "object", "maxProperties": 0, "maxItems": 0, AlsoAccepts: []string{"array"},
 	}}
 	givenIDForm = Form{
 		Sent:  textForm.Sent,
@@ -50,7 +77,7 @@ var (
 	}
 	referenceForm = Form{
 		Sent: schema{
-			"type": []string{"string", "integer"}, "pattern": fmt.Sprintf("^([0-9a-fA-F]{%d})?$", idLength),
+			"type": "string", "pattern": fmt.Sprintf("^([0-9a-fA-F]{%d})?$", idLength), AlsoAccepts: []string{"integer"},
 		},
 		Typed: textForm.Sent,
 		Shown: schema{"type": "string"},

@@ -119,7 +119,7 @@ var addressModel = model{name: "Address", fields: []field{
 var locationModel = model{name: "Location", fields: []field{
 	{name: "latitude", of: coordinate, required: true},
 	{name: "longitude", of: coordinate, required: true},
-	{name: "elevation", of: coordinate},
+	{name: "elevation", of: height},
 }}
 
 var registrationModel = model{name: "RegistrationDetails", check: checkRegistration, fields: []field{

@@ -227,6 +227,9 @@ var coordinate = plain{form: coordinateForm, take: func(w *walk, path string, _,
 	return nil
 }}.upTo(codeLength)
 
+// height is a coordinate that usually has a unit, such as "170 m".
+var height = plain{form: heightForm, take: coordinate.take}.upTo(codeLength)
+
 var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 
 // integer accepts whole numbers of up to 18 digits, as numbers or strings.

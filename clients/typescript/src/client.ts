@@ -27,6 +27,9 @@ export type SearchSuggestions = Schemas["SearchSuggestions"];
 export type SearchInterpretation = Schemas["SearchInterpretation"];
 export type SearchHit = Schemas["SearchHit"];
 export type SearchFacet = Schemas["SearchFacet"];
+/** Snapshot lists the files with all listed assets. `position` is where to follow the feed from. */
+export type Snapshot = Schemas["Snapshot"];
+export type Segment = Schemas["Segment"];
 export type Caller = Schemas["Caller"]["data"];
 /**
  * Proof shows that the public log has a change of an asset. This package does not verify it. A withdrawal and an erased
@@ -225,6 +228,11 @@ export class Client {
   async suggest(text: string, call: Call = {}): Promise<string[]> {
     const [, body] = await this.#send("GET", "/search/suggest", { ...call, query: { q: text }, repeatable: true });
     return (body as unknown as SearchSuggestions).data;
+  }
+
+  /** snapshot reads the list of the newest snapshot's files. A NotFound: there is none. */
+  async snapshot(call: Call = {}): Promise<Snapshot> {
+    return (await this.#send("GET", "/snapshot", { ...call, repeatable: true }))[1].data as Snapshot;
   }
 
   /** makeTransfer makes a transfer, with which the caller can take an asset over. */

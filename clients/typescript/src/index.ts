@@ -11,7 +11,8 @@ export * from "./client.js";
 export { ApiError, BadAnswer, Conflict, DeadlineExceeded, type ErrorObject, Forbidden, InvalidRequest, NotFound,
   OffsetGone, PreconditionFailed, RegistryError, TooLarge, TooManyRequests, TransportError, Unauthorized,
   Unavailable } from "./errors.js";
-export { Decimal } from "./json.js";
+export { Decimal, parse } from "./json.js";
+export { type AssetsChanged, BadSignature, readMessage, type WebhookChallenge } from "./messages.js";
 export type { Call, Creation, Write } from "./request.js";
 export type { components, operations, paths } from "./schema.js";
 export type { Bounds } from "./transport.js";

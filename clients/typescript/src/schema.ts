@@ -132,7 +132,7 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
             cookie?: never;
         };
@@ -163,7 +163,7 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
             cookie?: never;
         };
@@ -206,7 +206,7 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Name of the file: its SHA-256 and `.ndjson.zst`. */
-                file: components["parameters"]["file"];
+                file: components["parameters"]["fileParameter"];
             };
             cookie?: never;
         };
@@ -289,7 +289,7 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the transfer. */
-                transfer: components["parameters"]["transfer"];
+                transfer: components["parameters"]["transferParameter"];
             };
             cookie?: never;
         };
@@ -312,7 +312,7 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
             cookie?: never;
         };
@@ -335,9 +335,9 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Number of the revision. */
-                number: components["parameters"]["number"];
+                number: components["parameters"]["numberParameter"];
             };
             cookie?: never;
         };
@@ -360,7 +360,7 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
             cookie?: never;
         };
@@ -407,7 +407,7 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the webhook. */
-                webhook: components["parameters"]["webhook"];
+                webhook: components["parameters"]["webhookParameter"];
             };
             cookie?: never;
         };
@@ -438,7 +438,7 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the webhook. */
-                webhook: components["parameters"]["webhook"];
+                webhook: components["parameters"]["webhookParameter"];
             };
             cookie?: never;
         };
@@ -461,7 +461,7 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the webhook. */
-                webhook: components["parameters"]["webhook"];
+                webhook: components["parameters"]["webhookParameter"];
             };
             cookie?: never;
         };
@@ -484,7 +484,7 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
             cookie?: never;
         };
@@ -511,9 +511,9 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Id of the part. */
-                part: components["parameters"]["part"];
+                part: components["parameters"]["partParameter"];
             };
             cookie?: never;
         };
@@ -540,7 +540,7 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
             cookie?: never;
         };
@@ -567,9 +567,9 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Id of the part. */
-                part: components["parameters"]["part"];
+                part: components["parameters"]["partParameter"];
             };
             cookie?: never;
         };
@@ -596,7 +596,7 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
             cookie?: never;
         };
@@ -623,9 +623,9 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Id of the part. */
-                part: components["parameters"]["part"];
+                part: components["parameters"]["partParameter"];
             };
             cookie?: never;
         };
@@ -656,7 +656,7 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
             cookie?: never;
         };
@@ -683,9 +683,9 @@ export interface paths {
             header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Id of the part. */
-                part: components["parameters"]["part"];
+                part: components["parameters"]["partParameter"];
             };
             cookie?: never;
         };
@@ -711,7 +711,48 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    assetsChanged: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Changes of the feed
+         * @description Any 2xx acknowledges the message. Other answers are failures, and the message is sent again.
+         */
+        post: operations["assetsChanged"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    webhookChallenge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Challenge of an address
+         * @description The receiver answers 2xx with the text of the challenge. Before that, nothing else is sent.
+         */
+        post: operations["webhookChallenge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /** @description One object of state or municipal property. */
@@ -801,15 +842,15 @@ export interface components {
         /** @description One object of state or municipal property. As a client sends it to create one. */
         AssetInput: {
             /**
-             * @description Id of the asset. It never changes. Ignored here.
+             * @description Id of the asset. It never changes. Ignored here. Also taken: an integer, a boolean.
              * @example 0a1b2c3d4e5f40718293a4b5c6d7e8f9
              */
-            id?: string | number | boolean | null;
+            id?: string | null | number | boolean;
             /**
-             * @description Readable number of the asset. It never changes and is unique. Ignored here.
+             * @description Readable number of the asset. It never changes and is unique. Ignored here. Also taken: an integer, a boolean.
              * @example UA-AR-DGF-2026-11-22-000001
              */
-            assetID?: string | number | boolean | null;
+            assetID?: string | null | number | boolean;
             /**
              * @description Type of the asset. The operator may add types to bounce. Written by: creation.
              * @example bounce
@@ -828,23 +869,23 @@ export interface components {
              */
             mode?: "test" | null;
             /**
-             * @description Title. Written by: creation; owner (draft, pending).
+             * @description Title. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
              * @example Нежитлове приміщення, 240 м²
              */
             title: string | number | boolean;
-            /** @description Title. In English. Written by: creation; owner (draft, pending). */
-            title_en?: string | number | boolean | null;
-            /** @description Title. In Russian. Written by: creation; owner (draft, pending). */
-            title_ru?: string | number | boolean | null;
+            /** @description Title. In English. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
+            title_en?: string | null | number | boolean;
+            /** @description Title. In Russian. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
+            title_ru?: string | null | number | boolean;
             /**
-             * @description Description. Written by: creation; owner (draft, pending).
+             * @description Description. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
              * @example Перший поверх, окремий вхід
              */
             description: string | number | boolean;
-            /** @description Description. In English. Written by: creation; owner (draft, pending). */
-            description_en?: string | number | boolean | null;
-            /** @description Description. In Russian. Written by: creation; owner (draft, pending). */
-            description_ru?: string | number | boolean | null;
+            /** @description Description. In English. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
+            description_en?: string | null | number | boolean;
+            /** @description Description. In Russian. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
+            description_ru?: string | null | number | boolean;
             /** @description The things that the asset consists of. A published asset has at least one. Written by: creation; owner (draft, pending). */
             items?: components["schemas"]["ItemInput"][] | null;
             /** @description Decisions to privatise the asset. A published asset has at least one. Written by: creation; owner, in the step from draft to pending. */
@@ -858,17 +899,17 @@ export interface components {
             /** @description The organisation that holds the asset. Written by: creation; owner (draft, pending). */
             assetHolder?: components["schemas"]["HolderInput"] | null;
             /**
-             * @description Name of the broker that owns the asset. Ignored here.
+             * @description Name of the broker that owns the asset. Ignored here. Also taken: an integer, a boolean.
              * @example broker
              */
-            owner?: string | number | boolean | null;
+            owner?: string | null | number | boolean;
             /** @description Time in which the asset may be corrected. The steps between states set it. Ignored here. Written by: administrator (draft, pending, verification, active). */
             rectificationPeriod?: Record<string, never> | null;
             /**
-             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending).
+             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
              * @example quick
              */
-            sandboxParameters?: string | number | boolean | null;
+            sandboxParameters?: string | null | number | boolean;
             /**
              * @description Time of the creation, then of the last step between states. Ignored here.
              * @example 2026-11-22T00:32:46.881553+00:00
@@ -879,30 +920,30 @@ export interface components {
              * @example 2026-11-22T00:32:46.881553+00:00
              */
             dateModified?: string | null;
-            /** @description Ignored, so that a client may send back what it was given. */
-            owner_token?: string | number | boolean | null;
-            /** @description Ignored, so that a client may send back what it was given. */
-            transfer_token?: string | number | boolean | null;
+            /** @description Ignored, so that a client may send back what it was given. Also taken: an integer, a boolean. */
+            owner_token?: string | null | number | boolean;
+            /** @description Ignored, so that a client may send back what it was given. Also taken: an integer, a boolean. */
+            transfer_token?: string | null | number | boolean;
             /** @description Ignored, so that a client may send back what it was given. */
             revisions?: unknown;
         };
         /** @description One object of state or municipal property. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         AssetPatch: {
             /**
-             * @description Id of the asset. It never changes. Ignored here.
+             * @description Id of the asset. It never changes. Ignored here. Also taken: an integer, a boolean.
              * @example 0a1b2c3d4e5f40718293a4b5c6d7e8f9
              */
-            id?: string | number | boolean | null;
+            id?: string | null | number | boolean;
             /**
-             * @description Readable number of the asset. It never changes and is unique. Ignored here.
+             * @description Readable number of the asset. It never changes and is unique. Ignored here. Also taken: an integer, a boolean.
              * @example UA-AR-DGF-2026-11-22-000001
              */
-            assetID?: string | number | boolean | null;
+            assetID?: string | null | number | boolean;
             /**
-             * @description Type of the asset. The operator may add types to bounce. Ignored here. Written by: creation.
+             * @description Type of the asset. The operator may add types to bounce. Ignored here. Written by: creation. Also taken: an integer, a boolean.
              * @example bounce
              */
-            assetType?: string | number | boolean | null;
+            assetType?: string | null | number | boolean;
             /**
              * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
              * @example draft
@@ -916,23 +957,23 @@ export interface components {
              */
             mode?: "test" | null;
             /**
-             * @description Title. Written by: creation; owner (draft, pending).
+             * @description Title. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
              * @example Нежитлове приміщення, 240 м²
              */
             title?: string | number | boolean;
-            /** @description Title. In English. Written by: creation; owner (draft, pending). */
-            title_en?: string | number | boolean | null;
-            /** @description Title. In Russian. Written by: creation; owner (draft, pending). */
-            title_ru?: string | number | boolean | null;
+            /** @description Title. In English. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
+            title_en?: string | null | number | boolean;
+            /** @description Title. In Russian. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
+            title_ru?: string | null | number | boolean;
             /**
-             * @description Description. Written by: creation; owner (draft, pending).
+             * @description Description. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
              * @example Перший поверх, окремий вхід
              */
             description?: string | number | boolean;
-            /** @description Description. In English. Written by: creation; owner (draft, pending). */
-            description_en?: string | number | boolean | null;
-            /** @description Description. In Russian. Written by: creation; owner (draft, pending). */
-            description_ru?: string | number | boolean | null;
+            /** @description Description. In English. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
+            description_en?: string | null | number | boolean;
+            /** @description Description. In Russian. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
+            description_ru?: string | null | number | boolean;
             /** @description The things that the asset consists of. A published asset has at least one. Written by: creation; owner (draft, pending). */
             items?: components["schemas"]["ItemPatch"][] | null;
             /** @description Decisions to privatise the asset. A published asset has at least one. Written by: creation; owner, in the step from draft to pending. */
@@ -946,17 +987,17 @@ export interface components {
             /** @description The organisation that holds the asset. Written by: creation; owner (draft, pending). */
             assetHolder?: components["schemas"]["HolderPatch"] | null;
             /**
-             * @description Name of the broker that owns the asset. Ignored here.
+             * @description Name of the broker that owns the asset. Ignored here. Also taken: an integer, a boolean.
              * @example broker
              */
-            owner?: string | number | boolean | null;
+            owner?: string | null | number | boolean;
             /** @description Time in which the asset may be corrected. The steps between states set it. Written by: administrator (draft, pending, verification, active). */
             rectificationPeriod?: components["schemas"]["PeriodPatch"] | null;
             /**
-             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending).
+             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
              * @example quick
              */
-            sandboxParameters?: string | number | boolean | null;
+            sandboxParameters?: string | null | number | boolean;
             /**
              * @description Time of the creation, then of the last step between states. Ignored here.
              * @example 2026-11-22T00:32:46.881553+00:00
@@ -967,30 +1008,30 @@ export interface components {
              * @example 2026-11-22T00:32:46.881553+00:00
              */
             dateModified?: string | null;
-            /** @description Ignored, so that a client may send back what it was given. */
-            owner_token?: string | number | boolean | null;
-            /** @description Ignored, so that a client may send back what it was given. */
-            transfer_token?: string | number | boolean | null;
+            /** @description Ignored, so that a client may send back what it was given. Also taken: an integer, a boolean. */
+            owner_token?: string | null | number | boolean;
+            /** @description Ignored, so that a client may send back what it was given. Also taken: an integer, a boolean. */
+            transfer_token?: string | null | number | boolean;
             /** @description Ignored, so that a client may send back what it was given. */
             revisions?: unknown;
         };
         /** @description One object of state or municipal property. As a client sends it to replace what it may write. */
         AssetReplacement: {
             /**
-             * @description Id of the asset. It never changes. Ignored here.
+             * @description Id of the asset. It never changes. Ignored here. Also taken: an integer, a boolean.
              * @example 0a1b2c3d4e5f40718293a4b5c6d7e8f9
              */
-            id?: string | number | boolean | null;
+            id?: string | null | number | boolean;
             /**
-             * @description Readable number of the asset. It never changes and is unique. Ignored here.
+             * @description Readable number of the asset. It never changes and is unique. Ignored here. Also taken: an integer, a boolean.
              * @example UA-AR-DGF-2026-11-22-000001
              */
-            assetID?: string | number | boolean | null;
+            assetID?: string | null | number | boolean;
             /**
-             * @description Type of the asset. The operator may add types to bounce. Ignored here. Written by: creation.
+             * @description Type of the asset. The operator may add types to bounce. Ignored here. Written by: creation. Also taken: an integer, a boolean.
              * @example bounce
              */
-            assetType?: string | number | boolean | null;
+            assetType?: string | null | number | boolean;
             /**
              * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
              * @example draft
@@ -1004,23 +1045,23 @@ export interface components {
              */
             mode?: "test" | null;
             /**
-             * @description Title. Written by: creation; owner (draft, pending).
+             * @description Title. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
              * @example Нежитлове приміщення, 240 м²
              */
             title?: string | number | boolean;
-            /** @description Title. In English. Written by: creation; owner (draft, pending). */
-            title_en?: string | number | boolean | null;
-            /** @description Title. In Russian. Written by: creation; owner (draft, pending). */
-            title_ru?: string | number | boolean | null;
+            /** @description Title. In English. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
+            title_en?: string | null | number | boolean;
+            /** @description Title. In Russian. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
+            title_ru?: string | null | number | boolean;
             /**
-             * @description Description. Written by: creation; owner (draft, pending).
+             * @description Description. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
              * @example Перший поверх, окремий вхід
              */
             description?: string | number | boolean;
-            /** @description Description. In English. Written by: creation; owner (draft, pending). */
-            description_en?: string | number | boolean | null;
-            /** @description Description. In Russian. Written by: creation; owner (draft, pending). */
-            description_ru?: string | number | boolean | null;
+            /** @description Description. In English. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
+            description_en?: string | null | number | boolean;
+            /** @description Description. In Russian. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean. */
+            description_ru?: string | null | number | boolean;
             /** @description The things that the asset consists of. A published asset has at least one. Written by: creation; owner (draft, pending). */
             items?: components["schemas"]["ItemInput"][] | null;
             /** @description Decisions to privatise the asset. A published asset has at least one. Written by: creation; owner, in the step from draft to pending. */
@@ -1034,17 +1075,17 @@ export interface components {
             /** @description The organisation that holds the asset. Written by: creation; owner (draft, pending). */
             assetHolder?: components["schemas"]["HolderInput"] | null;
             /**
-             * @description Name of the broker that owns the asset. Ignored here.
+             * @description Name of the broker that owns the asset. Ignored here. Also taken: an integer, a boolean.
              * @example broker
              */
-            owner?: string | number | boolean | null;
+            owner?: string | null | number | boolean;
             /** @description Time in which the asset may be corrected. The steps between states set it. Written by: administrator (draft, pending, verification, active). */
             rectificationPeriod?: components["schemas"]["PeriodInput"] | null;
             /**
-             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending).
+             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending). Also taken: an integer, a boolean.
              * @example quick
              */
-            sandboxParameters?: string | number | boolean | null;
+            sandboxParameters?: string | null | number | boolean;
             /**
              * @description Time of the creation, then of the last step between states. Ignored here.
              * @example 2026-11-22T00:32:46.881553+00:00
@@ -1055,10 +1096,10 @@ export interface components {
              * @example 2026-11-22T00:32:46.881553+00:00
              */
             dateModified?: string | null;
-            /** @description Ignored, so that a client may send back what it was given. */
-            owner_token?: string | number | boolean | null;
-            /** @description Ignored, so that a client may send back what it was given. */
-            transfer_token?: string | number | boolean | null;
+            /** @description Ignored, so that a client may send back what it was given. Also taken: an integer, a boolean. */
+            owner_token?: string | null | number | boolean;
+            /** @description Ignored, so that a client may send back what it was given. Also taken: an integer, a boolean. */
+            transfer_token?: string | null | number | boolean;
             /** @description Ignored, so that a client may send back what it was given. */
             revisions?: unknown;
         };
@@ -1100,19 +1141,19 @@ export interface components {
         /** @description One thing that an asset consists of. As a client sends it to create one. */
         ItemInput: {
             /**
-             * @description Id of the item. The registry keeps 32 lowercase hexadecimal characters and replaces anything else.
+             * @description Id of the item. The registry keeps 32 lowercase hexadecimal characters and replaces anything else. Also taken: an integer, a boolean.
              * @example 7c9e6679742540de944be07fc1f90ae7
              */
-            id?: string | number | boolean | null;
+            id?: string | null | number | boolean;
             /**
-             * @description Description.
+             * @description Description. Also taken: an integer, a boolean.
              * @example Приміщення
              */
             description: string | number | boolean;
-            /** @description Description. In English. */
-            description_en?: string | number | boolean | null;
-            /** @description Description. In Russian. */
-            description_ru?: string | number | boolean | null;
+            /** @description Description. In English. Also taken: an integer, a boolean. */
+            description_en?: string | null | number | boolean;
+            /** @description Description. In Russian. Also taken: an integer, a boolean. */
+            description_ru?: string | null | number | boolean;
             /** @description Main classification. */
             classification: components["schemas"]["ClassificationInput"];
             /** @description Further classifications. */
@@ -1120,7 +1161,8 @@ export interface components {
             /** @description Unit of the quantity. */
             unit: components["schemas"]["UnitInput"];
             /**
-             * @description Exact decimal with up to 34 digits, rounded half up to four fraction digits. Do not read it as a floating-point number, which would round it again.
+             * Format: decimal
+             * @description Exact decimal with up to 34 digits, rounded half up to four fraction digits. Do not read it as a floating-point number, which would round it again. Also taken: a number.
              * @example 240.5
              */
             quantity: string | Decimal;
@@ -1130,25 +1172,25 @@ export interface components {
             location?: components["schemas"]["LocationInput"] | null;
             /** @description State of the entry in the register of property rights. */
             registrationDetails: components["schemas"]["RegistrationDetailsInput"];
-            /** @description Must be empty. */
-            schema_properties?: Record<string, never> | unknown[] | null;
+            /** @description Must be empty. Also taken: an empty list. */
+            schema_properties?: Record<string, never> | null | unknown[];
         };
         /** @description One thing that an asset consists of. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         ItemPatch: {
             /**
-             * @description Id of the item. The registry keeps 32 lowercase hexadecimal characters and replaces anything else.
+             * @description Id of the item. The registry keeps 32 lowercase hexadecimal characters and replaces anything else. Also taken: an integer, a boolean.
              * @example 7c9e6679742540de944be07fc1f90ae7
              */
-            id?: string | number | boolean | null;
+            id?: string | null | number | boolean;
             /**
-             * @description Description.
+             * @description Description. Also taken: an integer, a boolean.
              * @example Приміщення
              */
             description?: string | number | boolean;
-            /** @description Description. In English. */
-            description_en?: string | number | boolean | null;
-            /** @description Description. In Russian. */
-            description_ru?: string | number | boolean | null;
+            /** @description Description. In English. Also taken: an integer, a boolean. */
+            description_en?: string | null | number | boolean;
+            /** @description Description. In Russian. Also taken: an integer, a boolean. */
+            description_ru?: string | null | number | boolean;
             /** @description Main classification. */
             classification?: components["schemas"]["ClassificationPatch"];
             /** @description Further classifications. */
@@ -1156,7 +1198,8 @@ export interface components {
             /** @description Unit of the quantity. */
             unit?: components["schemas"]["UnitPatch"];
             /**
-             * @description Exact decimal with up to 34 digits, rounded half up to four fraction digits. Do not read it as a floating-point number, which would round it again.
+             * Format: decimal
+             * @description Exact decimal with up to 34 digits, rounded half up to four fraction digits. Do not read it as a floating-point number, which would round it again. Also taken: a number.
              * @example 240.5
              */
             quantity?: string | Decimal;
@@ -1166,8 +1209,8 @@ export interface components {
             location?: components["schemas"]["LocationPatch"] | null;
             /** @description State of the entry in the register of property rights. */
             registrationDetails?: components["schemas"]["RegistrationDetailsPatch"];
-            /** @description Must be empty. */
-            schema_properties?: Record<string, never> | unknown[] | null;
+            /** @description Must be empty. Also taken: an empty list. */
+            schema_properties?: Record<string, never> | null | unknown[];
         };
         /** @description Class of an item in a public classification. */
         Classification: {
@@ -1200,26 +1243,25 @@ export interface components {
         /** @description Class of an item in a public classification. As a client sends it to create one. */
         ClassificationInput: {
             /**
-             * @description Name of the classification.
-             * @default CAV-PS
+             * @description Name of the classification. Default: CAV-PS.
              * @example CAV-PS
              * @enum {string|null}
              */
             scheme?: "CAV-PS" | "CPV" | null;
             /**
-             * @description Code in the classification. Codes of CAV-PS are in the list data/cav-ps.txt of the registry's sources; codes of a division or group are too coarse. The operator may supply a list for CPV.
+             * @description Code in the classification. Codes of CAV-PS are in the list data/cav-ps.txt of the registry's sources; codes of a division or group are too coarse. The operator may supply a list for CPV. Also taken: an integer, a boolean.
              * @example 04121000-2
              */
             id: string | number | boolean;
             /**
-             * @description Name of the class.
+             * @description Name of the class. Also taken: an integer, a boolean.
              * @example Приміщення
              */
             description: string | number | boolean;
-            /** @description Name of the class. In English. */
-            description_en?: string | number | boolean | null;
-            /** @description Name of the class. In Russian. */
-            description_ru?: string | number | boolean | null;
+            /** @description Name of the class. In English. Also taken: an integer, a boolean. */
+            description_en?: string | null | number | boolean;
+            /** @description Name of the class. In Russian. Also taken: an integer, a boolean. */
+            description_ru?: string | null | number | boolean;
             /**
              * @description Address of a description of the class.
              * @example https://example.org/classes/04121000-2
@@ -1235,19 +1277,19 @@ export interface components {
              */
             scheme?: "CAV-PS" | "CPV" | null;
             /**
-             * @description Code in the classification. Codes of CAV-PS are in the list data/cav-ps.txt of the registry's sources; codes of a division or group are too coarse. The operator may supply a list for CPV.
+             * @description Code in the classification. Codes of CAV-PS are in the list data/cav-ps.txt of the registry's sources; codes of a division or group are too coarse. The operator may supply a list for CPV. Also taken: an integer, a boolean.
              * @example 04121000-2
              */
             id?: string | number | boolean;
             /**
-             * @description Name of the class.
+             * @description Name of the class. Also taken: an integer, a boolean.
              * @example Приміщення
              */
             description?: string | number | boolean;
-            /** @description Name of the class. In English. */
-            description_en?: string | number | boolean | null;
-            /** @description Name of the class. In Russian. */
-            description_ru?: string | number | boolean | null;
+            /** @description Name of the class. In English. Also taken: an integer, a boolean. */
+            description_en?: string | null | number | boolean;
+            /** @description Name of the class. In Russian. Also taken: an integer, a boolean. */
+            description_ru?: string | null | number | boolean;
             /**
              * @description Address of a description of the class.
              * @example https://example.org/classes/04121000-2
@@ -1285,26 +1327,25 @@ export interface components {
         /** @description Class of an item in a further classification. As a client sends it to create one. */
         AdditionalClassificationInput: {
             /**
-             * @description Name of the classification.
-             * @default UA-EDR
+             * @description Name of the classification. Default: UA-EDR.
              * @example UA-EDR
              * @enum {string|null}
              */
             scheme?: "CPVS" | "UA-EDR" | "cadastralNumber" | "dk018" | "kvtspz" | null;
             /**
-             * @description Code in the classification. Its form depends on the scheme, as in data/additional-classification-schemes.txt of the registry's sources. The operator may supply lists.
+             * @description Code in the classification. Its form depends on the scheme, as in data/additional-classification-schemes.txt of the registry's sources. The operator may supply lists. Also taken: an integer, a boolean.
              * @example 00032945
              */
             id: string | number | boolean;
             /**
-             * @description Name of the class.
+             * @description Name of the class. Also taken: an integer, a boolean.
              * @example Папір
              */
             description: string | number | boolean;
-            /** @description Name of the class. In English. */
-            description_en?: string | number | boolean | null;
-            /** @description Name of the class. In Russian. */
-            description_ru?: string | number | boolean | null;
+            /** @description Name of the class. In English. Also taken: an integer, a boolean. */
+            description_en?: string | null | number | boolean;
+            /** @description Name of the class. In Russian. Also taken: an integer, a boolean. */
+            description_ru?: string | null | number | boolean;
             /**
              * @description Address of a description of the class.
              * @example https://example.org/classes/1
@@ -1320,19 +1361,19 @@ export interface components {
              */
             scheme?: "CPVS" | "UA-EDR" | "cadastralNumber" | "dk018" | "kvtspz" | null;
             /**
-             * @description Code in the classification. Its form depends on the scheme, as in data/additional-classification-schemes.txt of the registry's sources. The operator may supply lists.
+             * @description Code in the classification. Its form depends on the scheme, as in data/additional-classification-schemes.txt of the registry's sources. The operator may supply lists. Also taken: an integer, a boolean.
              * @example 00032945
              */
             id?: string | number | boolean;
             /**
-             * @description Name of the class.
+             * @description Name of the class. Also taken: an integer, a boolean.
              * @example Папір
              */
             description?: string | number | boolean;
-            /** @description Name of the class. In English. */
-            description_en?: string | number | boolean | null;
-            /** @description Name of the class. In Russian. */
-            description_ru?: string | number | boolean | null;
+            /** @description Name of the class. In English. Also taken: an integer, a boolean. */
+            description_en?: string | null | number | boolean;
+            /** @description Name of the class. In Russian. Also taken: an integer, a boolean. */
+            description_ru?: string | null | number | boolean;
             /**
              * @description Address of a description of the class.
              * @example https://example.org/classes/1
@@ -1359,36 +1400,36 @@ export interface components {
         /** @description Unit of a quantity. As a client sends it to create one. */
         UnitInput: {
             /**
-             * @description Code of the unit, for example of UN/CEFACT recommendation 20.
+             * @description Code of the unit, for example of UN/CEFACT recommendation 20. Also taken: an integer, a boolean.
              * @example MTK
              */
             code: string | number | boolean;
             /**
-             * @description Name of the unit.
+             * @description Name of the unit. Also taken: an integer, a boolean.
              * @example квадратний метр
              */
-            name?: string | number | boolean | null;
-            /** @description Name of the unit. In English. */
-            name_en?: string | number | boolean | null;
-            /** @description Name of the unit. In Russian. */
-            name_ru?: string | number | boolean | null;
+            name?: string | null | number | boolean;
+            /** @description Name of the unit. In English. Also taken: an integer, a boolean. */
+            name_en?: string | null | number | boolean;
+            /** @description Name of the unit. In Russian. Also taken: an integer, a boolean. */
+            name_ru?: string | null | number | boolean;
         };
         /** @description Unit of a quantity. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         UnitPatch: {
             /**
-             * @description Code of the unit, for example of UN/CEFACT recommendation 20.
+             * @description Code of the unit, for example of UN/CEFACT recommendation 20. Also taken: an integer, a boolean.
              * @example MTK
              */
             code?: string | number | boolean;
             /**
-             * @description Name of the unit.
+             * @description Name of the unit. Also taken: an integer, a boolean.
              * @example квадратний метр
              */
-            name?: string | number | boolean | null;
-            /** @description Name of the unit. In English. */
-            name_en?: string | number | boolean | null;
-            /** @description Name of the unit. In Russian. */
-            name_ru?: string | number | boolean | null;
+            name?: string | null | number | boolean;
+            /** @description Name of the unit. In English. Also taken: an integer, a boolean. */
+            name_en?: string | null | number | boolean;
+            /** @description Name of the unit. In Russian. Also taken: an integer, a boolean. */
+            name_ru?: string | null | number | boolean;
         };
         /** @description Postal address. */
         Address: {
@@ -1425,66 +1466,66 @@ export interface components {
         /** @description Postal address. As a client sends it to create one. */
         AddressInput: {
             /**
-             * @description Street and number.
+             * @description Street and number. Also taken: an integer, a boolean.
              * @example вул. Банкова, 11
              */
-            streetAddress?: string | number | boolean | null;
+            streetAddress?: string | null | number | boolean;
             /**
-             * @description City or village.
+             * @description City or village. Also taken: an integer, a boolean.
              * @example Київ
              */
-            locality?: string | number | boolean | null;
+            locality?: string | null | number | boolean;
             /**
-             * @description Region.
+             * @description Region. Also taken: an integer, a boolean.
              * @example м. Київ
              */
-            region?: string | number | boolean | null;
+            region?: string | null | number | boolean;
             /**
-             * @description Postal code.
+             * @description Postal code. Also taken: an integer, a boolean.
              * @example 01220
              */
-            postalCode?: string | number | boolean | null;
+            postalCode?: string | null | number | boolean;
             /**
-             * @description Country.
+             * @description Country. Also taken: an integer, a boolean.
              * @example Україна
              */
             countryName: string | number | boolean;
-            /** @description Country. In English. */
-            countryName_en?: string | number | boolean | null;
-            /** @description Country. In Russian. */
-            countryName_ru?: string | number | boolean | null;
+            /** @description Country. In English. Also taken: an integer, a boolean. */
+            countryName_en?: string | null | number | boolean;
+            /** @description Country. In Russian. Also taken: an integer, a boolean. */
+            countryName_ru?: string | null | number | boolean;
         };
         /** @description Postal address. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         AddressPatch: {
             /**
-             * @description Street and number.
+             * @description Street and number. Also taken: an integer, a boolean.
              * @example вул. Банкова, 11
              */
-            streetAddress?: string | number | boolean | null;
+            streetAddress?: string | null | number | boolean;
             /**
-             * @description City or village.
+             * @description City or village. Also taken: an integer, a boolean.
              * @example Київ
              */
-            locality?: string | number | boolean | null;
+            locality?: string | null | number | boolean;
             /**
-             * @description Region.
+             * @description Region. Also taken: an integer, a boolean.
              * @example м. Київ
              */
-            region?: string | number | boolean | null;
+            region?: string | null | number | boolean;
             /**
-             * @description Postal code.
+             * @description Postal code. Also taken: an integer, a boolean.
              * @example 01220
              */
-            postalCode?: string | number | boolean | null;
+            postalCode?: string | null | number | boolean;
             /**
-             * @description Country.
+             * @description Country. Also taken: an integer, a boolean.
              * @example Україна
              */
             countryName?: string | number | boolean;
-            /** @description Country. In English. */
-            countryName_en?: string | number | boolean | null;
-            /** @description Country. In Russian. */
-            countryName_ru?: string | number | boolean | null;
+            /** @description Country. In English. Also taken: an integer, a boolean. */
+            countryName_en?: string | null | number | boolean;
+            /** @description Country. In Russian. Also taken: an integer, a boolean. */
+            countryName_ru?: string | null | number | boolean;
         };
         /** @description Coordinates of a place. The registry keeps them as sent and checks no ranges. */
         Location: {
@@ -1492,32 +1533,34 @@ export interface components {
              * @description Latitude in degrees.
              * @example 50.4501
              */
-            latitude: string | number | Decimal;
+            latitude: string | (number | Decimal);
             /**
              * @description Longitude in degrees.
              * @example 30.5234
              */
-            longitude: string | number | Decimal;
+            longitude: string | (number | Decimal);
             /**
              * @description Elevation above the sea.
              * @example 170 m
              */
-            elevation?: string | number | Decimal;
+            elevation?: string | (number | Decimal);
         };
         /** @description Coordinates of a place. The registry keeps them as sent and checks no ranges. As a client sends it to create one. */
         LocationInput: {
             /**
-             * @description Latitude in degrees.
+             * Format: double
+             * @description Latitude in degrees. Also taken: a text.
              * @example 50.4501
              */
             latitude: string | number | Decimal;
             /**
-             * @description Longitude in degrees.
+             * Format: double
+             * @description Longitude in degrees. Also taken: a text.
              * @example 30.5234
              */
             longitude: string | number | Decimal;
             /**
-             * @description Elevation above the sea.
+             * @description Elevation above the sea. Also taken: a number.
              * @example 170 m
              */
             elevation?: string | number | Decimal | null;
@@ -1525,17 +1568,19 @@ export interface components {
         /** @description Coordinates of a place. The registry keeps them as sent and checks no ranges. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         LocationPatch: {
             /**
-             * @description Latitude in degrees.
+             * Format: double
+             * @description Latitude in degrees. Also taken: a text.
              * @example 50.4501
              */
             latitude?: string | number | Decimal;
             /**
-             * @description Longitude in degrees.
+             * Format: double
+             * @description Longitude in degrees. Also taken: a text.
              * @example 30.5234
              */
             longitude?: string | number | Decimal;
             /**
-             * @description Elevation above the sea.
+             * @description Elevation above the sea. Also taken: a number.
              * @example 170 m
              */
             elevation?: string | number | Decimal | null;
@@ -1563,17 +1608,16 @@ export interface components {
         /** @description State of the entry in the register of property rights. As a client sends it to create one. */
         RegistrationDetailsInput: {
             /**
-             * @description State of the registration.
-             * @default unknown
+             * @description State of the registration. Default: unknown.
              * @example complete
              * @enum {string|null}
              */
             status?: "unknown" | "registering" | "complete" | null;
             /**
-             * @description Number of the entry. It goes with the status complete only.
+             * @description Number of the entry. It goes with the status complete only. Also taken: an integer, a boolean.
              * @example 1047632
              */
-            registrationID?: string | number | boolean | null;
+            registrationID?: string | null | number | boolean;
             /**
              * @description Date of the entry. It goes with the status complete only.
              * @example 2026-11-20T12:00:00.000000+02:00
@@ -1589,10 +1633,10 @@ export interface components {
              */
             status?: "unknown" | "registering" | "complete" | null;
             /**
-             * @description Number of the entry. It goes with the status complete only.
+             * @description Number of the entry. It goes with the status complete only. Also taken: an integer, a boolean.
              * @example 1047632
              */
-            registrationID?: string | number | boolean | null;
+            registrationID?: string | null | number | boolean;
             /**
              * @description Date of the entry. It goes with the status complete only.
              * @example 2026-11-20T12:00:00.000000+02:00
@@ -1636,71 +1680,70 @@ export interface components {
         /** @description Decision to privatise an asset. As a client sends it to create one. */
         DecisionInput: {
             /**
-             * @description Id of the decision. The registry keeps 32 lowercase hexadecimal characters and replaces anything else.
+             * @description Id of the decision. The registry keeps 32 lowercase hexadecimal characters and replaces anything else. Also taken: an integer, a boolean.
              * @example 5a3b9c1d2e4f46718a9b0c1d2e3f4a5b
              */
-            id?: string | number | boolean | null;
+            id?: string | null | number | boolean;
             /**
-             * @description Title.
+             * @description Title. Also taken: an integer, a boolean.
              * @example Наказ про приватизацію
              */
-            title?: string | number | boolean | null;
-            /** @description Title. In English. */
-            title_en?: string | number | boolean | null;
-            /** @description Title. In Russian. */
-            title_ru?: string | number | boolean | null;
+            title?: string | null | number | boolean;
+            /** @description Title. In English. Also taken: an integer, a boolean. */
+            title_en?: string | null | number | boolean;
+            /** @description Title. In Russian. Also taken: an integer, a boolean. */
+            title_ru?: string | null | number | boolean;
             /**
              * @description Date of the decision.
              * @example 2026-11-20T12:00:00.000000+02:00
              */
             decisionDate: string;
             /**
-             * @description Number of the decision.
+             * @description Number of the decision. Also taken: an integer, a boolean.
              * @example 1637-10
              */
             decisionID: string | number | boolean;
             /**
-             * @description Always asset.
-             * @default asset
+             * @description Always asset. Default: asset. Also taken: an integer, a boolean.
              * @example asset
              */
-            decisionOf?: string | number | boolean | null;
-            /** @description Accepted and dropped. */
-            relatedItem?: string | number | boolean | null;
+            decisionOf?: string | null | number | boolean;
+            /** @description Accepted and dropped. Also taken: an integer, a boolean. */
+            relatedItem?: string | null | number | boolean;
         };
         /** @description Decision to privatise an asset. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         DecisionPatch: {
             /**
-             * @description Id of the decision. The registry keeps 32 lowercase hexadecimal characters and replaces anything else.
+             * @description Id of the decision. The registry keeps 32 lowercase hexadecimal characters and replaces anything else. Also taken: an integer, a boolean.
              * @example 5a3b9c1d2e4f46718a9b0c1d2e3f4a5b
              */
-            id?: string | number | boolean | null;
+            id?: string | null | number | boolean;
             /**
-             * @description Title.
+             * @description Title. Also taken: an integer, a boolean.
              * @example Наказ про приватизацію
              */
-            title?: string | number | boolean | null;
-            /** @description Title. In English. */
-            title_en?: string | number | boolean | null;
-            /** @description Title. In Russian. */
-            title_ru?: string | number | boolean | null;
+            title?: string | null | number | boolean;
+            /** @description Title. In English. Also taken: an integer, a boolean. */
+            title_en?: string | null | number | boolean;
+            /** @description Title. In Russian. Also taken: an integer, a boolean. */
+            title_ru?: string | null | number | boolean;
             /**
              * @description Date of the decision.
              * @example 2026-11-20T12:00:00.000000+02:00
              */
             decisionDate?: string;
             /**
-             * @description Number of the decision.
+             * @description Number of the decision. Also taken: an integer, a boolean.
              * @example 1637-10
              */
             decisionID?: string | number | boolean;
             /**
-             * @description Always asset.
+             * @description Always asset. Also taken: an integer, a boolean.
              * @example asset
              */
-            decisionOf?: string | number | boolean | null;
-            /** @description Accepted and dropped. */
-            relatedItem?: string | number | boolean | null;
+            decisionOf?: string | null | number | boolean;
+            /** @description Accepted and dropped. Also taken: an integer, a boolean. */
+            relatedItem?: string | null | number | boolean;
         };
         /** @description A document of an asset. The registry stores its address, not the file. */
         Document: {
@@ -1807,10 +1850,10 @@ export interface components {
         /** @description A document of an asset. The registry stores its address, not the file. As a client sends it to create one. */
         DocumentInput: {
             /**
-             * @description Id of the document. All versions share it. Ignored here.
+             * @description Id of the document. All versions share it. Ignored here. Also taken: an integer, a boolean.
              * @example 1f0e2d3c4b5a49688796a5b4c3d2e1f0
              */
-            id?: string | number | boolean | null;
+            id?: string | null | number | boolean;
             /**
              * @description Type of the document.
              * @example technicalSpecifications
@@ -1818,23 +1861,23 @@ export interface components {
              */
             documentType: "notice" | "technicalSpecifications" | "illustration" | "x_presentation" | "informationDetails" | "cancellationDetails" | "x_dgfAssetFamiliarization" | "evaluationCriteria" | "clarifications";
             /**
-             * @description Title.
+             * @description Title. Also taken: an integer, a boolean.
              * @example Технічний паспорт
              */
             title: string | number | boolean;
-            /** @description Title. In English. */
-            title_en?: string | number | boolean | null;
-            /** @description Title. In Russian. */
-            title_ru?: string | number | boolean | null;
+            /** @description Title. In English. Also taken: an integer, a boolean. */
+            title_en?: string | null | number | boolean;
+            /** @description Title. In Russian. Also taken: an integer, a boolean. */
+            title_ru?: string | null | number | boolean;
             /**
-             * @description Description.
+             * @description Description. Also taken: an integer, a boolean.
              * @example Скан-копія
              */
-            description?: string | number | boolean | null;
-            /** @description Description. In English. */
-            description_en?: string | number | boolean | null;
-            /** @description Description. In Russian. */
-            description_ru?: string | number | boolean | null;
+            description?: string | null | number | boolean;
+            /** @description Description. In English. Also taken: an integer, a boolean. */
+            description_en?: string | null | number | boolean;
+            /** @description Description. In Russian. Also taken: an integer, a boolean. */
+            description_ru?: string | null | number | boolean;
             /**
              * @description Media type of the file.
              * @example application/pdf
@@ -1851,47 +1894,47 @@ export interface components {
              */
             hash?: string | null;
             /**
-             * @description SHA-256 of the file, 64 hexadecimal digits. The registry sets it for a file that it keeps. Ignored here.
+             * @description SHA-256 of the file, 64 hexadecimal digits. The registry sets it for a file that it keeps. Ignored here. Also taken: an integer, a boolean.
              * @example ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad
              */
-            sha256?: string | number | boolean | null;
+            sha256?: string | null | number | boolean;
             /**
-             * @description Bytes of the file. The registry sets it for a file that it keeps. Ignored here.
+             * @description Bytes of the file. The registry sets it for a file that it keeps. Ignored here. Also taken: a text.
              * @example 3
              */
-            size?: number | string | null;
+            size?: number | null | string;
             /**
-             * @description How to see the asset. Required for x_dgfAssetFamiliarization.
+             * @description How to see the asset. Required for x_dgfAssetFamiliarization. Also taken: an integer, a boolean.
              * @example За попереднім записом
              */
-            accessDetails?: string | number | boolean | null;
+            accessDetails?: string | null | number | boolean;
             /**
-             * @description Language of the file.
+             * @description Language of the file. Also taken: an integer, a boolean.
              * @example uk
              */
-            language?: string | number | boolean | null;
+            language?: string | null | number | boolean;
             /**
-             * @description Place in a list.
+             * Format: int64
+             * @description Place in a list. Also taken: a text.
              * @example 1
              */
-            index?: number | string | null;
+            index?: number | null | string;
             /**
-             * @description Object that the document belongs to.
-             * @default asset
+             * @description Object that the document belongs to. Default: asset.
              * @example asset
              * @enum {string|null}
              */
             documentOf?: "asset" | "item" | null;
             /**
-             * @description Id of the object that the document belongs to.
+             * @description Id of the object that the document belongs to. Also taken: an integer.
              * @example 7c9e6679742540de944be07fc1f90ae7
              */
-            relatedItem?: string | number | null;
+            relatedItem?: string | null | number;
             /**
-             * @description asset_owner, except for the document that the registry adds to each new asset. Ignored here.
+             * @description asset_owner, except for the document that the registry adds to each new asset. Ignored here. Also taken: an integer, a boolean.
              * @example asset_owner
              */
-            author?: string | number | boolean | null;
+            author?: string | null | number | boolean;
             /**
              * @description Time of the first version. Ignored here.
              * @example 2026-11-22T00:32:46.881553+00:00
@@ -1906,10 +1949,10 @@ export interface components {
         /** @description A document of an asset. The registry stores its address, not the file. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         DocumentPatch: {
             /**
-             * @description Id of the document. All versions share it. Ignored here.
+             * @description Id of the document. All versions share it. Ignored here. Also taken: an integer, a boolean.
              * @example 1f0e2d3c4b5a49688796a5b4c3d2e1f0
              */
-            id?: string | number | boolean | null;
+            id?: string | null | number | boolean;
             /**
              * @description Type of the document.
              * @example technicalSpecifications
@@ -1917,63 +1960,64 @@ export interface components {
              */
             documentType?: "notice" | "technicalSpecifications" | "illustration" | "x_presentation" | "informationDetails" | "cancellationDetails" | "x_dgfAssetFamiliarization" | "evaluationCriteria" | "clarifications";
             /**
-             * @description Title.
+             * @description Title. Also taken: an integer, a boolean.
              * @example Технічний паспорт
              */
             title?: string | number | boolean;
-            /** @description Title. In English. */
-            title_en?: string | number | boolean | null;
-            /** @description Title. In Russian. */
-            title_ru?: string | number | boolean | null;
+            /** @description Title. In English. Also taken: an integer, a boolean. */
+            title_en?: string | null | number | boolean;
+            /** @description Title. In Russian. Also taken: an integer, a boolean. */
+            title_ru?: string | null | number | boolean;
             /**
-             * @description Description.
+             * @description Description. Also taken: an integer, a boolean.
              * @example Скан-копія
              */
-            description?: string | number | boolean | null;
-            /** @description Description. In English. */
-            description_en?: string | number | boolean | null;
-            /** @description Description. In Russian. */
-            description_ru?: string | number | boolean | null;
+            description?: string | null | number | boolean;
+            /** @description Description. In English. Also taken: an integer, a boolean. */
+            description_en?: string | null | number | boolean;
+            /** @description Description. In Russian. Also taken: an integer, a boolean. */
+            description_ru?: string | null | number | boolean;
             /**
              * @description Media type of the file.
              * @example application/pdf
              */
             format?: string | null;
             /**
-             * @description Address of the file. Required, except for x_dgfAssetFamiliarization, which refuses it. Ignored here.
+             * @description Address of the file. Required, except for x_dgfAssetFamiliarization, which refuses it. Ignored here. Also taken: an integer, a boolean.
              * @example https://docs.example.org/get/9f1c
              */
-            url?: string | number | boolean | null;
+            url?: string | null | number | boolean;
             /**
-             * @description Hash of the file. Ignored here.
+             * @description Hash of the file. Ignored here. Also taken: an integer, a boolean.
              * @example md5:900150983cd24fb0d6963f7d28e17f72
              */
-            hash?: string | number | boolean | null;
+            hash?: string | null | number | boolean;
             /**
-             * @description SHA-256 of the file, 64 hexadecimal digits. The registry sets it for a file that it keeps. Ignored here.
+             * @description SHA-256 of the file, 64 hexadecimal digits. The registry sets it for a file that it keeps. Ignored here. Also taken: an integer, a boolean.
              * @example ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad
              */
-            sha256?: string | number | boolean | null;
+            sha256?: string | null | number | boolean;
             /**
-             * @description Bytes of the file. The registry sets it for a file that it keeps. Ignored here.
+             * @description Bytes of the file. The registry sets it for a file that it keeps. Ignored here. Also taken: a text.
              * @example 3
              */
-            size?: number | string | null;
+            size?: number | null | string;
             /**
-             * @description How to see the asset. Required for x_dgfAssetFamiliarization.
+             * @description How to see the asset. Required for x_dgfAssetFamiliarization. Also taken: an integer, a boolean.
              * @example За попереднім записом
              */
-            accessDetails?: string | number | boolean | null;
+            accessDetails?: string | null | number | boolean;
             /**
-             * @description Language of the file.
+             * @description Language of the file. Also taken: an integer, a boolean.
              * @example uk
              */
-            language?: string | number | boolean | null;
+            language?: string | null | number | boolean;
             /**
-             * @description Place in a list.
+             * Format: int64
+             * @description Place in a list. Also taken: a text.
              * @example 1
              */
-            index?: number | string | null;
+            index?: number | null | string;
             /**
              * @description Object that the document belongs to.
              * @example asset
@@ -1981,15 +2025,15 @@ export interface components {
              */
             documentOf?: "asset" | "item" | null;
             /**
-             * @description Id of the object that the document belongs to.
+             * @description Id of the object that the document belongs to. Also taken: an integer.
              * @example 7c9e6679742540de944be07fc1f90ae7
              */
-            relatedItem?: string | number | null;
+            relatedItem?: string | null | number;
             /**
-             * @description asset_owner, except for the document that the registry adds to each new asset. Ignored here.
+             * @description asset_owner, except for the document that the registry adds to each new asset. Ignored here. Also taken: an integer, a boolean.
              * @example asset_owner
              */
-            author?: string | number | boolean | null;
+            author?: string | null | number | boolean;
             /**
              * @description Time of the first version. Ignored here.
              * @example 2026-11-22T00:32:46.881553+00:00
@@ -2033,10 +2077,10 @@ export interface components {
         /** @description Process that sells an asset. As a client sends it to create one. */
         RelatedProcessInput: {
             /**
-             * @description Id of the related process. The registry chooses it.
+             * @description Id of the related process. The registry chooses it. Also taken: an integer, a boolean.
              * @example 3d2c1b0a9f8e4d7c6b5a4938271605f4
              */
-            id?: string | number | boolean | null;
+            id?: string | null | number | boolean;
             /**
              * @description Type of the process.
              * @example lot
@@ -2044,28 +2088,28 @@ export interface components {
              */
             type?: "asset" | "auction" | "lot" | null;
             /**
-             * @description Id of the process.
+             * @description Id of the process. Also taken: an integer.
              * @example 9e8d7c6b5a4f43218765f0e1d2c3b4a5
              */
             relatedProcessID: string | number;
             /**
-             * @description Readable number of the process.
+             * @description Readable number of the process. Also taken: an integer, a boolean.
              * @example UA-LR-2026-11-22-000001
              */
-            identifier?: string | number | boolean | null;
+            identifier?: string | null | number | boolean;
             /**
-             * @description Id of the process above.
+             * @description Id of the process above. Also taken: an integer, a boolean.
              * @example 17
              */
-            parentID?: string | number | boolean | null;
+            parentID?: string | null | number | boolean;
         };
         /** @description Process that sells an asset. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         RelatedProcessPatch: {
             /**
-             * @description Id of the related process. The registry chooses it.
+             * @description Id of the related process. The registry chooses it. Also taken: an integer, a boolean.
              * @example 3d2c1b0a9f8e4d7c6b5a4938271605f4
              */
-            id?: string | number | boolean | null;
+            id?: string | null | number | boolean;
             /**
              * @description Type of the process.
              * @example lot
@@ -2073,20 +2117,20 @@ export interface components {
              */
             type?: "asset" | "auction" | "lot" | null;
             /**
-             * @description Id of the process.
+             * @description Id of the process. Also taken: an integer.
              * @example 9e8d7c6b5a4f43218765f0e1d2c3b4a5
              */
             relatedProcessID?: string | number;
             /**
-             * @description Readable number of the process.
+             * @description Readable number of the process. Also taken: an integer, a boolean.
              * @example UA-LR-2026-11-22-000001
              */
-            identifier?: string | number | boolean | null;
+            identifier?: string | null | number | boolean;
             /**
-             * @description Id of the process above.
+             * @description Id of the process above. Also taken: an integer, a boolean.
              * @example 17
              */
-            parentID?: string | number | boolean | null;
+            parentID?: string | null | number | boolean;
         };
         /** @description Organisation that administers an asset. */
         Organization: {
@@ -2119,14 +2163,14 @@ export interface components {
         /** @description Organisation that administers an asset. As a client sends it to create one. */
         OrganizationInput: {
             /**
-             * @description Name.
+             * @description Name. Also taken: an integer, a boolean.
              * @example Фонд державного майна
              */
             name: string | number | boolean;
-            /** @description Name. In English. */
-            name_en?: string | number | boolean | null;
-            /** @description Name. In Russian. */
-            name_ru?: string | number | boolean | null;
+            /** @description Name. In English. Also taken: an integer, a boolean. */
+            name_en?: string | null | number | boolean;
+            /** @description Name. In Russian. Also taken: an integer, a boolean. */
+            name_ru?: string | null | number | boolean;
             /**
              * @description Kind of the organisation.
              * @example general
@@ -2147,14 +2191,14 @@ export interface components {
         /** @description Organisation that administers an asset. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         OrganizationPatch: {
             /**
-             * @description Name.
+             * @description Name. Also taken: an integer, a boolean.
              * @example Фонд державного майна
              */
             name?: string | number | boolean;
-            /** @description Name. In English. */
-            name_en?: string | number | boolean | null;
-            /** @description Name. In Russian. */
-            name_ru?: string | number | boolean | null;
+            /** @description Name. In English. Also taken: an integer, a boolean. */
+            name_en?: string | null | number | boolean;
+            /** @description Name. In Russian. Also taken: an integer, a boolean. */
+            name_ru?: string | null | number | boolean;
             /**
              * @description Kind of the organisation.
              * @example general
@@ -2209,19 +2253,19 @@ export interface components {
              */
             scheme: "AE-ACCI" | "AE-ADCD" | "AE-AFZ" | "AE-DCCI" | "AE-DFSA" | "AE-DIFC" | "AE-FFZ" | "AE-FUJCCI" | "AE-HFZA" | "AE-RAKIA" | "AE-SAIF" | "AE-SCCI" | "AE-UAQCCI" | "AF-CBR" | "AF-MOE" | "AT-FN" | "AU-ABN" | "AU-ACNC" | "AZ-IVI" | "BD-NAB" | "BE-BCE_KBO" | "BE-GTCF" | "BG-EIK" | "BY-UNP" | "CA-CRA_ACR" | "CH-ZEFIX" | "CL-RUT" | "CN-SAIC" | "CO-CCB" | "CY-DRCOR" | "CZ-ICO" | "DE-CRP" | "DK-CVR" | "EE-RIK" | "ES-DIR3" | "ES-RMS" | "ET-MFA" | "FI-PRO" | "FR-INSEE" | "FR-RCS" | "GB-CHC" | "GB-COH" | "GB-EDU" | "GB-GOV" | "GB-GOVUK" | "GB-NIC" | "GB-REV" | "GB-SC" | "GB-UKPRN" | "GG-RCE" | "GH-DSW" | "HR-OIB" | "HU-VAT" | "ID-KDN" | "ID-KHH" | "ID-KLN" | "ID-PRO" | "IE-CHY" | "IE-CRO" | "IL-ROC" | "IM-CR" | "IM-GR" | "IN-MCA" | "IT-RI" | "JE-CR" | "JE-OAC" | "JP-JCN" | "KE-NCB" | "KE-RCO" | "KE-RSO" | "KR-BIZID" | "KZ-BIN" | "LS-LCN" | "LT-PVM" | "LT-RC" | "LV-RE" | "MD-IDNO" | "MM-MHA" | "MW-CNM" | "MW-MRA" | "MW-NBM" | "MW-RG" | "MY-SSM" | "MZ-MOJ" | "NG-CAC" | "NL-KVK" | "NO-BRC" | "NP-CRO" | "NP-SWC" | "PK-PCP" | "PK-VSWA" | "PL-KRS" | "PL-NIP" | "PL-REGON" | "PT-NIPPC" | "RO-CUI" | "RS-APR" | "RU-INN" | "RU-OGRN" | "SE-BLV" | "SG-ACRA" | "SI-PRS" | "SI-TIN" | "SK-ZRSR" | "TR-MERSIS" | "TR-VAT" | "TZ-BRLA" | "UA-EDR" | "UG-NGB" | "UG-RSB" | "US-DOS" | "US-EIN" | "US-USAGOV" | "UZ-KTUT" | "XI-IATI" | "XI-PB" | "XM-DAC" | "XM-EORI" | "XM-OCHA" | "ZA-CIP" | "ZA-NPO" | "ZA-PBO" | "ZM-NRB" | "ZM-PCR" | "ZW-PVO" | "ZW-ROD";
             /**
-             * @description Number in the register, a string or an integer of at most 15 digits. It comes back as sent.
+             * @description Number in the register, a string or an integer of at most 15 digits. It comes back as sent. Also taken: an integer.
              * @example 00032945
              */
             id: string | number;
             /**
-             * @description Name in the register.
+             * @description Name in the register. Also taken: an integer, a boolean.
              * @example Фонд державного майна України
              */
-            legalName?: string | number | boolean | null;
-            /** @description Name in the register. In English. */
-            legalName_en?: string | number | boolean | null;
-            /** @description Name in the register. In Russian. */
-            legalName_ru?: string | number | boolean | null;
+            legalName?: string | null | number | boolean;
+            /** @description Name in the register. In English. Also taken: an integer, a boolean. */
+            legalName_en?: string | null | number | boolean;
+            /** @description Name in the register. In Russian. Also taken: an integer, a boolean. */
+            legalName_ru?: string | null | number | boolean;
             /**
              * @description Address of the entry in the register.
              * @example https://example.org/register/00032945
@@ -2237,19 +2281,19 @@ export interface components {
              */
             scheme?: "AE-ACCI" | "AE-ADCD" | "AE-AFZ" | "AE-DCCI" | "AE-DFSA" | "AE-DIFC" | "AE-FFZ" | "AE-FUJCCI" | "AE-HFZA" | "AE-RAKIA" | "AE-SAIF" | "AE-SCCI" | "AE-UAQCCI" | "AF-CBR" | "AF-MOE" | "AT-FN" | "AU-ABN" | "AU-ACNC" | "AZ-IVI" | "BD-NAB" | "BE-BCE_KBO" | "BE-GTCF" | "BG-EIK" | "BY-UNP" | "CA-CRA_ACR" | "CH-ZEFIX" | "CL-RUT" | "CN-SAIC" | "CO-CCB" | "CY-DRCOR" | "CZ-ICO" | "DE-CRP" | "DK-CVR" | "EE-RIK" | "ES-DIR3" | "ES-RMS" | "ET-MFA" | "FI-PRO" | "FR-INSEE" | "FR-RCS" | "GB-CHC" | "GB-COH" | "GB-EDU" | "GB-GOV" | "GB-GOVUK" | "GB-NIC" | "GB-REV" | "GB-SC" | "GB-UKPRN" | "GG-RCE" | "GH-DSW" | "HR-OIB" | "HU-VAT" | "ID-KDN" | "ID-KHH" | "ID-KLN" | "ID-PRO" | "IE-CHY" | "IE-CRO" | "IL-ROC" | "IM-CR" | "IM-GR" | "IN-MCA" | "IT-RI" | "JE-CR" | "JE-OAC" | "JP-JCN" | "KE-NCB" | "KE-RCO" | "KE-RSO" | "KR-BIZID" | "KZ-BIN" | "LS-LCN" | "LT-PVM" | "LT-RC" | "LV-RE" | "MD-IDNO" | "MM-MHA" | "MW-CNM" | "MW-MRA" | "MW-NBM" | "MW-RG" | "MY-SSM" | "MZ-MOJ" | "NG-CAC" | "NL-KVK" | "NO-BRC" | "NP-CRO" | "NP-SWC" | "PK-PCP" | "PK-VSWA" | "PL-KRS" | "PL-NIP" | "PL-REGON" | "PT-NIPPC" | "RO-CUI" | "RS-APR" | "RU-INN" | "RU-OGRN" | "SE-BLV" | "SG-ACRA" | "SI-PRS" | "SI-TIN" | "SK-ZRSR" | "TR-MERSIS" | "TR-VAT" | "TZ-BRLA" | "UA-EDR" | "UG-NGB" | "UG-RSB" | "US-DOS" | "US-EIN" | "US-USAGOV" | "UZ-KTUT" | "XI-IATI" | "XI-PB" | "XM-DAC" | "XM-EORI" | "XM-OCHA" | "ZA-CIP" | "ZA-NPO" | "ZA-PBO" | "ZM-NRB" | "ZM-PCR" | "ZW-PVO" | "ZW-ROD";
             /**
-             * @description Number in the register, a string or an integer of at most 15 digits. It comes back as sent.
+             * @description Number in the register, a string or an integer of at most 15 digits. It comes back as sent. Also taken: an integer.
              * @example 00032945
              */
             id?: string | number;
             /**
-             * @description Name in the register.
+             * @description Name in the register. Also taken: an integer, a boolean.
              * @example Фонд державного майна України
              */
-            legalName?: string | number | boolean | null;
-            /** @description Name in the register. In English. */
-            legalName_en?: string | number | boolean | null;
-            /** @description Name in the register. In Russian. */
-            legalName_ru?: string | number | boolean | null;
+            legalName?: string | null | number | boolean;
+            /** @description Name in the register. In English. Also taken: an integer, a boolean. */
+            legalName_en?: string | null | number | boolean;
+            /** @description Name in the register. In Russian. Also taken: an integer, a boolean. */
+            legalName_ru?: string | null | number | boolean;
             /**
              * @description Address of the entry in the register.
              * @example https://example.org/register/00032945
@@ -2291,29 +2335,29 @@ export interface components {
         /** @description Contact of an organisation. It has an email address, a telephone number, or both. As a client sends it to create one. */
         ContactPointInput: {
             /**
-             * @description Name.
+             * @description Name. Also taken: an integer, a boolean.
              * @example Реєстратор
              */
             name: string | number | boolean;
-            /** @description Name. In English. */
-            name_en?: string | number | boolean | null;
-            /** @description Name. In Russian. */
-            name_ru?: string | number | boolean | null;
+            /** @description Name. In English. Also taken: an integer, a boolean. */
+            name_en?: string | null | number | boolean;
+            /** @description Name. In Russian. Also taken: an integer, a boolean. */
+            name_ru?: string | null | number | boolean;
             /**
              * @description Email address.
              * @example office@example.org
              */
             email?: string | null;
             /**
-             * @description Telephone number.
+             * @description Telephone number. Also taken: an integer, a boolean.
              * @example +380440000000
              */
-            telephone?: string | number | boolean | null;
+            telephone?: string | null | number | boolean;
             /**
-             * @description Fax number.
+             * @description Fax number. Also taken: an integer, a boolean.
              * @example +380440000001
              */
-            faxNumber?: string | number | boolean | null;
+            faxNumber?: string | null | number | boolean;
             /**
              * @description Address of a web page.
              * @example https://example.org
@@ -2323,29 +2367,29 @@ export interface components {
         /** @description Contact of an organisation. It has an email address, a telephone number, or both. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         ContactPointPatch: {
             /**
-             * @description Name.
+             * @description Name. Also taken: an integer, a boolean.
              * @example Реєстратор
              */
             name?: string | number | boolean;
-            /** @description Name. In English. */
-            name_en?: string | number | boolean | null;
-            /** @description Name. In Russian. */
-            name_ru?: string | number | boolean | null;
+            /** @description Name. In English. Also taken: an integer, a boolean. */
+            name_en?: string | null | number | boolean;
+            /** @description Name. In Russian. Also taken: an integer, a boolean. */
+            name_ru?: string | null | number | boolean;
             /**
              * @description Email address.
              * @example office@example.org
              */
             email?: string | null;
             /**
-             * @description Telephone number.
+             * @description Telephone number. Also taken: an integer, a boolean.
              * @example +380440000000
              */
-            telephone?: string | number | boolean | null;
+            telephone?: string | null | number | boolean;
             /**
-             * @description Fax number.
+             * @description Fax number. Also taken: an integer, a boolean.
              * @example +380440000001
              */
-            faxNumber?: string | number | boolean | null;
+            faxNumber?: string | null | number | boolean;
             /**
              * @description Address of a web page.
              * @example https://example.org
@@ -2383,14 +2427,14 @@ export interface components {
         /** @description Organisation that holds an asset. Its address and its contact are optional. As a client sends it to create one. */
         HolderInput: {
             /**
-             * @description Name.
+             * @description Name. Also taken: an integer, a boolean.
              * @example Державне підприємство
              */
             name: string | number | boolean;
-            /** @description Name. In English. */
-            name_en?: string | number | boolean | null;
-            /** @description Name. In Russian. */
-            name_ru?: string | number | boolean | null;
+            /** @description Name. In English. Also taken: an integer, a boolean. */
+            name_en?: string | null | number | boolean;
+            /** @description Name. In Russian. Also taken: an integer, a boolean. */
+            name_ru?: string | null | number | boolean;
             /**
              * @description Kind of the organisation.
              * @example general
@@ -2411,14 +2455,14 @@ export interface components {
         /** @description Organisation that holds an asset. Its address and its contact are optional. As a client sends it to change one. It merges into what is stored; lists merge by index. */
         HolderPatch: {
             /**
-             * @description Name.
+             * @description Name. Also taken: an integer, a boolean.
              * @example Державне підприємство
              */
             name?: string | number | boolean;
-            /** @description Name. In English. */
-            name_en?: string | number | boolean | null;
-            /** @description Name. In Russian. */
-            name_ru?: string | number | boolean | null;
+            /** @description Name. In English. Also taken: an integer, a boolean. */
+            name_en?: string | null | number | boolean;
+            /** @description Name. In Russian. Also taken: an integer, a boolean. */
+            name_ru?: string | null | number | boolean;
             /**
              * @description Kind of the organisation.
              * @example general
@@ -2493,25 +2537,148 @@ export interface components {
         /** @description The request to take over an asset. As a client sends it to create one. */
         OwnershipInput: {
             /**
-             * @description Id of a transfer that the caller made.
+             * @description Id of a transfer that the caller made. Also taken: an integer, a boolean.
              * @example 4c3b2a1908f74e6d5c4b3a2918070605
              */
             id: string | number | boolean;
             /**
-             * @description Transfer token of the asset.
+             * @description Transfer token of the asset. Also taken: an integer, a boolean.
              * @example 0f2e4d6c8b0a49189f7e5d3c1b2a4f68
              */
             transfer: string | number | boolean;
         };
         /** @description A transfer as clients send it back. All fields are ignored. As a client sends it to create one. */
         TransferInput: {
-            /** @description Ignored. */
-            id?: string | number | boolean | null;
-            /** @description Ignored. */
-            date?: string | number | boolean | null;
-            /** @description Ignored. */
-            usedFor?: string | number | boolean | null;
+            /** @description Ignored. Also taken: an integer, a boolean. */
+            id?: string | null | number | boolean;
+            /** @description Ignored. Also taken: an integer, a boolean. */
+            date?: string | null | number | boolean;
+            /** @description Ignored. Also taken: an integer, a boolean. */
+            usedFor?: string | null | number | boolean;
         };
+        /** @description The body of a request. Other members are ignored. */
+        AssetInputBody: {
+            data: components["schemas"]["AssetInput"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        AssetPatchBody: {
+            data: components["schemas"]["AssetPatch"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        AssetReplacementBody: {
+            data: components["schemas"]["AssetReplacement"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        OwnershipInputBody: {
+            data: components["schemas"]["OwnershipInput"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        TransferInputBody: {
+            data: components["schemas"]["TransferInput"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        WebhookInputBody: {
+            data: components["schemas"]["WebhookInput"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        WebhookPatchBody: {
+            data: components["schemas"]["WebhookPatch"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        WebhookReplayBody: {
+            data: components["schemas"]["WebhookReplay"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        WebhookRotationBody: {
+            data: components["schemas"]["WebhookRotation"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        ItemInputBody: {
+            data: components["schemas"]["ItemInput"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        ItemPatchBody: {
+            data: components["schemas"]["ItemPatch"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        DecisionInputBody: {
+            data: components["schemas"]["DecisionInput"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        DecisionPatchBody: {
+            data: components["schemas"]["DecisionPatch"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        DocumentInputBody: {
+            data: components["schemas"]["DocumentInput"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        DocumentPatchBody: {
+            data: components["schemas"]["DocumentPatch"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        RelatedProcessInputBody: {
+            data: components["schemas"]["RelatedProcessInput"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        RelatedProcessPatchBody: {
+            data: components["schemas"]["RelatedProcessPatch"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The owner token, if no header and no query parameter has it. */
+        BodyAccess: {
+            token?: string | null;
+        } | null;
         /** @description An asset. */
         AssetAnswer: {
             data: components["schemas"]["Asset"];
@@ -2523,28 +2690,87 @@ export interface components {
         };
         /** @description An asset in a listing: id, dateModified, and the fields that `opt_fields` names. */
         Entry: {
-            id: components["schemas"]["Asset"]["id"];
-            assetID?: components["schemas"]["Asset"]["assetID"];
-            assetType?: components["schemas"]["Asset"]["assetType"];
-            status?: components["schemas"]["Asset"]["status"];
-            mode?: components["schemas"]["Asset"]["mode"];
-            title?: components["schemas"]["Asset"]["title"];
-            title_en?: components["schemas"]["Asset"]["title_en"];
-            title_ru?: components["schemas"]["Asset"]["title_ru"];
-            description?: components["schemas"]["Asset"]["description"];
-            description_en?: components["schemas"]["Asset"]["description_en"];
-            description_ru?: components["schemas"]["Asset"]["description_ru"];
-            items?: components["schemas"]["Asset"]["items"];
-            decisions?: components["schemas"]["Asset"]["decisions"];
-            documents?: components["schemas"]["Asset"]["documents"];
-            relatedProcesses?: components["schemas"]["Asset"]["relatedProcesses"];
-            assetCustodian?: components["schemas"]["Asset"]["assetCustodian"];
-            assetHolder?: components["schemas"]["Asset"]["assetHolder"];
-            owner?: components["schemas"]["Asset"]["owner"];
-            rectificationPeriod?: components["schemas"]["Asset"]["rectificationPeriod"];
-            sandboxParameters?: components["schemas"]["Asset"]["sandboxParameters"];
-            date?: components["schemas"]["Asset"]["date"];
-            dateModified: components["schemas"]["Asset"]["dateModified"];
+            /**
+             * @description Id of the asset. It never changes.
+             * @example 0a1b2c3d4e5f40718293a4b5c6d7e8f9
+             */
+            id: string;
+            /**
+             * @description Readable number of the asset. It never changes and is unique.
+             * @example UA-AR-DGF-2026-11-22-000001
+             */
+            assetID?: string;
+            /**
+             * @description Type of the asset. The operator may add types to bounce. Written by: creation.
+             * @example bounce
+             */
+            assetType?: string;
+            /**
+             * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
+             * @example draft
+             * @enum {string}
+             */
+            status?: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
+            /**
+             * @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active).
+             * @example test
+             * @enum {string}
+             */
+            mode?: "test";
+            /**
+             * @description Title. Written by: creation; owner (draft, pending).
+             * @example Нежитлове приміщення, 240 м²
+             */
+            title?: string;
+            /** @description Title. In English. Written by: creation; owner (draft, pending). */
+            title_en?: string;
+            /** @description Title. In Russian. Written by: creation; owner (draft, pending). */
+            title_ru?: string;
+            /**
+             * @description Description. Written by: creation; owner (draft, pending).
+             * @example Перший поверх, окремий вхід
+             */
+            description?: string;
+            /** @description Description. In English. Written by: creation; owner (draft, pending). */
+            description_en?: string;
+            /** @description Description. In Russian. Written by: creation; owner (draft, pending). */
+            description_ru?: string;
+            /** @description The things that the asset consists of. A published asset has at least one. Written by: creation; owner (draft, pending). */
+            items?: components["schemas"]["Item"][];
+            /** @description Decisions to privatise the asset. A published asset has at least one. Written by: creation; owner, in the step from draft to pending. */
+            decisions?: components["schemas"]["Decision"][];
+            /** @description Documents, all versions, in the order they came in. Use /assets/{id}/documents to change them. */
+            documents?: components["schemas"]["Document"][];
+            /** @description The process that sells the asset. At most one, and an active asset has one of type lot. Written by: creation; owner (draft, pending). */
+            relatedProcesses?: components["schemas"]["RelatedProcess"][];
+            /** @description The organisation that administers the asset. Written by: creation; owner (draft, pending). */
+            assetCustodian?: components["schemas"]["Organization"];
+            /** @description The organisation that holds the asset. Written by: creation; owner (draft, pending). */
+            assetHolder?: components["schemas"]["Holder"];
+            /**
+             * @description Name of the broker that owns the asset.
+             * @example broker
+             */
+            owner?: string;
+            /** @description Time in which the asset may be corrected. The steps between states set it. Written by: administrator (draft, pending, verification, active). */
+            rectificationPeriod?: components["schemas"]["Period"];
+            /**
+             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending).
+             * @example quick
+             */
+            sandboxParameters?: string;
+            /**
+             * Format: date-time
+             * @description Time of the creation, then of the last step between states.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            date?: string;
+            /**
+             * Format: date-time
+             * @description Time of the last effective change. It is unique in the registry, and the asset's place in the feed.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            dateModified: string;
         };
         /** @description A page. */
         Link: {
@@ -2560,18 +2786,6 @@ export interface components {
             data: components["schemas"]["Entry"][];
             next_page: components["schemas"]["Link"];
             prev_page?: components["schemas"]["Link"];
-        };
-        /** @description Everything up to an offset was sent. */
-        Bookmark: {
-            /**
-             * @description Where the client goes on after a break.
-             * @example 2026-11-22T00:32:46.881553+00:00
-             */
-            offset: string;
-        };
-        /** @description A line of a stream: an entry of the feed, or a bookmark. */
-        StreamLine: components["schemas"]["Entry"] | {
-            bookmark: components["schemas"]["Bookmark"];
         };
         /** @description One item. */
         ItemAnswer: {
@@ -2606,31 +2820,111 @@ export interface components {
             data: components["schemas"]["RelatedProcess"][];
         };
         /** @description A document with its former versions. */
+        VersionedDocument: {
+            /**
+             * @description Id of the document. All versions share it.
+             * @example 1f0e2d3c4b5a49688796a5b4c3d2e1f0
+             */
+            id: string;
+            /**
+             * @description Type of the document.
+             * @example technicalSpecifications
+             * @enum {string}
+             */
+            documentType: "notice" | "technicalSpecifications" | "illustration" | "x_presentation" | "informationDetails" | "cancellationDetails" | "x_dgfAssetFamiliarization" | "evaluationCriteria" | "clarifications";
+            /**
+             * @description Title.
+             * @example Технічний паспорт
+             */
+            title: string;
+            /** @description Title. In English. */
+            title_en?: string;
+            /** @description Title. In Russian. */
+            title_ru?: string;
+            /**
+             * @description Description.
+             * @example Скан-копія
+             */
+            description?: string;
+            /** @description Description. In English. */
+            description_en?: string;
+            /** @description Description. In Russian. */
+            description_ru?: string;
+            /**
+             * @description Media type of the file.
+             * @example application/pdf
+             */
+            format?: string;
+            /**
+             * @description Address of the file. Required, except for x_dgfAssetFamiliarization, which refuses it.
+             * @example https://docs.example.org/get/9f1c
+             */
+            url?: string;
+            /**
+             * @description Hash of the file.
+             * @example md5:900150983cd24fb0d6963f7d28e17f72
+             */
+            hash?: string;
+            /**
+             * @description SHA-256 of the file, 64 hexadecimal digits. The registry sets it for a file that it keeps.
+             * @example ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad
+             */
+            sha256?: string;
+            /**
+             * Format: int64
+             * @description Bytes of the file. The registry sets it for a file that it keeps.
+             * @example 3
+             */
+            size?: number;
+            /**
+             * @description How to see the asset. Required for x_dgfAssetFamiliarization.
+             * @example За попереднім записом
+             */
+            accessDetails?: string;
+            /**
+             * @description Language of the file.
+             * @example uk
+             */
+            language?: string;
+            /**
+             * Format: int64
+             * @description Place in a list.
+             * @example 1
+             */
+            index?: number;
+            /**
+             * @description Object that the document belongs to.
+             * @example asset
+             * @enum {string}
+             */
+            documentOf: "asset" | "item";
+            /**
+             * @description Id of the object that the document belongs to.
+             * @example 7c9e6679742540de944be07fc1f90ae7
+             */
+            relatedItem?: string;
+            /**
+             * @description asset_owner, except for the document that the registry adds to each new asset.
+             * @example asset_owner
+             */
+            author?: string;
+            /**
+             * Format: date-time
+             * @description Time of the first version.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            datePublished: string;
+            /**
+             * Format: date-time
+             * @description Time of this version.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            dateModified: string;
+            previousVersions?: components["schemas"]["Document"][];
+        };
+        /** @description A document with its former versions. */
         DocumentVersions: {
-            data: {
-                id: components["schemas"]["Document"]["id"];
-                documentType: components["schemas"]["Document"]["documentType"];
-                title: components["schemas"]["Document"]["title"];
-                title_en?: components["schemas"]["Document"]["title_en"];
-                title_ru?: components["schemas"]["Document"]["title_ru"];
-                description?: components["schemas"]["Document"]["description"];
-                description_en?: components["schemas"]["Document"]["description_en"];
-                description_ru?: components["schemas"]["Document"]["description_ru"];
-                format?: components["schemas"]["Document"]["format"];
-                url?: components["schemas"]["Document"]["url"];
-                hash?: components["schemas"]["Document"]["hash"];
-                sha256?: components["schemas"]["Document"]["sha256"];
-                size?: components["schemas"]["Document"]["size"];
-                accessDetails?: components["schemas"]["Document"]["accessDetails"];
-                language?: components["schemas"]["Document"]["language"];
-                index?: components["schemas"]["Document"]["index"];
-                documentOf: components["schemas"]["Document"]["documentOf"];
-                relatedItem?: components["schemas"]["Document"]["relatedItem"];
-                author?: components["schemas"]["Document"]["author"];
-                datePublished: components["schemas"]["Document"]["datePublished"];
-                dateModified: components["schemas"]["Document"]["dateModified"];
-                previousVersions?: components["schemas"]["Document"][];
-            };
+            data: components["schemas"]["VersionedDocument"];
         };
         /** @description Nothing. */
         Removed: {
@@ -2812,32 +3106,33 @@ export interface components {
             /** @description Path of the file. */
             path: string;
         };
+        /** @description All listed assets at a position of the feed, or later. */
+        Snapshot: {
+            /**
+             * Format: date-time
+             * @description Offset of the feed from which to follow it.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            position: string;
+            /**
+             * Format: date-time
+             * @description Time at which the snapshot was begun.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            date: string;
+            /** @description Number of assets. */
+            assets: number;
+            /** @description Bytes of all files. */
+            bytes: number;
+            /** @description Bytes of all lines. */
+            uncompressedBytes: number;
+            /** @description The newest checkpoint of the public log when the snapshot was begun, as text. */
+            checkpoint?: string;
+            segments: components["schemas"]["Segment"][];
+        };
         /** @description A snapshot. */
         SnapshotAnswer: {
-            /** @description All listed assets at a position of the feed, or later. */
-            data: {
-                /**
-                 * Format: date-time
-                 * @description Offset of the feed from which to follow it.
-                 * @example 2026-11-22T00:32:46.881553+00:00
-                 */
-                position: string;
-                /**
-                 * Format: date-time
-                 * @description Time at which the snapshot was begun.
-                 * @example 2026-11-22T00:32:46.881553+00:00
-                 */
-                date: string;
-                /** @description Number of assets. */
-                assets: number;
-                /** @description Bytes of all files. */
-                bytes: number;
-                /** @description Bytes of all lines. */
-                uncompressedBytes: number;
-                /** @description The newest checkpoint of the public log when the snapshot was begun, as text. */
-                checkpoint?: string;
-                segments: components["schemas"]["Segment"][];
-            };
+            data: components["schemas"]["Snapshot"];
         };
         /** @description One rate limit and what it leaves. */
         Quota: {
@@ -2965,7 +3260,7 @@ export interface components {
                     /** @description Scheme. */
                     scheme?: string;
                     /** @description Id. */
-                    id?: string | number | Decimal;
+                    id?: string | (number | Decimal);
                 };
             };
             /** @description The first items. */
@@ -2988,7 +3283,10 @@ export interface components {
                     /** @description Name. */
                     name?: string;
                 };
-                /** @description Quantity. */
+                /**
+                 * Format: decimal
+                 * @description Quantity.
+                 */
                 quantity?: Decimal;
                 /** @description Address. */
                 address?: {
@@ -3003,19 +3301,21 @@ export interface components {
         };
         /** @description Counts of the found assets by the values of a property. */
         SearchFacet: {
-            values: {
-                /** @description Value, as the filter takes it. */
-                value: string;
-                /** @description Its name, where there is one. */
-                name?: string;
-                /** @description Assets that have the value. */
-                count: number;
-            }[];
+            values: components["schemas"]["SearchFacetValue"][];
             /**
              * @description There are further values.
              * @constant
              */
             more?: true;
+        };
+        /** @description A value of a facet. */
+        SearchFacetValue: {
+            /** @description Value, as the filter takes it. */
+            value: string;
+            /** @description Its name, where there is one. */
+            name?: string;
+            /** @description Assets that have the value. */
+            count: number;
         };
         /** @description Suggestions. */
         SearchSuggestions: {
@@ -3346,20 +3646,434 @@ export interface components {
         };
     };
     responses: {
+        /** @description The whole object as it is after the request. */
+        CallerReply: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Caller"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        SporeReply: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Spore"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        HealthReply: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Health"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        OpenAPIReply: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["OpenAPI"];
+            };
+        };
+        /** @description Nothing has changed since the answer that had this tag. */
+        NotModified: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                "Accept-Ranges": components["headers"]["Accept-RangesHeader"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description The whole object as it is after the request. */
+        DescribeAsYAMLReply: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/yaml": string;
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        PageReading: {
+            headers: {
+                "X-Accel-Buffering": components["headers"]["X-Accel-BufferingHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Page"];
+            };
+        };
+        /** @description The new object. */
+        Creation: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                Location: components["headers"]["LocationHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Created"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        AssetReading: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["AssetAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        AssetReply: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["AssetAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        SnapshotReading: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["SnapshotAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        ReadSegmentReply: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                "Accept-Ranges": components["headers"]["Accept-RangesHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/zstd": string;
+            };
+        };
+        /** @description The part that `Range` names. */
+        ReadSegmentPart: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                "Accept-Ranges": components["headers"]["Accept-RangesHeader"];
+                "Content-Range": components["headers"]["Content-RangeHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/zstd": string;
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        SearchReading: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["SearchAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        SearchSuggestionsReading: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["SearchSuggestions"];
+            };
+        };
+        /** @description The new object. */
+        CreatedTransferCreation: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["CreatedTransfer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        TransferReading: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["TransferAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        RevisionsReading: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Revisions"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        RevisionReply: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["RevisionAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        ProofReading: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ProofAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        WebhookListReading: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["WebhookList"];
+            };
+        };
+        /** @description The new object. */
+        WebhookCreation: {
+            headers: {
+                Location: components["headers"]["LocationHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["WebhookCreated"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        WebhookReading: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["WebhookAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        WebhookReply: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["WebhookAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        RemovedReply: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Removed"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        WebhookCreatedReply: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["WebhookCreated"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        ItemListReading: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ItemList"];
+            };
+        };
+        /** @description The new object. */
+        ItemCreation: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                Location: components["headers"]["LocationHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ItemAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        ItemReading: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ItemAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        ItemReply: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ItemAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        DecisionListReading: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["DecisionList"];
+            };
+        };
+        /** @description The new object. */
+        DecisionCreation: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                Location: components["headers"]["LocationHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["DecisionAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        DecisionReading: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["DecisionAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        DecisionReply: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["DecisionAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        DocumentListReading: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["DocumentList"];
+            };
+        };
+        /** @description The new object. */
+        DocumentCreation: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                Location: components["headers"]["LocationHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["DocumentAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        DocumentVersionsReading: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["DocumentVersions"];
+            };
+        };
+        /** @description The address of the version that `download` names. */
+        DocumentVersionsRedirect: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                Location: components["headers"]["LocationHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["DocumentVersions"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        DocumentReply: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["DocumentAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        RelatedProcessListReading: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["RelatedProcessList"];
+            };
+        };
+        /** @description The new object. */
+        RelatedProcessCreation: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                Location: components["headers"]["LocationHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["RelatedProcessAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        RelatedProcessReading: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["RelatedProcessAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        RelatedProcessReply: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["RelatedProcessAnswer"];
+            };
+        };
         /** @description The request is malformed, or fields are faulty. The answer names every faulty field. */
         Invalid: {
             headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3369,18 +4083,7 @@ export interface components {
         /** @description There is no valid API key. */
         Unauthorized: {
             headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                "WWW-Authenticate": components["headers"]["WWW-AuthenticateHeader"];
                 [name: string]: unknown;
             };
             content: {
@@ -3390,17 +4093,6 @@ export interface components {
         /** @description The key is valid and does not permit this, or the owner token is wrong. */
         Forbidden: {
             headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3410,18 +4102,7 @@ export interface components {
         /** @description The object, the path or the method does not exist, or the offset is unusable. */
         NotFound: {
             headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                Allow: components["headers"]["Allow"];
+                Allow: components["headers"]["AllowHeader"];
                 [name: string]: unknown;
             };
             content: {
@@ -3431,17 +4112,6 @@ export interface components {
         /** @description Other requests keep changing the same asset or webhook. Repeat the request. */
         Conflict: {
             headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3451,17 +4121,6 @@ export interface components {
         /** @description The asset has changed since it had the tag of `If-Match`, or the cookie `SERVER_ID` is of other data. */
         PreconditionFailed: {
             headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3471,17 +4130,6 @@ export interface components {
         /** @description The body or the asset would be too large. */
         TooLarge: {
             headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3491,18 +4139,7 @@ export interface components {
         /** @description The body is not `application/json`, or it is compressed. */
         UnsupportedMediaType: {
             headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                "Accept-Encoding": components["headers"]["Accept-Encoding"];
+                "Accept-Encoding": components["headers"]["Accept-EncodingHeader"];
                 [name: string]: unknown;
             };
             content: {
@@ -3512,38 +4149,7 @@ export interface components {
         /** @description The file lacks the range of bytes, or the request names several ranges. */
         RangeNotSatisfiable: {
             headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                "Content-Range": components["headers"]["Content-Range"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description The request has an `Expect` other than `100-continue`. */
-        ExpectationFailed: {
-            headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "Content-Range": components["headers"]["Content-RangeHeader"];
                 [name: string]: unknown;
             };
             content: {
@@ -3553,18 +4159,7 @@ export interface components {
         /** @description This is a mirror, which takes no changes and no keys. `Link` names the registry that does, with `rel="original"`. */
         Misdirected: {
             headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                Link: components["headers"]["Link"];
+                Link: components["headers"]["LinkHeader"];
                 [name: string]: unknown;
             };
             content: {
@@ -3574,78 +4169,7 @@ export interface components {
         /** @description A rate limit is reached, or the client has 32 streams and long polls open. Wait for `Retry-After`. */
         TooManyRequests: {
             headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                "Retry-After": components["headers"]["Retry-After"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description The request line and the headers are too long. */
-        HeadersTooLarge: {
-            headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description A defect of the registry. */
-        ServerError: {
-            headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description The request has a `Transfer-Encoding` other than `chunked`. */
-        NotImplemented: {
-            headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "Retry-After": components["headers"]["Retry-AfterHeader"];
                 [name: string]: unknown;
             };
             content: {
@@ -3655,38 +4179,16 @@ export interface components {
         /** @description Something that the request needs is down or full. Wait for `Retry-After`, then repeat the request. A write was either done or not. `querystring/opt_fields`: too many different lists of fields are followed in streams. */
         Unavailable: {
             headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                "Retry-After": components["headers"]["Retry-After"];
+                "Retry-After": components["headers"]["Retry-AfterHeader"];
                 [name: string]: unknown;
             };
             content: {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The request has another version of HTTP. */
-        VersionNotSupported: {
+        /** @description 417: The request has an `Expect` other than `100-continue`. 431: The request line and the headers are too long. 500: A defect of the registry. 501: The request has a `Transfer-Encoding` other than `chunked`. 505: The request has another version of HTTP. */
+        OtherError: {
             headers: {
-                "X-Request-ID": components["headers"]["X-Request-ID"];
-                "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                "Set-Cookie": components["headers"]["Set-Cookie"];
-                Deprecation: components["headers"]["Deprecation"];
-                Sunset: components["headers"]["Sunset"];
-                Age: components["headers"]["Age"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3696,156 +4198,128 @@ export interface components {
     };
     parameters: {
         /** @description Id of the asset. */
-        id: string;
+        idParameter: string;
         /** @description Id of the part. */
-        part: string;
+        partParameter: string;
         /** @description Id of the transfer. */
-        transfer: string;
+        transferParameter: string;
         /** @description Number of the revision. */
-        number: string;
+        numberParameter: string;
         /** @description Id of the webhook. */
-        webhook: string;
+        webhookParameter: string;
         /** @description Name of the file: its SHA-256 and `.ndjson.zst`. */
-        file: string;
+        fileParameter: string;
         /** @description Where the page starts, exclusive: the `offset` of a link, or any ISO 8601 time. */
-        offset: string;
+        offsetParameter: string;
         /** @description Entries of a page. More than 1000 counts as 1000. */
-        limit: number;
+        limitParameter: number;
         /** @description Webhooks of a page. More than 100 counts as 100. */
-        webhookLimit: number;
+        webhookLimitParameter: number;
         /** @description Id of the webhook before the page. */
-        after: string;
+        afterParameter: string;
         /** @description Broker whose webhooks an administrator asks for. */
-        broker: string;
+        brokerParameter: string;
         /** @description Any value: newest first. */
-        descending: string;
+        descendingParameter: string;
         /** @description `test` lists test assets, `_all_` all assets. Else real ones. */
-        mode: string;
+        modeParameter: string;
         /** @description Names of fields to show, separated by commas; `*` for all. */
-        opt_fields: string;
+        opt_fieldsParameter: string;
         /** @description Ignored. Links repeat it. */
-        feed: string;
+        feedParameter: string;
         /** @description Seconds to wait for a change if the page would be empty. More than 60 counts as 60, anything but a number as none. */
-        wait: number | string;
+        waitParameter: number | string;
         /** @description Any value: the answer is indented. */
-        opt_pretty: string;
+        opt_prettyParameter: string;
         /** @description Name of a JavaScript function that the answer calls. */
-        opt_jsonp: string;
+        opt_jsonpParameter: string;
         /** @description Owner token. */
-        acc_token: string;
+        acc_tokenParameter: string;
         /** @description Any value: every version. */
-        all: string;
+        allParameter: string;
         /** @description Number of the revision. Without it: the newest public change of the asset. */
-        revision: number;
+        revisionParameter: number;
         /** @description Part of the address of a version: the answer is a 302 to it. */
-        download: string;
+        downloadParameter: string;
         /** @description Words, all of which the asset has. */
-        q: string;
+        qParameter: string;
         /** @description 1: the words are not read otherwise if they find nothing. So are words in quotes. */
-        exact: "0" | "1";
+        exactParameter: "0" | "1";
         /** @description State of the asset. */
-        status: ("pending" | "verification" | "active" | "complete")[];
+        statusParameter: ("pending" | "verification" | "active" | "complete")[];
         /** @description `assetType` of the asset. */
-        type: string[];
+        typeParameter: string[];
         /** @description Code of an item, with or without its check digit. A code of a division, group or class stands for the codes in it. The first 2 to 8 digits will do. */
-        classification: string[];
+        classificationParameter: string[];
         /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
-        region: string[];
+        regionParameter: string[];
         /** @description Locality of an item. Case and words such as місто do not count. */
-        locality: string[];
+        localityParameter: string[];
         /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
-        custodian: string[];
+        custodianParameter: string[];
         /** @description Broker that owns the asset. */
-        owner: string[];
+        ownerParameter: string[];
         /** @description The asset was published at this time or later. A date is its beginning in UTC. */
-        published_from: string;
+        published_fromParameter: string;
         /** @description The asset was published at this time or earlier. A date is its end in UTC. */
-        published_to: string;
+        published_toParameter: string;
         /** @description The last change is of this time or later. */
-        modified_from: string;
+        modified_fromParameter: string;
         /** @description The last change is of this time or earlier. */
-        modified_to: string;
+        modified_toParameter: string;
         /** @description An item has at least this quantity. */
-        quantity_from: Decimal;
+        quantity_fromParameter: number | Decimal;
         /** @description An item has at most this quantity. */
-        quantity_to: Decimal;
+        quantity_toParameter: number | Decimal;
         /** @description Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first. */
-        sort: "relevance" | "-modified" | "modified" | "-published" | "published";
+        sortParameter: "relevance" | "-modified" | "modified" | "-published" | "published";
         /** @description Assets of a page. */
-        search_limit: number;
+        search_limitParameter: number;
         /** @description The page after this one: the value that `next_page` has. */
-        search_after: string;
+        search_afterParameter: string;
         /** @description Counts of the found assets by these properties, at most 5. */
-        facets: ("status" | "type" | "classification" | "region" | "locality" | "custodian" | "owner" | "month")[];
+        facetsParameter: ("status" | "type" | "classification" | "region" | "locality" | "custodian" | "owner" | "month")[];
         /** @description Values of each facet. */
-        facet_limit: number;
+        facet_limitParameter: number;
         /** @description Owner token. */
-        "X-Access-Token": string;
+        "X-Access-TokenParameter": string;
         /** @description One range of bytes, such as `bytes=0-1048575`. */
-        Range: string;
+        RangeParameter: string;
         /** @description Tag that the file must have for `Range` to count. */
-        "If-Range": string;
+        "If-RangeParameter": string;
         /** @description Tag that the asset must have, or `*`. */
-        "If-Match": string;
+        "If-MatchParameter": string;
         /** @description Tag of an answer that the client has. */
-        "If-None-Match": string;
+        "If-None-MatchParameter": string;
         /** @description Makes the creation safe to repeat for 24 hours. */
-        "Idempotency-Key": string;
+        "Idempotency-KeyParameter": string;
         /** @description `wait=30` means what the parameter `wait` means, which wins. */
-        Prefer: string;
+        PreferParameter: string;
         /** @description Offset of the last event that the client of a stream has handled. It wins over `offset`. */
-        "Last-Event-ID": string;
-        /** @description Name of the request in the logs of the registry. */
-        "X-Request-ID": string;
-        /** @description The cookie that the registry has set. */
-        SERVER_ID: string;
+        "Last-Event-IDParameter": string;
     };
     requestBodies: never;
     headers: {
-        /** @description Name of the request in the logs of the registry. */
-        "X-Request-ID": string;
-        /** @description Name of the trace of a request that is recorded. */
-        "X-Trace-ID": string;
-        /** @description SERVER_ID names the data of the registry, not a machine. */
-        "Set-Cookie": string;
-        /** @description The version is deprecated since then (RFC 9745). */
-        Deprecation: string;
-        /** @description The version ends then (RFC 8594). */
-        Sunset: string;
-        /** @description Only of a mirror: seconds since its data were certainly those of the registry (RFC 9111). */
-        Age: number;
         /** @description The registry that a mirror is a copy of, with `rel="original"` (RFC 8288, RFC 7089). */
-        Link: string;
-        /** @description `no-cache` for readings: keep the answer and ask with its tag. Else `no-store`. */
-        "Cache-Control": string;
+        LinkHeader: string;
         /** @description Tag of the state of the asset, for If-None-Match and If-Match. */
-        ETag: string;
+        ETagHeader: string;
         /** @description Address of the new object, or of the file. */
-        Location: string;
+        LocationHeader: string;
         /** @description The methods of the path, where the method is not among them. */
-        Allow: string;
+        AllowHeader: string;
         /** @description How to send the API key. */
-        "WWW-Authenticate": string;
+        "WWW-AuthenticateHeader": string;
         /** @description The accepted encodings of bodies. */
-        "Accept-Encoding": string;
+        "Accept-EncodingHeader": string;
         /** @description `bytes`. */
-        "Accept-Ranges": string;
+        "Accept-RangesHeader": string;
         /** @description The part that the answer has, and the bytes of the whole file. */
-        "Content-Range": string;
+        "Content-RangeHeader": string;
         /** @description Seconds to wait before the same request may work. */
-        "Retry-After": number;
-        /** @description Every limit that counts the request (draft-ietf-httpapi-ratelimit-headers-10). */
-        "RateLimit-Policy": string;
-        /** @description The rest that these limits leave. */
-        RateLimit: string;
-        /** @description The limit of requests that ends first, or the one that refuses. */
-        "X-RateLimit-Limit": number;
-        /** @description The rest that it leaves. */
-        "X-RateLimit-Remaining": number;
+        "Retry-AfterHeader": number;
         /** @description `no` for a stream: a proxy must not hold messages back. */
-        "X-Accel-Buffering": string;
-        /** @description When it leaves more, in seconds since the epoch. */
-        "X-RateLimit-Reset": number;
+        "X-Accel-BufferingHeader": string;
     };
     pathItems: never;
 }
@@ -3854,136 +4328,51 @@ export interface operations {
     readCaller: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
-            };
+            header?: never;
             path?: never;
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Caller"];
-                };
-            };
+            200: components["responses"]["CallerReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     describe: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
-            };
+            header?: never;
             path?: never;
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Spore"];
-                };
-            };
+            200: components["responses"]["SporeReply"];
             400: components["responses"]["Invalid"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     health: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
-            };
+            header?: never;
             path?: never;
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Health"];
-                };
-            };
+            200: components["responses"]["HealthReply"];
             400: components["responses"]["Invalid"];
-            417: components["responses"]["ExpectationFailed"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     describeAsJSON: {
@@ -3991,68 +4380,19 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
             };
             path?: never;
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["OpenAPI"];
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["OpenAPIReply"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     describeAsYAML: {
@@ -4060,358 +4400,153 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
             };
             path?: never;
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/yaml": string;
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["DescribeAsYAMLReply"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     listAssets: {
         parameters: {
             query?: {
                 /** @description Where the page starts, exclusive: the `offset` of a link, or any ISO 8601 time. */
-                offset?: components["parameters"]["offset"];
+                offset?: components["parameters"]["offsetParameter"];
                 /** @description Entries of a page. More than 1000 counts as 1000. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["limitParameter"];
                 /** @description Any value: newest first. */
-                descending?: components["parameters"]["descending"];
+                descending?: components["parameters"]["descendingParameter"];
                 /** @description `test` lists test assets, `_all_` all assets. Else real ones. */
-                mode?: components["parameters"]["mode"];
+                mode?: components["parameters"]["modeParameter"];
                 /** @description Names of fields to show, separated by commas; `*` for all. */
-                opt_fields?: components["parameters"]["opt_fields"];
+                opt_fields?: components["parameters"]["opt_fieldsParameter"];
                 /** @description Ignored. Links repeat it. */
-                feed?: components["parameters"]["feed"];
+                feed?: components["parameters"]["feedParameter"];
                 /** @description Seconds to wait for a change if the page would be empty. More than 60 counts as 60, anything but a number as none. */
-                wait?: components["parameters"]["wait"];
+                wait?: components["parameters"]["waitParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
             header?: {
                 /** @description `wait=30` means what the parameter `wait` means, which wins. */
-                Prefer?: components["parameters"]["Prefer"];
+                Prefer?: components["parameters"]["PreferParameter"];
                 /** @description Offset of the last event that the client of a stream has handled. It wins over `offset`. */
-                "Last-Event-ID"?: components["parameters"]["Last-Event-ID"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "Last-Event-ID"?: components["parameters"]["Last-Event-IDParameter"];
             };
             path?: never;
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    "X-Accel-Buffering": components["headers"]["X-Accel-Buffering"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Page"];
-                    "application/javascript": string;
-                    "text/event-stream": string;
-                    "application/x-ndjson": string;
-                };
-            };
+            200: components["responses"]["PageReading"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     createAsset: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Makes the creation safe to repeat for 24 hours. */
-                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "Idempotency-Key"?: components["parameters"]["Idempotency-KeyParameter"];
             };
             path?: never;
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["AssetInput"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["AssetInputBody"];
             };
         };
         responses: {
-            /** @description The new object. */
-            201: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    Location: components["headers"]["Location"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Created"];
-                };
-            };
+            201: components["responses"]["Creation"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     readAsset: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
             header?: {
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AssetAnswer"];
-                    "application/javascript": string;
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["AssetReading"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     replaceAsset: {
         parameters: {
             query?: {
                 /** @description Owner token. */
-                acc_token?: components["parameters"]["acc_token"];
+                acc_token?: components["parameters"]["acc_tokenParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
                 /** @description Owner token. */
-                "X-Access-Token"?: components["parameters"]["X-Access-Token"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "X-Access-Token"?: components["parameters"]["X-Access-TokenParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["AssetReplacement"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["AssetReplacementBody"];
             };
         };
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AssetAnswer"];
-                };
-            };
+            200: components["responses"]["AssetReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -4420,77 +4555,39 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     changeAsset: {
         parameters: {
             query?: {
                 /** @description Owner token. */
-                acc_token?: components["parameters"]["acc_token"];
+                acc_token?: components["parameters"]["acc_tokenParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
                 /** @description Owner token. */
-                "X-Access-Token"?: components["parameters"]["X-Access-Token"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "X-Access-Token"?: components["parameters"]["X-Access-TokenParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["AssetPatch"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["AssetPatchBody"];
             };
         };
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AssetAnswer"];
-                };
-            };
+            200: components["responses"]["AssetReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -4499,73 +4596,35 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     takeOver: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["OwnershipInput"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["OwnershipInputBody"];
             };
         };
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AssetAnswer"];
-                };
-            };
+            200: components["responses"]["AssetReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -4574,93 +4633,39 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     readSnapshot: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
             header?: {
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
             };
             path?: never;
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SnapshotAnswer"];
-                    "application/javascript": string;
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["SnapshotReading"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     readSegment: {
@@ -4668,910 +4673,412 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description One range of bytes, such as `bytes=0-1048575`. */
-                Range?: components["parameters"]["Range"];
+                Range?: components["parameters"]["RangeParameter"];
                 /** @description Tag that the file must have for `Range` to count. */
-                "If-Range"?: components["parameters"]["If-Range"];
+                "If-Range"?: components["parameters"]["If-RangeParameter"];
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
             };
             path: {
                 /** @description Name of the file: its SHA-256 and `.ndjson.zst`. */
-                file: components["parameters"]["file"];
+                file: components["parameters"]["fileParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "Accept-Ranges": components["headers"]["Accept-Ranges"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/zstd": string;
-                };
-            };
-            /** @description The part that `Range` names. */
-            206: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "Accept-Ranges": components["headers"]["Accept-Ranges"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    "Content-Range": components["headers"]["Content-Range"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/zstd": string;
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "Accept-Ranges": components["headers"]["Accept-Ranges"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["ReadSegmentReply"];
+            206: components["responses"]["ReadSegmentPart"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
             416: components["responses"]["RangeNotSatisfiable"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     searchAssets: {
         parameters: {
             query?: {
                 /** @description Words, all of which the asset has. */
-                q?: components["parameters"]["q"];
+                q?: components["parameters"]["qParameter"];
                 /** @description 1: the words are not read otherwise if they find nothing. So are words in quotes. */
-                exact?: components["parameters"]["exact"];
+                exact?: components["parameters"]["exactParameter"];
                 /** @description State of the asset. */
-                status?: components["parameters"]["status"];
+                status?: components["parameters"]["statusParameter"];
                 /** @description `assetType` of the asset. */
-                type?: components["parameters"]["type"];
+                type?: components["parameters"]["typeParameter"];
                 /** @description Code of an item, with or without its check digit. A code of a division, group or class stands for the codes in it. The first 2 to 8 digits will do. */
-                classification?: components["parameters"]["classification"];
+                classification?: components["parameters"]["classificationParameter"];
                 /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
-                region?: components["parameters"]["region"];
+                region?: components["parameters"]["regionParameter"];
                 /** @description Locality of an item. Case and words such as місто do not count. */
-                locality?: components["parameters"]["locality"];
+                locality?: components["parameters"]["localityParameter"];
                 /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
-                custodian?: components["parameters"]["custodian"];
+                custodian?: components["parameters"]["custodianParameter"];
                 /** @description Broker that owns the asset. */
-                owner?: components["parameters"]["owner"];
+                owner?: components["parameters"]["ownerParameter"];
                 /** @description The asset was published at this time or later. A date is its beginning in UTC. */
-                published_from?: components["parameters"]["published_from"];
+                published_from?: components["parameters"]["published_fromParameter"];
                 /** @description The asset was published at this time or earlier. A date is its end in UTC. */
-                published_to?: components["parameters"]["published_to"];
+                published_to?: components["parameters"]["published_toParameter"];
                 /** @description The last change is of this time or later. */
-                modified_from?: components["parameters"]["modified_from"];
+                modified_from?: components["parameters"]["modified_fromParameter"];
                 /** @description The last change is of this time or earlier. */
-                modified_to?: components["parameters"]["modified_to"];
+                modified_to?: components["parameters"]["modified_toParameter"];
                 /** @description An item has at least this quantity. */
-                quantity_from?: components["parameters"]["quantity_from"];
+                quantity_from?: components["parameters"]["quantity_fromParameter"];
                 /** @description An item has at most this quantity. */
-                quantity_to?: components["parameters"]["quantity_to"];
+                quantity_to?: components["parameters"]["quantity_toParameter"];
                 /** @description Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first. */
-                sort?: components["parameters"]["sort"];
+                sort?: components["parameters"]["sortParameter"];
                 /** @description Assets of a page. */
-                limit?: components["parameters"]["search_limit"];
+                limit?: components["parameters"]["search_limitParameter"];
                 /** @description The page after this one: the value that `next_page` has. */
-                search_after?: components["parameters"]["search_after"];
+                search_after?: components["parameters"]["search_afterParameter"];
                 /** @description Counts of the found assets by these properties, at most 5. */
-                facets?: components["parameters"]["facets"];
+                facets?: components["parameters"]["facetsParameter"];
                 /** @description Values of each facet. */
-                facet_limit?: components["parameters"]["facet_limit"];
+                facet_limit?: components["parameters"]["facet_limitParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
             header?: {
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
             };
             path?: never;
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SearchAnswer"];
-                    "application/javascript": string;
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["SearchReading"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     suggestSearches: {
         parameters: {
             query?: {
                 /** @description Words, all of which the asset has. */
-                q?: components["parameters"]["q"];
+                q?: components["parameters"]["qParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
             header?: {
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
             };
             path?: never;
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SearchSuggestions"];
-                    "application/javascript": string;
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["SearchSuggestionsReading"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     createTransfer: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
-            header?: {
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
-            };
+            header?: never;
             path?: never;
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["TransferInput"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["TransferInputBody"];
             };
         };
         responses: {
-            /** @description The new object. */
-            201: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CreatedTransfer"];
-                };
-            };
+            201: components["responses"]["CreatedTransferCreation"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     readTransfer: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
-            header?: {
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
-            };
+            header?: never;
             path: {
                 /** @description Id of the transfer. */
-                transfer: components["parameters"]["transfer"];
+                transfer: components["parameters"]["transferParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TransferAnswer"];
-                    "application/javascript": string;
-                };
-            };
+            200: components["responses"]["TransferReading"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     listRevisions: {
         parameters: {
             query?: {
                 /** @description Where the page starts, exclusive: the `offset` of a link, or any ISO 8601 time. */
-                offset?: components["parameters"]["offset"];
+                offset?: components["parameters"]["offsetParameter"];
                 /** @description Entries of a page. More than 1000 counts as 1000. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["limitParameter"];
                 /** @description Owner token. */
-                acc_token?: components["parameters"]["acc_token"];
+                acc_token?: components["parameters"]["acc_tokenParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
             header?: {
                 /** @description Owner token. */
-                "X-Access-Token"?: components["parameters"]["X-Access-Token"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "X-Access-Token"?: components["parameters"]["X-Access-TokenParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Revisions"];
-                    "application/javascript": string;
-                };
-            };
+            200: components["responses"]["RevisionsReading"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     eraseRevision: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
-            header?: {
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
-            };
+            header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Number of the revision. */
-                number: components["parameters"]["number"];
+                number: components["parameters"]["numberParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RevisionAnswer"];
-                };
-            };
+            200: components["responses"]["RevisionReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     proveAsset: {
         parameters: {
             query?: {
                 /** @description Number of the revision. Without it: the newest public change of the asset. */
-                revision?: components["parameters"]["revision"];
+                revision?: components["parameters"]["revisionParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
-            header?: {
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
-            };
+            header?: never;
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProofAnswer"];
-                    "application/javascript": string;
-                };
-            };
+            200: components["responses"]["ProofReading"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     listWebhooks: {
         parameters: {
             query?: {
                 /** @description Id of the webhook before the page. */
-                after?: components["parameters"]["after"];
+                after?: components["parameters"]["afterParameter"];
                 /** @description Webhooks of a page. More than 100 counts as 100. */
-                limit?: components["parameters"]["webhookLimit"];
+                limit?: components["parameters"]["webhookLimitParameter"];
                 /** @description Broker whose webhooks an administrator asks for. */
-                broker?: components["parameters"]["broker"];
+                broker?: components["parameters"]["brokerParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
-            header?: {
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
-            };
+            header?: never;
             path?: never;
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookList"];
-                    "application/javascript": string;
-                };
-            };
+            200: components["responses"]["WebhookListReading"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     createWebhook: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Makes the creation safe to repeat for 24 hours. */
-                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "Idempotency-Key"?: components["parameters"]["Idempotency-KeyParameter"];
             };
             path?: never;
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["WebhookInput"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["WebhookInputBody"];
             };
         };
         responses: {
-            /** @description The new object. */
-            201: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    Location: components["headers"]["Location"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookCreated"];
-                };
-            };
+            201: components["responses"]["WebhookCreation"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     readWebhook: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
-            header?: {
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
-            };
+            header?: never;
             path: {
                 /** @description Id of the webhook. */
-                webhook: components["parameters"]["webhook"];
+                webhook: components["parameters"]["webhookParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookAnswer"];
-                    "application/javascript": string;
-                };
-            };
+            200: components["responses"]["WebhookReading"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     removeWebhook: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
-            header?: {
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
-            };
+            header?: never;
             path: {
                 /** @description Id of the webhook. */
-                webhook: components["parameters"]["webhook"];
+                webhook: components["parameters"]["webhookParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Removed"];
-                };
-            };
+            200: components["responses"]["RemovedReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     changeWebhook: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
-            header?: {
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
-            };
+            header?: never;
             path: {
                 /** @description Id of the webhook. */
-                webhook: components["parameters"]["webhook"];
+                webhook: components["parameters"]["webhookParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["WebhookPatch"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["WebhookPatchBody"];
             };
         };
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookAnswer"];
-                };
-            };
+            200: components["responses"]["WebhookReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -5580,70 +5087,32 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     replayWebhook: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
-            header?: {
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
-            };
+            header?: never;
             path: {
                 /** @description Id of the webhook. */
-                webhook: components["parameters"]["webhook"];
+                webhook: components["parameters"]["webhookParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["WebhookReplay"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["WebhookReplayBody"];
             };
         };
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookAnswer"];
-                };
-            };
+            200: components["responses"]["WebhookReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -5652,70 +5121,32 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     rotateWebhook: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
-            header?: {
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
-            };
+            header?: never;
             path: {
                 /** @description Id of the webhook. */
-                webhook: components["parameters"]["webhook"];
+                webhook: components["parameters"]["webhookParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["WebhookRotation"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["WebhookRotationBody"];
             };
         };
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookCreated"];
-                };
-            };
+            200: components["responses"]["WebhookCreatedReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -5724,160 +5155,71 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     listItems: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
             header?: {
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ItemList"];
-                    "application/javascript": string;
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["ItemListReading"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     addItem: {
         parameters: {
             query?: {
                 /** @description Owner token. */
-                acc_token?: components["parameters"]["acc_token"];
+                acc_token?: components["parameters"]["acc_tokenParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
                 /** @description Owner token. */
-                "X-Access-Token"?: components["parameters"]["X-Access-Token"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "X-Access-Token"?: components["parameters"]["X-Access-TokenParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["ItemInput"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["ItemInputBody"];
             };
         };
         responses: {
-            /** @description The new object. */
-            201: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    Location: components["headers"]["Location"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ItemAnswer"];
-                };
-            };
+            201: components["responses"]["ItemCreation"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -5886,163 +5228,75 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     readItem: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
             header?: {
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Id of the part. */
-                part: components["parameters"]["part"];
+                part: components["parameters"]["partParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ItemAnswer"];
-                    "application/javascript": string;
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["ItemReading"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     changeItem: {
         parameters: {
             query?: {
                 /** @description Owner token. */
-                acc_token?: components["parameters"]["acc_token"];
+                acc_token?: components["parameters"]["acc_tokenParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
                 /** @description Owner token. */
-                "X-Access-Token"?: components["parameters"]["X-Access-Token"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "X-Access-Token"?: components["parameters"]["X-Access-TokenParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Id of the part. */
-                part: components["parameters"]["part"];
+                part: components["parameters"]["partParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["ItemPatch"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["ItemPatchBody"];
             };
         };
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ItemAnswer"];
-                };
-            };
+            200: components["responses"]["ItemReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -6051,160 +5305,71 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     listDecisions: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
             header?: {
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DecisionList"];
-                    "application/javascript": string;
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["DecisionListReading"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     addDecision: {
         parameters: {
             query?: {
                 /** @description Owner token. */
-                acc_token?: components["parameters"]["acc_token"];
+                acc_token?: components["parameters"]["acc_tokenParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
                 /** @description Owner token. */
-                "X-Access-Token"?: components["parameters"]["X-Access-Token"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "X-Access-Token"?: components["parameters"]["X-Access-TokenParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["DecisionInput"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["DecisionInputBody"];
             };
         };
         responses: {
-            /** @description The new object. */
-            201: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    Location: components["headers"]["Location"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DecisionAnswer"];
-                };
-            };
+            201: components["responses"]["DecisionCreation"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -6213,163 +5378,75 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     readDecision: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
             header?: {
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Id of the part. */
-                part: components["parameters"]["part"];
+                part: components["parameters"]["partParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DecisionAnswer"];
-                    "application/javascript": string;
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["DecisionReading"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     changeDecision: {
         parameters: {
             query?: {
                 /** @description Owner token. */
-                acc_token?: components["parameters"]["acc_token"];
+                acc_token?: components["parameters"]["acc_tokenParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
                 /** @description Owner token. */
-                "X-Access-Token"?: components["parameters"]["X-Access-Token"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "X-Access-Token"?: components["parameters"]["X-Access-TokenParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Id of the part. */
-                part: components["parameters"]["part"];
+                part: components["parameters"]["partParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["DecisionPatch"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["DecisionPatchBody"];
             };
         };
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DecisionAnswer"];
-                };
-            };
+            200: components["responses"]["DecisionReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -6378,162 +5455,73 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     listDocuments: {
         parameters: {
             query?: {
                 /** @description Any value: every version. */
-                all?: components["parameters"]["all"];
+                all?: components["parameters"]["allParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
             header?: {
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DocumentList"];
-                    "application/javascript": string;
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["DocumentListReading"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     addDocument: {
         parameters: {
             query?: {
                 /** @description Owner token. */
-                acc_token?: components["parameters"]["acc_token"];
+                acc_token?: components["parameters"]["acc_tokenParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
                 /** @description Owner token. */
-                "X-Access-Token"?: components["parameters"]["X-Access-Token"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "X-Access-Token"?: components["parameters"]["X-Access-TokenParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["DocumentInput"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["DocumentInputBody"];
             };
         };
         responses: {
-            /** @description The new object. */
-            201: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    Location: components["headers"]["Location"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DocumentAnswer"];
-                };
-            };
+            201: components["responses"]["DocumentCreation"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -6542,189 +5530,78 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     readDocument: {
         parameters: {
             query?: {
                 /** @description Part of the address of a version: the answer is a 302 to it. */
-                download?: components["parameters"]["download"];
+                download?: components["parameters"]["downloadParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
             header?: {
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Id of the part. */
-                part: components["parameters"]["part"];
+                part: components["parameters"]["partParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DocumentVersions"];
-                    "application/javascript": string;
-                };
-            };
-            /** @description The address of the version that `download` names. */
-            302: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    Location: components["headers"]["Location"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DocumentVersions"];
-                    "application/javascript": string;
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["DocumentVersionsReading"];
+            302: components["responses"]["DocumentVersionsRedirect"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     replaceDocument: {
         parameters: {
             query?: {
                 /** @description Owner token. */
-                acc_token?: components["parameters"]["acc_token"];
+                acc_token?: components["parameters"]["acc_tokenParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
                 /** @description Owner token. */
-                "X-Access-Token"?: components["parameters"]["X-Access-Token"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "X-Access-Token"?: components["parameters"]["X-Access-TokenParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Id of the part. */
-                part: components["parameters"]["part"];
+                part: components["parameters"]["partParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["DocumentInput"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["DocumentInputBody"];
             };
         };
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DocumentAnswer"];
-                };
-            };
+            200: components["responses"]["DocumentReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -6733,79 +5610,41 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     changeDocument: {
         parameters: {
             query?: {
                 /** @description Owner token. */
-                acc_token?: components["parameters"]["acc_token"];
+                acc_token?: components["parameters"]["acc_tokenParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
                 /** @description Owner token. */
-                "X-Access-Token"?: components["parameters"]["X-Access-Token"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "X-Access-Token"?: components["parameters"]["X-Access-TokenParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Id of the part. */
-                part: components["parameters"]["part"];
+                part: components["parameters"]["partParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["DocumentPatch"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["DocumentPatchBody"];
             };
         };
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DocumentAnswer"];
-                };
-            };
+            200: components["responses"]["DocumentReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -6814,160 +5653,71 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     listRelatedProcesses: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
             header?: {
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RelatedProcessList"];
-                    "application/javascript": string;
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["RelatedProcessListReading"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     addRelatedProcess: {
         parameters: {
             query?: {
                 /** @description Owner token. */
-                acc_token?: components["parameters"]["acc_token"];
+                acc_token?: components["parameters"]["acc_tokenParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
                 /** @description Owner token. */
-                "X-Access-Token"?: components["parameters"]["X-Access-Token"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "X-Access-Token"?: components["parameters"]["X-Access-TokenParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["RelatedProcessInput"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["RelatedProcessInputBody"];
             };
         };
         responses: {
-            /** @description The new object. */
-            201: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    Location: components["headers"]["Location"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RelatedProcessAnswer"];
-                };
-            };
+            201: components["responses"]["RelatedProcessCreation"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -6976,229 +5726,112 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     readRelatedProcess: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
                 /** @description Name of a JavaScript function that the answer calls. */
-                opt_jsonp?: components["parameters"]["opt_jsonp"];
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
             };
             header?: {
                 /** @description Tag of an answer that the client has. */
-                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Id of the part. */
-                part: components["parameters"]["part"];
+                part: components["parameters"]["partParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RelatedProcessAnswer"];
-                    "application/javascript": string;
-                };
-            };
-            /** @description Nothing has changed since the asset had this tag. */
-            304: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            200: components["responses"]["RelatedProcessReading"];
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
-            417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     removeRelatedProcess: {
         parameters: {
             query?: {
                 /** @description Owner token. */
-                acc_token?: components["parameters"]["acc_token"];
+                acc_token?: components["parameters"]["acc_tokenParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
                 /** @description Owner token. */
-                "X-Access-Token"?: components["parameters"]["X-Access-Token"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "X-Access-Token"?: components["parameters"]["X-Access-TokenParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Id of the part. */
-                part: components["parameters"]["part"];
+                part: components["parameters"]["partParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Removed"];
-                };
-            };
+            200: components["responses"]["RemovedReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             412: components["responses"]["PreconditionFailed"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
         };
     };
     changeRelatedProcess: {
         parameters: {
             query?: {
                 /** @description Owner token. */
-                acc_token?: components["parameters"]["acc_token"];
+                acc_token?: components["parameters"]["acc_tokenParameter"];
                 /** @description Any value: the answer is indented. */
-                opt_pretty?: components["parameters"]["opt_pretty"];
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
             };
             header?: {
                 /** @description Tag that the asset must have, or `*`. */
-                "If-Match"?: components["parameters"]["If-Match"];
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
                 /** @description Owner token. */
-                "X-Access-Token"?: components["parameters"]["X-Access-Token"];
-                /** @description Name of the request in the logs of the registry. */
-                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+                "X-Access-Token"?: components["parameters"]["X-Access-TokenParameter"];
             };
             path: {
                 /** @description Id of the asset. */
-                id: components["parameters"]["id"];
+                id: components["parameters"]["idParameter"];
                 /** @description Id of the part. */
-                part: components["parameters"]["part"];
+                part: components["parameters"]["partParameter"];
             };
-            cookie?: {
-                /** @description The cookie that the registry has set. */
-                SERVER_ID?: components["parameters"]["SERVER_ID"];
-            };
+            cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    data: components["schemas"]["RelatedProcessPatch"];
-                    /** @description The owner token, if no header and no query parameter has it. */
-                    access?: {
-                        token?: string | null;
-                    } | null;
-                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
-                    options?: unknown;
-                };
+                "application/json": components["schemas"]["RelatedProcessPatchBody"];
             };
         };
         responses: {
-            /** @description The whole object as it is after the request. */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    Age: components["headers"]["Age"];
-                    "Cache-Control": components["headers"]["Cache-Control"];
-                    ETag: components["headers"]["ETag"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RelatedProcessAnswer"];
-                };
-            };
+            200: components["responses"]["RelatedProcessReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -7207,14 +5840,120 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            417: components["responses"]["ExpectationFailed"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["ServerError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["VersionNotSupported"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    assetsChanged: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The same for a repeat of the same message. */
+                "webhook-id": string;
+                /** @description Seconds since the epoch, of this attempt. */
+                "webhook-timestamp": string;
+                /** @description Signatures of `{id}.{timestamp}.{body}`, separated by spaces: `v1,` HMAC-SHA256 with the secret, `v1a,` Ed25519, each in base64 (Standard Webhooks). */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "assets.changed";
+                    /**
+                     * Format: date-time
+                     * @description Time of the message.
+                     * @example 2026-11-22T00:32:46.881553+00:00
+                     */
+                    timestamp: string;
+                    /** @description Entries of the feed, in order. */
+                    data: {
+                        /**
+                         * Format: date-time
+                         * @description The offset of the last entry.
+                         * @example 2026-11-22T00:32:46.881553+00:00
+                         */
+                        offset: string;
+                        entries: components["schemas"]["Entry"][];
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver has stored what it needs. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The receiver wants no more messages: the webhook is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    webhookChallenge: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The same for a repeat of the same message. */
+                "webhook-id": string;
+                /** @description Seconds since the epoch, of this attempt. */
+                "webhook-timestamp": string;
+                /** @description Signatures of `{id}.{timestamp}.{body}`, separated by spaces: `v1,` HMAC-SHA256 with the secret, `v1a,` Ed25519, each in base64 (Standard Webhooks). */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "webhook.challenge";
+                    /**
+                     * Format: date-time
+                     * @description Time of the message.
+                     * @example 2026-11-22T00:32:46.881553+00:00
+                     */
+                    timestamp: string;
+                    /** @description The receiver answers with the same object. */
+                    data: {
+                        /** @description A random text. */
+                        challenge: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The text of the challenge. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description A random text. */
+                        challenge: string;
+                    };
+                };
+            };
+            /** @description The receiver wants no more messages: the webhook is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }

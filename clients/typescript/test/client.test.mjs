@@ -184,6 +184,13 @@ test("suggestions are texts", async (t) => {
   assert.equal(seen[0].request, "GET /api/2.5/search/suggest?q=%D0%B5%D0%BA%D1%81+%26+x");
 });
 
+test("a snapshot lists its files", async (t) => {
+  const { client, seen } = await serve(t, [reply(200, { data: { position: "p", segments: [{ from: "0", path: "/x" }] } })]);
+  const { position, segments } = await client.snapshot();
+  assert.deepEqual([position, segments[0].from], ["p", "0"]);
+  assert.equal(seen[0].request, "GET /api/2.5/snapshot");
+});
+
 test("a proof is awaited, and its numbers keep their digits", async (t) => {
   const data = '{"data":{"index":1,"leaf":{"v":1},"path":["x"],"checkpoint":"c","asset":{"items":[{"quantity":240.50}]}}}';
   const { client, seen } = await serve(t, [reply(503, {}, { "Retry-After": "0" }), reply(200, data), reply(200, data)]);

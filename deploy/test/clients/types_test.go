@@ -35,6 +35,9 @@ var schemas = map[string][]string{
 	"Webhook":             {"Webhook", "WebhookInput", "WebhookPatch"},
 	"SearchHit":           {"SearchHit"},
 	"SearchFacet":         {"SearchFacet"},
+	"SearchFacetValue":    {"SearchFacetValue"},
+	"Snapshot":            {"Snapshot"},
+	"Segment":             {"Segment"},
 	"SearchAnswer":        {"SearchAnswer"},
 
 	"SearchReplacement":    {"SearchReplacement"},

@@ -21,6 +21,7 @@ type schema struct {
 	Format     string             `json:"format"`
 	Enum       []string           `json:"enum"` // of strings, if it is alone
 	AllOf      []schema           `json:"allOf"`
+	AnyOf      []schema           `json:"anyOf"` // of plain types
 	Items      *schema            `json:"items"`
 	Properties map[string]*schema `json:"properties"`
 }
@@ -95,6 +96,12 @@ func (s *schema) describe(all map[string]*schema, path string, to map[string]str
 		property.describe(all, strings.TrimPrefix(path+"."+name, "."), to)
 	}
 	switch kind := fmt.Sprint(s.Type); {
+	case len(s.AnyOf) > 0:
+		var types []any
+		for _, choice := range s.AnyOf {
+			types = append(types, choice.Type)
+		}
+		to[path] = fmt.Sprint(types)
 	case kind == "array":
 		s.Items.describe(all, path, to)
 	case s.Type == nil && len(s.Enum) > 0:

@@ -95,17 +95,23 @@ func (c *comparison) operation(name string, old, new tree) {
 	for status, response := range inOrder(object(old["responses"])) {
 		then := follow(c.old, response)
 		after := follow(c.new, object(new["responses"])[status])
+		if after == nil { // the answer that stands for all others
+			after = follow(c.new, object(new["responses"])["default"])
+		}
 		if after == nil {
 			c.add("%s: no longer answers %s", name, status)
 			continue
 		}
 		for header := range object(then["headers"]) {
-			if object(after["headers"])[header] == nil {
+			if object(after["headers"])[header] == nil && object(c.new["x-common-headers"])[header] == nil {
 				c.add("%s: %s lost the header %s", name, status, header)
 			}
 		}
 		for media, content := range inOrder(object(then["content"])) {
 			schema := object(object(after["content"])[media])["schema"]
+			if schema == nil {
+				schema = object(object(after["x-other-media"])[media])["schema"]
+			}
 			if schema == nil {
 				c.add("%s: %s lost the media type %s", name, status, media)
 				continue
@@ -141,7 +147,9 @@ func (c *comparison) parameters(name string, old, new tree) {
 
 func byName(document, operation tree) map[string]tree {
 	all := map[string]tree{}
-	list, _ := operation["parameters"].([]any)
+	own, _ := operation["parameters"].([]any)
+	common, _ := document["x-common-parameters"].([]any)
+	list := slices.Concat(common, own)
 	for _, p := range list {
 		parameter := follow(document, p)
 		all[fmt.Sprint(parameter["in"], " ", parameter["name"])] = parameter
@@ -156,6 +164,7 @@ func (c *comparison) sent(at string, old, new any) {
 	if again {
 		return
 	}
+	was, now = plain(was), plain(now)
 	c.narrower(at, was, now, "no longer accepts")
 	for name, property := range inOrder(object(was["properties"])) {
 		after, there := object(now["properties"])[name]
@@ -178,6 +187,7 @@ func (c *comparison) shown(at string, old, new any) {
 	if again {
 		return
 	}
+	was, now = plain(was), plain(now)
 	c.narrower(at, now, was, "may now be")
 	for name, property := range inOrder(object(was["properties"])) {
 		after, there := object(now["properties"])[name]
@@ -191,6 +201,25 @@ func (c *comparison) shown(at string, old, new any) {
 		c.add("%s: %s may be missing", at, name)
 	}
 	c.inner(at, was, now, c.shown)
+}
+
+// plain returns a schema whose choices are types only with a list of these types instead.
+func plain(schema tree) tree {
+	choices, _ := schema["anyOf"].([]any)
+	var types []any
+	for _, choice := range choices {
+		if len(object(choice)) != 1 || object(choice)["type"] == nil {
+			return schema
+		}
+		types = append(types, asList(object(choice)["type"])...)
+	}
+	if len(types) == 0 {
+		return schema
+	}
+	schema = maps.Clone(schema)
+	delete(schema, "anyOf")
+	schema["type"] = types
+	return schema
 }
 
 // both returns what two schemas stand for, and whether they were compared before.

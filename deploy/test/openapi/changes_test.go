@@ -103,6 +103,7 @@ func TestBreaks(t *testing.T) {
 			`"type": "object", "required": [], "properties": {"a": {"type": "string"`, []string{"POST /x: 200: a may be missing"}},
 		{"elements change", `"items": {"type": "string"}`, `"items": {"type": "integer"}`,
 			[]string{"POST /x: 200.l[]: may now be integer"}},
+		{"types become choices", `"a": {"type": ["string", "null"]`, `"a": {"anyOf": [{"type": "string"}, {"type": "null"}]`, nil},
 		{"a status goes", `"200"`, `"201"`, []string{"POST /x: no longer answers 200"}},
 		{"a header goes", `"ETag"`, `"X"`, []string{"POST /x: 200 lost the header ETag"}},
 	} {

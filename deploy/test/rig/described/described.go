@@ -23,6 +23,8 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"asset-registry/assetsvc"
 )
 
 func init() {
@@ -57,6 +59,14 @@ type Document struct {
 // Parse returns the document in text, whose paths are below prefix ("/api/2.5").
 // It fails if the document is not valid OpenAPI.
 func Parse(prefix string, text []byte) (*Document, error) {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	complete(value)
+	if text, err = json.Marshal(value); err != nil {
+		return nil, err
+	}
 	spec, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
 		return nil, fmt.Errorf("load the document: %w", err)
@@ -69,10 +79,6 @@ func Parse(prefix string, text []byte) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("route by the document: %w", err)
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
@@ -83,6 +89,48 @@ func Parse(prefix string, text []byte) (*Document, error) {
 		Spec: spec, prefix: prefix, router: router, schemas: compiler, compiled: map[string]*jsonschema.Schema{},
 		whole: map[string]int{}, seen: map[string]int{},
 	}, nil
+}
+
+// complete writes a document as it is without regard to generators of clients: each schema with
+// all types that the registry accepts, each answer with all media types, and each operation with
+// the parameters that all have.
+func complete(document any) {
+	root, _ := document.(map[string]any)
+	parameters, _ := root["x-common-parameters"].([]any)
+	paths, _ := root["paths"].(map[string]any)
+	for _, path := range paths {
+		operations, _ := path.(map[string]any)
+		for _, operation := range operations {
+			if o, ok := operation.(map[string]any); ok {
+				own, _ := o["parameters"].([]any)
+				o["parameters"] = append(own, parameters...)
+			}
+		}
+	}
+	widen(document)
+}
+
+func widen(value any) {
+	switch v := value.(type) {
+	case []any:
+		for _, element := range v {
+			widen(element)
+		}
+	case map[string]any:
+		for _, member := range v {
+			widen(member)
+		}
+		if also, ok := v[assetsvc.AlsoAccepts].([]any); ok {
+			types, isList := v["type"].([]any)
+			if !isList {
+				types = []any{v["type"]}
+			}
+			v["type"] = append(slices.Clone(types), also...)
+		}
+		if media, ok := v["x-other-media"].(map[string]any); ok {
+			maps.Copy(v["content"].(map[string]any), media)
+		}
+	}
 }
 
 // base is the name of the document among the compiler's resources.
@@ -146,6 +194,10 @@ const wholly = 20
 // checkAnswer checks status, headers and body of an answer.
 func (d *Document) checkAnswer(x Exchange, route *routers.Route, params map[string]string) error {
 	name := fmt.Sprint(route.Operation.OperationID, " ", x.Status)
+	response, at := answerOf(route, x.Status)
+	if response == nil {
+		return fmt.Errorf("answer %d of %s: status is not supported", x.Status, route.Operation.OperationID)
+	}
 	d.mu.Lock()
 	d.whole[name]++
 	whole := d.whole[name] <= wholly
@@ -155,11 +207,7 @@ func (d *Document) checkAnswer(x Exchange, route *routers.Route, params map[stri
 			return fmt.Errorf("answer %d of %s: %w", x.Status, route.Operation.OperationID, err)
 		}
 	}
-	response := route.Operation.Responses.Status(x.Status)
-	if response == nil {
-		return fmt.Errorf("answer %d of %s: status is not supported", x.Status, route.Operation.OperationID)
-	}
-	if err := undocumented(response.Value, x.Header); err != nil {
+	if err := d.undocumented(response.Value, x.Header); err != nil {
 		return fmt.Errorf("answer %d of %s: %w", x.Status, route.Operation.OperationID, err)
 	}
 	media := x.Header.Get("Content-Type")
@@ -170,14 +218,32 @@ func (d *Document) checkAnswer(x Exchange, route *routers.Route, params map[stri
 	if x.Request.Method == http.MethodHead {
 		return nil
 	}
-	at := response.Ref
-	if at == "" {
-		at = operationPointer(route) + fmt.Sprintf("/responses/%d", x.Status)
-	}
 	if err := d.checkBody(at+"/content/"+strings.ReplaceAll(media, "/", "~1"), media, x.Body); err != nil {
 		return fmt.Errorf("answer %d of %s: %w", x.Status, route.Operation.OperationID, err)
 	}
 	return checkPlaces(response.Value, x.Body)
+}
+
+// answerOf returns the answer of an operation with a status, and its place in the document. The
+// answer "default" names the further statuses that it stands for.
+func answerOf(route *routers.Route, status int) (*openapi3.ResponseRef, string) {
+	name := fmt.Sprint(status)
+	response := route.Operation.Responses.Value(name)
+	if response == nil {
+		name = "default"
+		response = route.Operation.Responses.Default()
+		if response == nil {
+			return nil, ""
+		}
+		statuses, _ := response.Value.Extensions["x-statuses"].([]any)
+		if !slices.Contains(statuses, any(float64(status))) {
+			return nil, ""
+		}
+	}
+	if response.Ref != "" {
+		return response, response.Ref
+	}
+	return response, operationPointer(route) + "/responses/" + name
 }
 
 // checkBody checks the body of an answer. The pointer is that of the media type in the
@@ -332,13 +398,17 @@ var common = []string{
 }
 
 // undocumented returns an error if an answer has a header that the document lacks.
-func undocumented(response *openapi3.Response, header http.Header) error {
+func (d *Document) undocumented(response *openapi3.Response, header http.Header) error {
+	everywhere, _ := d.Spec.Extensions["x-common-headers"].(map[string]any)
 	for name := range header {
 		if slices.Contains(common, name) {
 			continue
 		}
 		known := false
 		for documented := range response.Headers {
+			known = known || strings.EqualFold(documented, name)
+		}
+		for documented := range everywhere {
 			known = known || strings.EqualFold(documented, name)
 		}
 		if !known {

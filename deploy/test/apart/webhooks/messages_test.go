@@ -1,0 +1,47 @@
+package webhooks
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"strconv"
+	"testing"
+
+	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// TestMessagesOfTheClientsAreThoseOfTheStandard holds the messages that the tests of the clients
+// in Go, Python and TypeScript read against the library of Standard Webhooks. The library asks
+// the clock, so the times of the messages are compared here.
+func TestMessagesOfTheClientsAreThoseOfTheStandard(t *testing.T) {
+	text, err := os.ReadFile("testdata/messages.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var messages []struct {
+		Name, Secret, ID, Timestamp, Signature, Body string
+		Now                                          int64
+		Right                                        bool
+	}
+	if err := json.Unmarshal(text, &messages); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range messages {
+		verifier, err := standard.NewWebhook(m.Secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := http.Header{}
+		header.Set("webhook-id", m.ID)
+		header.Set("webhook-timestamp", m.Timestamp)
+		header.Set("webhook-signature", m.Signature)
+		err = verifier.VerifyIgnoringTimestamp([]byte(m.Body), header)
+		at, _ := strconv.ParseInt(m.Timestamp, 10, 64) // of a right message: a wrong one is refused above
+		if got := err == nil && at >= m.Now-300 && at <= m.Now+300; got != m.Right {
+			t.Errorf("%s: got right %t and %v, want right %t", m.Name, got, err, m.Right)
+		}
+	}
+	if len(messages) < 10 {
+		t.Errorf("got %d messages, want at least 10", len(messages))
+	}
+}

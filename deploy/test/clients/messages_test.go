@@ -1,0 +1,92 @@
+package clients
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/needtest"
+)
+
+// messages has messages to receivers of webhooks, right and wrong ones. The tests of
+// deploy/test/apart/webhooks hold them against the library of Standard Webhooks.
+const messages = "../apart/webhooks/testdata/messages.json"
+
+// verified returns what clients have to print of the messages: for each a line with its name and
+// what came of it.
+func verified(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []struct {
+		Name  string
+		Body  string
+		Right bool
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	for _, m := range all {
+		outcome := "refused"
+		if m.Right && strings.Contains(m.Body, "challenge") {
+			outcome = "dGVzdA"
+		} else if m.Right {
+			outcome = "Склад № 7 240.50010"
+		}
+		lines.WriteString(m.Name + ": " + outcome + "\n")
+	}
+	return lines.String()
+}
+
+func TestPythonClientVerifiesMessages(t *testing.T) {
+	needtest.Commands(t, "python3")
+	const script = `
+import asset_registry, json, sys
+for m in json.load(open(sys.argv[1], encoding="utf-8")):
+    headers = {"Webhook-Id": m["id"], "Webhook-Timestamp": m["timestamp"], "Webhook-Signature": m["signature"]}
+    try:
+        got = asset_registry.read_message(m["secret"], headers, m["body"].encode(), now=m["now"])
+        outcome = got.challenge or f'{got.entries[0]["title"]} {got.entries[0]["items"][0]["quantity"]}'
+    except asset_registry.BadSignature:
+        outcome = "refused"
+    print(f'{m["name"]}: {outcome}')
+`
+	got := program(t, ".", []string{absolutePython(t), "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=utf-8"}, "python3", "-c",
+		script, messages)
+	if diff := cmp.Diff(verified(t), got); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+func TestTypeScriptClientVerifiesMessages(t *testing.T) {
+	needtest.Commands(t, "node", "npm")
+	dir, _ := compiled(t)
+	path, err := filepath.Abs(messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const script = `
+import { readFileSync } from "node:fs";
+import { BadSignature, readMessage } from "asset-registry";
+for (const m of JSON.parse(readFileSync(process.env.MESSAGES, "utf8"))) {
+  const headers = { "webhook-id": m.id, "webhook-timestamp": m.timestamp, "webhook-signature": m.signature };
+  const body = new TextEncoder().encode(m.body);
+  const outcome = await readMessage(m.secret, (name) => headers[name], body, m.now * 1000).then(({ data }) =>
+    data.challenge ?? data.entries[0].title + " " + data.entries[0].items[0].quantity, (error) => {
+    if (!(error instanceof BadSignature)) throw error;
+    return "refused";
+  });
+  console.log(m.name + ": " + outcome);
+}`
+	got := program(t, dir, []string{"MESSAGES=" + path}, "node", "--input-type=module", "--eval", script)
+	if diff := cmp.Diff(verified(t), got); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,184 @@
+package generators
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/deploy/openapi"
+	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/needtest"
+	"asset-registry/shared/porttest"
+	"asset-registry/shared/routes"
+)
+
+const (
+	// goGenerator and typescriptGenerators are the modules with the generators and the scenarios of
+	// their clients.
+	goGenerator          = "../oapi-codegen"
+	typescriptGenerators = "../typescript"
+	// generating bounds one run of a generator or a compiler, on a busy machine.
+	generating = 4 * time.Minute
+	// mostLines bounds the file of oapi-codegen: answers that operations do not share make it large.
+	mostLines = 30000
+)
+
+// outcome is what the scenario of a generated client prints.
+type outcome struct {
+	Created   string // status of the new asset
+	Stale     int    // status of a change with an old tag
+	Published string // status after a change with the tag
+	Documents int
+	Owner     string // after the take-over
+	Quantity  string // sent with four digits after the point
+	Followed  bool   // a page of the feed has the asset
+}
+
+var wantedOutcome = outcome{"draft", 412, "pending", 2, "broker3", "240.5001", true}
+
+var bin = flag.String("bin", "", "absolute path of the directory of the programs")
+
+// serve starts a registry that is one process, without rate limits, and returns its address.
+func serve(t *testing.T) string {
+	t.Helper()
+	addr, err := porttest.FreeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := &processes.Output{}
+	p, err := processes.Standalone(t.Context(), *bin, addr, filepath.Join(t.TempDir(), "data"), output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Errorf("the registry: got %v at its end, want exit code 0; it printed %s", err, output.String())
+		}
+	})
+	return "http://" + addr
+}
+
+// run runs a program in dir and returns what it prints.
+func run(t *testing.T, dir string, env []string, name string, args ...string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), generating)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: got %v, want success; it printed:\n%s%s", name, strings.Join(args, " "), err, text, problems.String())
+	}
+	return text
+}
+
+// scenario runs the program of a generated client against a registry, and compares what it prints.
+func scenario(t *testing.T, registry, dir, name string, args ...string) {
+	t.Helper()
+	var got outcome
+	text := run(t, dir, []string{"REGISTRY=" + registry + "/api/" + routes.Current}, name, args...)
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatalf("%v: it printed %s", err, text)
+	}
+	if diff := cmp.Diff(wantedOutcome, got); diff != "" {
+		t.Errorf("outcome (-want +got):\n%s", diff)
+	}
+}
+
+// written writes the document of the current version to a file.
+func written(t *testing.T, dir string) string {
+	t.Helper()
+	file := filepath.Join(dir, "openapi.json")
+	d, err := openapi.Public(routes.Current)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, d.JSON, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// absolute returns the absolute path of a file of the module of the Go generator.
+func absolute(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(goGenerator, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestGeneratedGoClientWorks generates a client in Go, compiles it with a scenario and runs it.
+func TestGeneratedGoClientWorks(t *testing.T) {
+	registry := serve(t)
+	dir := t.TempDir()
+	tool := strings.TrimSpace(string(run(t, ".", nil, "../../tool.sh", "oapi-codegen")))
+	client := filepath.Join(dir, "client.go")
+	run(t, dir, nil, tool, "-config", absolute(t, "config.yaml"), "-o", client, written(t, dir))
+	text, err := os.ReadFile(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := bytes.Count(text, []byte("\n")); got > mostLines {
+		t.Errorf("got a client of %d lines, want at most %d", got, mostLines)
+	}
+	// The overlay puts the client beside the scenario, in a folder that stays as it is.
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{absolute(t, "client.gen.go"): client}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, program := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "scenario")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, goGenerator, []string{"GOWORK=off"}, "go", "build", "-tags", "generated", "-overlay", file, "-o", program, ".")
+	scenario(t, registry, dir, program)
+}
+
+// TestGeneratedTypeScriptClientsWork does the same with three generators for TypeScript.
+func TestGeneratedTypeScriptClientsWork(t *testing.T) {
+	needtest.Commands(t, "node", "npm")
+	registry := serve(t)
+	dir := t.TempDir()
+	modules := strings.TrimSpace(string(run(t, ".", nil, "../../clients/npm.sh", typescriptGenerators)))
+	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(typescriptGenerators)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(typescriptGenerators, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, f.Name()), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written(t, dir)
+	for _, generator := range [][]string{
+		{"openapi-typescript", "openapi.json", "-o", "openapi-typescript/schema.ts"},
+		{"openapi-ts"},
+		{"orval"},
+	} {
+		run(t, dir, nil, filepath.Join("node_modules", ".bin", generator[0]), generator[1:]...)
+	}
+	run(t, dir, nil, filepath.Join("node_modules", ".bin", "tsc"))
+	for _, program := range []string{"openapi-typescript", "hey-api", "orval"} {
+		t.Run(program, func(t *testing.T) { scenario(t, registry, dir, "node", "dist/"+program+".js") })
+	}
+}

@@ -1,0 +1,109 @@
+//go:build generated
+
+// The scenario with the client of oapi-codegen.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+)
+
+// outcome is what the scenario prints (deploy/test/openapi).
+type outcome struct {
+	Created, Published, Owner, Quantity string
+	Stale, Documents                    int
+	Followed                            bool
+}
+
+func main() {
+	got, err := scenario(context.Background(), os.Getenv("REGISTRY"))
+	if err == nil {
+		err = json.NewEncoder(os.Stdout).Encode(got)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// asset is the new asset. The quantity is sent as text, which keeps its digits.
+var asset = AssetInput{
+	AssetType: "bounce", Title: "Hall", Description: "one entrance",
+	Items: &[]ItemInput{{
+		Description:         "Hall",
+		Classification:      ClassificationInput{Id: "04121000-2", Description: "Hall"},
+		Unit:                UnitInput{Code: "MTK"},
+		Quantity:            "240.50010",
+		Address:             AddressInput{CountryName: "Україна"},
+		Location:            &LocationInput{Latitude: 50.4501, Longitude: 30.5234},
+		RegistrationDetails: RegistrationDetailsInput{},
+	}},
+	Decisions: &[]DecisionInput{{DecisionDate: "2026-11-20T12:00:00+02:00", DecisionID: "1637-10"}},
+	AssetCustodian: OrganizationInput{
+		Name:         "Fund",
+		Identifier:   IdentifierInput{Scheme: "UA-EDR", Id: "00032945"},
+		Address:      AddressInput{CountryName: "Україна"},
+		ContactPoint: ContactPointInput{Name: "Registrar", Telephone: new("+380440000000")},
+	},
+}
+
+// caller returns a client with an API key.
+func caller(registry, key string) (*ClientWithResponses, error) {
+	return NewClientWithResponses(registry, WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+		r.SetBasicAuth(key, "")
+		return nil
+	}))
+}
+
+// scenario creates an asset, changes it by its tag, adds a document, hands it over and reads a page.
+func scenario(ctx context.Context, registry string) (got outcome, err error) {
+	broker, err1 := caller(registry, "broker")
+	other, err2 := caller(registry, "broker3")
+	if err := errors.Join(err1, err2); err != nil {
+		return got, err
+	}
+	made, err := broker.CreateAssetWithResponse(ctx, nil, AssetInputBody{Data: asset})
+	if err != nil || made.JSON201 == nil {
+		return got, fmt.Errorf("create: %w: %s", err, made.Body)
+	}
+	id, access := made.JSON201.Data.Id, made.JSON201.Access
+	got.Created = string(made.JSON201.Data.Status)
+	got.Quantity = (*made.JSON201.Data.Items)[0].Quantity.String()
+
+	owner := &ChangeAssetParams{XAccessToken: &access.Token, IfMatch: new(made.HTTPResponse.Header.Get("ETag"))}
+	publishing := AssetPatchBody{Data: AssetPatch{Status: new(AssetPatchStatus("pending"))}}
+	published, err1 := broker.ChangeAssetWithResponse(ctx, id, owner, publishing)
+	late := AssetPatchBody{Data: AssetPatch{Description: new("none")}}
+	stale, err2 := broker.ChangeAssetWithResponse(ctx, id, owner, late)
+	plan := DocumentInput{
+		DocumentType: "illustration", Title: "Plan", Url: new("https://example.com/plan"), Format: new("image/png"),
+	}
+	token := &AddDocumentParams{XAccessToken: &access.Token}
+	added, err3 := broker.AddDocumentWithResponse(ctx, id, token, DocumentInputBody{Data: plan})
+	documents, err4 := broker.ListDocumentsWithResponse(ctx, id, nil)
+	transfer, err5 := other.CreateTransferWithResponse(ctx, nil, TransferInputBody{})
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+		return got, err
+	}
+	if published.JSON200 == nil || stale.JSON412 == nil || added.JSON201 == nil || transfer.JSON201 == nil {
+		return got, fmt.Errorf("got %s, %s, %s and %s", published.Body, stale.Body, added.Body, transfer.Body)
+	}
+	got.Published, got.Stale = string(published.JSON200.Data.Status), stale.StatusCode()
+	got.Documents = len(documents.JSON200.Data)
+
+	owned, err1 := other.TakeOverWithResponse(ctx, id, nil, OwnershipInputBody{
+		Data: OwnershipInput{Id: transfer.JSON201.Data.Id, Transfer: access.Transfer},
+	})
+	page, err2 := broker.ListAssetsWithResponse(ctx, &ListAssetsParams{Limit: new(1000)})
+	if err := errors.Join(err1, err2); err != nil {
+		return got, err
+	}
+	got.Owner = owned.JSON200.Data.Owner
+	got.Followed = slices.ContainsFunc(page.JSON200.Data, func(e Entry) bool { return e.Id == id })
+	return got, nil
+}
