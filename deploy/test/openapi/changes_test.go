@@ -41,10 +41,14 @@ func TestNoPublishedDocumentBreaks(t *testing.T) {
 	}
 }
 
-// isNamed tells whether a changelog names a change, or one of all fields of bodies.
+// isNamed tells whether a changelog names a change, one of all fields of bodies, or further codes
+// of a list.
 func isNamed(changelog, change string) bool {
 	operation, place, _ := strings.Cut(change, ": ")
 	field, says, _ := strings.Cut(place, ": ")
+	if strings.HasSuffix(field, ".scheme") && strings.HasPrefix(says, "may now be ") {
+		return strings.Contains(changelog, "`*.scheme: may now be a further code`")
+	}
 	return strings.Contains(changelog, "`"+change+"`") || operation != "" && strings.HasPrefix(field, "body.") &&
 		strings.Contains(changelog, "`body.*: "+says+"`")
 }
