@@ -19,10 +19,11 @@ import (
 	"asset-registry/shared/keyring"
 )
 
+const base filelink.Base = "https://registry.example"
+
 const (
-	base   filelink.Base = "https://registry.example"
-	fileID               = "0123456789abcdef0123456789abcdef"
-	md5                  = "d41d8cd98f00b204e9800998ecf8427e"
+	fileID = "0123456789abcdef0123456789abcdef"
+	md5    = "d41d8cd98f00b204e9800998ecf8427e"
 )
 
 // files is a file service with one file of the broker "broker".
@@ -153,7 +154,7 @@ func TestDownloadsOfFilesAreSigned(t *testing.T) {
 // TestDocumentsSayWhatTheirFilesAre adds a document before the bytes of its file come, and one
 // after (docs/files.md, D5).
 func TestDocumentsSayWhatTheirFilesAre(t *testing.T) {
-	r, f, links, id := openWithFiles(t)
+	r, _, links, id := openWithFiles(t)
 	at := place(t, id, "documents", "")
 	sum := strings.Repeat("ab", 32)
 	add := func(verb asset.Verb, at registry.Place, fields record.Object) record.Object {
@@ -206,6 +207,7 @@ func TestDocumentsSayWhatTheirFilesAre(t *testing.T) {
 	says("the same file again", add(asset.Replace, at, document(t, base.Address(fileID), "md5:"+md5).With("title", "y")),
 		sum+" 12")
 	says("another address", add(asset.Replace, at, document(t, "https://broker.example/x", "md5:"+md5)), "")
+	var f *files
 	r, f, links, id = openWithFiles(t)
 	f.file = filesapi.Claimed{SHA256: sum, Size: 7}
 	signed = base.Address(fileID) + "?" + links.Bind(fileID, md5).Encode()

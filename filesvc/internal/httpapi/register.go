@@ -39,7 +39,7 @@ func readRegistration(r *http.Request) (map[string]json.RawMessage, error) {
 		}
 		return data, nil
 	}
-	fields := url.Values{}
+	var fields url.Values
 	if boundary, isForm := boundaryOf(r.Header); isForm {
 		form, err := multipart.NewReader(strings.NewReader(string(text)), boundary).ReadForm(maxField)
 		if err != nil {
