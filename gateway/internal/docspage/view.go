@@ -14,6 +14,7 @@ import (
 // is the template NAME.html.
 var guides = []struct{ name, title string }{
 	{"first-asset", "First asset in five minutes"},
+	{"documents", "Documents and their files"},
 	{"tokens", "Tokens and ownership"},
 	{"states", "States"},
 	{"feed", "Following the feed"},
