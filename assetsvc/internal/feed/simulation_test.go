@@ -101,7 +101,7 @@ func TestTheSimulationNeedsEachGuardOfTheRecord(t *testing.T) {
 		from     uint64 // the first seed; for all but one guard any seed will do
 	}{
 		{recordFirst, "the record is stored before the writes", 1},
-		{emptyRecord, "Settle stores an empty record", 318},
+		{emptyRecord, "Settle stores an empty record", 319},
 		{followers, "Settle looks at the changes made since", 1},
 		{settleFenced, "a fenced batch is settled", 1},
 		{showLater, "the record of a refused Open is not shown", 1},
