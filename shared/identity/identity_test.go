@@ -67,6 +67,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"no signature", parts[0] + "." + parts[1] + ".", 'a', start},
 		{"the algorithm none", "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + parts[1] + ".", 'a', start},
 		{"a truncated signature", signed[:len(signed)-4], 'a', start},
+		{"a line break in the signature", signed[:len(signed)-4] + "\n" + signed[len(signed)-4:], 'a', start},
 		{"a replaced payload", parts[0] + ".eyJzdWIiOiJvdGhlciJ9." + parts[2], 'a', start},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -354,7 +354,7 @@ func FuzzUnseal(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range []string{real, real[:len(real)-1], "a.b.c", "..", "", "eyJhbGciOiJub25lIn0.e30."} {
+	for _, seed := range []string{real, real[:len(real)-1], real[:9] + "\n" + real[9:], real + "\r", "a.b.c", "..", "", "eyJhbGciOiJub25lIn0.e30."} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, sealed string) {

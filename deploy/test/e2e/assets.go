@@ -244,7 +244,7 @@ func testDecimals(t *testing.T, a api) {
 }
 
 func testText(t *testing.T, a api) {
-	for _, title := range []string{"їжак 𐍈 👩‍👩‍👧 e\u0301", "<script>&\"'\\/", "\u2028\u2029\u0000\u0007\t\n",
+	for _, title := range []string{"їжак 𐍈 👩‍👩‍👧 e\u0301", "<script>&\"'\\/", "\u2028\u2029\u0001\u0007\t\n",
 		"\u202ertl", "  blanks  ", strings.Repeat("щ", 5_000)} {
 		c := a.create(t, validAsset().set("title", title).set("description", strings.Repeat(title, 20)))
 		data := a.read(t, c.id).data()
@@ -255,6 +255,8 @@ func testText(t *testing.T, a api) {
 			t.Errorf("got the description %.40q, want %.40q", got, want)
 		}
 	}
+	a.do(t, call{method: "POST", path: "/assets", key: "broker", body: data(validAsset().set("title", "x\u0000"))}).
+		fails(t, 400, "body/title").says(t, "U+0000")
 }
 
 // Promises: times

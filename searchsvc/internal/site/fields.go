@@ -84,6 +84,8 @@ var fields = map[string]field{
 	"format":                    {text{"Формат", "Format"}, asText},
 	"url":                       {text{"Посилання", "Link"}, asLink},
 	"hash":                      {text{"Контрольна сума", "Hash"}, asCode},
+	"sha256":                    {text{"Контрольна сума SHA-256", "SHA-256 sum"}, asCode},
+	"size":                      {text{"Розмір, байтів", "Size in bytes"}, asText},
 	"accessDetails":             {text{"Порядок ознайомлення", "How to see it"}, asText},
 	"language":                  {text{"Мова", "Language"}, asText},
 	"index":                     {text{"Порядковий номер", "Index"}, asText},

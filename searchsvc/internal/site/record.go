@@ -250,7 +250,8 @@ func (c cursor) version() thing {
 	}
 	t.Rows = rows(
 		c.row("description"), c.row("accessDetails"), c.row("documentType"), c.row("datePublished"),
-		c.row("dateModified"), c.row("format"), c.row("language"), c.row("url"), c.row("hash"),
+		c.row("dateModified"), c.row("format"), c.row("language"), c.row("url"), c.row("size"), c.row("hash"),
+		c.row("sha256"),
 	)
 	return t
 }
