@@ -80,12 +80,12 @@ func sendSecrets(t *testing.T, a api) (secrets []string) {
 		text(at(a.create(t, validAsset()).json["access"], "transfer")), canary, basic(canary), basic(canary + ":")}
 }
 
-// readStores returns the bytes of both store files in dir.
+// readStores returns the bytes of the store files in dir: of assets, tokens and files.
 func readStores(t *testing.T, dir string) (stored string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.db"))
-	if err != nil || len(files) != 2 {
-		t.Fatalf("got the stores %v, %v, want two", files, err)
+	if err != nil || len(files) != 3 {
+		t.Fatalf("got the stores %v, %v, want three", files, err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

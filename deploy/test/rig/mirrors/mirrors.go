@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/routes"
 	"asset-registry/shared/sleep"
 )
 
@@ -60,7 +61,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.proxy.Serv
 
 // RoundTrip implements http.RoundTripper.
 func (f *Front) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if isRead && !strings.HasPrefix(r.URL.Path, routes.GetFile+"/") { // a mirror has no files
 		if err := f.AwaitMirror(r.Context()); err != nil {
 			return nil, err
 		}
