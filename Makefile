@@ -162,7 +162,7 @@ test-faults: ## faults between the services and their stores
 
 test-feed: ## what the feed promises, with several writers and crashes
 	@deploy/test/tool.sh devmongo
-	go test -count=1 -timeout 20m ./deploy/test/feed
+	go test -count=1 -timeout 30m ./deploy/test/feed
 
 test-browser: ## the admin console, the site and the documentation page in a browser; the screenshots stay in bin/screenshots
 	@deploy/test/setup.sh $@

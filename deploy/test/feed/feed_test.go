@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	changesWanted = flag.Int("changes", 300, "number of changes for each number of services")
+	changesWanted = flag.Int("changes", 200, "number of changes for each number of services")
 	numbersWanted = flag.String("services", "2", "numbers of asset services, separated by commas")
 	liveWanted    = flag.Int("followers", 1, "number of live followers of each kind")
 	builtBin      = flag.String("bin", "",
