@@ -26,7 +26,7 @@ func TestScenariosOnCompose(t *testing.T) {
 		func(t *testing.T) { s.run(t, "pull", "gateway", "assetsvc", "authsvc", "searchsvc") })
 	t.Run("an operator creates keys", func(t *testing.T) { testKeys(t, s) })
 	t.Run("the witnesses cosign the public log", func(t *testing.T) { testWitnesses(t, s) })
-	t.Run("scenarios", func(t *testing.T) { e2e.Run(t, s.public) })
+	t.Run("scenarios", func(t *testing.T) { e2e.RunWithoutFiles(t, s.public) })
 	t.Run("the search finds their assets", func(t *testing.T) { testSearch(t, s) })
 }
 

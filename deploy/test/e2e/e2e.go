@@ -66,7 +66,6 @@ var inVersion25 = []scenario{
 	{"bad changes of parts are refused", testPartRefusals},
 	{"other methods and paths of parts are refused", testPartPaths},
 	{"documents have versions", testDocuments},
-	{"documents have files", testFiles},
 	{"thirty concurrent new parts all survive", testConcurrentParts},
 	{"internal headers of a client are ignored", testClaims},
 	{"random requests break nothing", testRandomCalls},
@@ -89,9 +88,15 @@ var inVersion25 = []scenario{
 
 // Run runs every scenario against the registry at base ("http://host:port").
 // Other assets and other clients do not disturb the scenarios.
-func Run(t *testing.T, base string) { runIn(t, base, "2.4", "2.5", "0") }
+func Run(t *testing.T, base string) {
+	RunWithoutFiles(t, base)
+	t.Run("documents have files", func(t *testing.T) { testFiles(t, api{base, "2.5"}) })
+}
 
-// runIn runs those of every version in some versions only, and all those of 2.5.
+// RunWithoutFiles runs those that need no file service.
+func RunWithoutFiles(t *testing.T, base string) { runIn(t, base, "2.4", "2.5", "0") }
+
+// runIn runs those of every version in some versions only, and all those of 2.5 but the one of files.
 func runIn(t *testing.T, base string, versions ...string) {
 	bookmarked := api{base, "2.5"}.awaitBookmark(t)
 	for _, version := range versions {
