@@ -46,6 +46,9 @@ func (h *history) walk(ctx context.Context) {
 		for id := range want {
 			h.report.violation(&h.report.vanished, "%s was published before a walk began, but the walk did not find it", id)
 		}
-		sleep.For(ctx, time.Since(begun))
+		rested := time.Now().Add(time.Since(begun))
+		for ctx.Err() == nil && !h.finished.Load() && time.Now().Before(rested) {
+			sleep.For(ctx, 50*time.Millisecond)
+		}
 	}
 }
