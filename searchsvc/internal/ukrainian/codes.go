@@ -168,9 +168,9 @@ var (
 	lastLetter = regexp.MustCompile(`^[абвгдежa-e]$`)
 )
 
-// Tokens returns the parts of a question between blanks, with the ids of pasted addresses instead
-// of these, and with the letter of a house at its number. Each gives a text the same number with
-// its letter.
+// Tokens returns the parts of a question between blanks. An id replaces a pasted address that has
+// it, and the letter of a house is joined to its number. Texts get the key of both joined from
+// function Each.
 func Tokens(text string) []string {
 	var tokens []string
 	wasHouse := false
