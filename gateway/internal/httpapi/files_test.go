@@ -189,3 +189,14 @@ func TestFormsOfDocuments(t *testing.T) {
 		}
 	}
 }
+
+// TestTheAnswerToAFormIsBounded keeps the largest answer, and one byte more.
+func TestTheAnswerToAFormIsBounded(t *testing.T) {
+	k := &kept{header: http.Header{}}
+	if n, err := k.Write(make([]byte, mostKept)); n != mostKept || err != nil {
+		t.Fatalf("got %d, %v; want %d bytes kept", n, err, mostKept)
+	}
+	if n, err := k.Write([]byte("x")); n != 0 || err == nil || k.body.Len() != mostKept {
+		t.Errorf("got %d, %v with %d bytes kept, want an error and %d", n, err, k.body.Len(), mostKept)
+	}
+}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -70,6 +71,10 @@ func (a *API) addForm(v routes.Version) handler {
 	}
 }
 
+// mostKept is the size of the largest answer that kept keeps. The file service bounds the fields
+// of a form far below it.
+const mostKept = 4 << 20
+
 // kept is an http.ResponseWriter that keeps a small answer.
 type kept struct {
 	status int
@@ -90,6 +95,9 @@ func (k *kept) WriteHeader(status int) {
 // Write implements http.ResponseWriter.
 func (k *kept) Write(p []byte) (int, error) {
 	k.WriteHeader(http.StatusOK)
+	if k.body.Len()+len(p) > mostKept {
+		return 0, fmt.Errorf("the answer of the file service has more than %d bytes", mostKept)
+	}
 	return k.body.Write(p)
 }
 
