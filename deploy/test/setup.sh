@@ -37,6 +37,7 @@ for command in $missing; do
 		;;
 	column | redis-server | gcc) ;;
 	dockerd) packages+=(docker.io) ;;
+	ip) packages+=(iproute2) ;;
 	busybox) packages+=(busybox-static) ;;
 	node) packages+=(nodejs) ;;
 	promtool) packages+=(prometheus) ;;

@@ -7,10 +7,13 @@ set -euo pipefail
 PATH=$PATH:/usr/sbin
 cd "$(dirname "$0")/../../.."
 
+POOL=10.231.0.0/16 # room for 256 networks
 work=$(mktemp -d)
 engine=
 stop() {
 	if [ -n "$engine" ]; then
+		docker ps --all --quiet | xargs --no-run-if-empty docker rm --force >/dev/null 2>&1 || true
+		docker network prune --force >/dev/null 2>&1 || true
 		kill "$engine" 2>/dev/null || true
 		wait "$engine" || true
 		engine=
@@ -36,12 +39,25 @@ works() {
 		docker run --rm --network asset-registry-probe asset-registry-probe /probe
 }
 
+# sweep removes the bridges of engines that were killed. An engine never does, and
+# refuses to make a network when too many addresses of the machine are taken. Only
+# bridges with an address of $POOL or of the stack's own networks are removed, and
+# only those without a container.
+sweep() {
+	local bridge
+	for bridge in $(ip -oneline -4 address show | awk '$2 ~ /^br-/ && $4 ~ /^10[.]23[01][.]/ {print $2}'); do
+		if [ ! "$(ls "/sys/class/net/$bridge/brif")" ]; then
+			ip link delete "$bridge"
+		fi
+	done
+}
+
 # start runs an engine with a storage driver until the script ends. If no
 # container runs in it, it is stopped, and $work/why says why.
 start() {
 	local log=$work/log.$1
 	dockerd --host "$DOCKER_HOST" --data-root "$work/data.$1" --exec-root "$work/exec" --pidfile "$work/pid" \
-		--storage-driver "$1" >"$log" 2>&1 &
+		--storage-driver "$1" --default-address-pool "base=$POOL,size=24" >"$log" 2>&1 &
 	engine=$!
 	while kill -0 "$engine" 2>/dev/null && ! docker info >/dev/null 2>&1; do
 		sleep 0.2
@@ -62,6 +78,7 @@ start() {
 if ! docker info >/dev/null 2>&1; then
 	deploy/test/setup.sh engine || nothing "docker.io and iptables cannot be installed"
 	export DOCKER_HOST=unix://$work/docker.sock
+	sweep
 	start overlay2 || start vfs || nothing "$(cat "$work/why")"
 fi
 
