@@ -33,10 +33,13 @@ func TestScenariosOnCompose(t *testing.T) {
 // TestFailures breaks every part of the stack under load: each fault may cause only
 // the refusals of docs/architecture.md, "Failures", and no acknowledged write is lost.
 func TestFailures(t *testing.T) {
-	s := start(t)
+	s := start(t, "SANDBOX=false")
+	operator, key := issueKeys(t, s)
+	s.key = key
 	transport := &http.Transport{MaxIdleConnsPerHost: 100}
 	defer transport.CloseIdleConnections()
 	c := clients.New(s.public, transport, s.troubled)
+	c.Key = key
 	ctx, stop := context.WithCancel(t.Context())
 	working := make(chan struct{})
 	go func() {
@@ -53,9 +56,10 @@ func TestFailures(t *testing.T) {
 	s.awaitWork(t)
 	a := s.publish(t)
 	testOutages(t, s, a)
-	t.Run("tokens come back from a backup after Redis has lost its disk", func(t *testing.T) { testRestore(t, s, a) })
 	stop()
 	<-working
+	t.Run("keys come back from a backup after Redis has lost its disk",
+		func(t *testing.T) { testRestore(t, s, a, operator) })
 	t.Logf("\n%s", c)
 	if err := c.Err(); err != nil {
 		t.Error(err)
@@ -174,6 +178,9 @@ func testOutages(t *testing.T, s *stack, a *asset) {
 			for range 3 {
 				a.ask(t, "GET", outage.read)
 				a.ask(t, "PATCH", outage.change)
+			}
+			if outage.change != http.StatusOK { // keys that are known work for seconds
+				s.awaitRefusal(t, outage.change)
 			}
 			for _, name := range outage.names {
 				docker(t, end, s.container(t, name))

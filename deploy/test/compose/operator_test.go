@@ -14,15 +14,22 @@ import (
 	"asset-registry/shared/logclient"
 )
 
-// testKeys creates an operator, a broker and a key, as a new operator does.
-func testKeys(t *testing.T, s *stack) {
-	operator := s.run(t, "exec", "--no-TTY", "authsvc", "/service", "admin-key", "--name", "Olha")
+// issueKeys creates an operator, the broker acme and a key of it.
+func issueKeys(t *testing.T, s *stack) (operator, broker string) {
+	t.Helper()
+	operator = s.run(t, "exec", "--no-TTY", "authsvc", "/service", "admin-key", "--name", "Olha")
 	admin := func(path, data string) map[string]any {
 		return ask(t, "POST", s.admin+"/admin/v1"+path, operator, "", data, 201)
 	}
 	admin("/brokers", `{"data":{"name":"acme","title":"Acme"}}`)
 	issued := admin("/keys", `{"data":{"broker":"acme","name":"first","role":"broker","levels":"13"}}`)
-	key, _ := issued["secret"].(string)
+	broker, _ = issued["secret"].(string)
+	return operator, broker
+}
+
+// testKeys creates an operator, a broker and a key, as a new operator does.
+func testKeys(t *testing.T, s *stack) {
+	operator, key := issueKeys(t, s)
 	me := ask(t, "GET", s.public+"/api/2.5/me", key, "", "", 200)
 	if text := fmt.Sprint(me); !strings.Contains(text, "acme") {
 		t.Errorf("got %s from /me, want the broker acme", text)
@@ -95,11 +102,11 @@ func testSearch(t *testing.T, s *stack) {
 	}
 }
 
-// testRestore deletes Redis's data and restores them from a backup. Owners can write
-// all the time, because assets keep their token records. Keys work after the restore.
-func testRestore(t *testing.T, s *stack, a *asset) {
-	operator := s.run(t, "exec", "--no-TTY", "authsvc", "/service", "admin-key", "--name", "Olha")
-	brokers := s.admin + "/admin/v1/brokers"
+// testRestore deletes Redis's data and restores them from a backup. Owner tokens are valid
+// all the time, because assets keep their token records. Keys are not, until they come
+// back from the backup or an operator makes new ones.
+func testRestore(t *testing.T, s *stack, a *asset, operator string) {
+	me, brokers := s.public+"/api/2.5/me", s.admin+"/admin/v1/brokers"
 	ask(t, "GET", brokers, operator, "", "", 200)
 	backup := filepath.Join(t.TempDir(), "backup")
 	s.script(t, "backup.sh", backup, "secrets", "tokens")
@@ -114,9 +121,12 @@ func testRestore(t *testing.T, s *stack, a *asset) {
 	s.run(t, "rm", "--force", "--stop", "redis-tokens")
 	docker(t, "volume", "rm", s.project+"_redis-tokens")
 	s.run(t, "up", "--detach", "--no-build", "--no-deps", "--wait", "redis-tokens")
-	s.awaitWork(t)
-	a.ask(t, "PATCH", 200)
+	awaitStatus(t, me, s.key, 401)
 	awaitStatus(t, brokers, operator, 401)
+	before := a.key
+	_, a.key = issueKeys(t, s)
+	awaitStatus(t, me, a.key, 200)
+	a.ask(t, "PATCH", 200)
 	broken := filepath.Join(backup, "broken.rdb")
 	if err := os.WriteFile(broken, []byte("REDIS0011 and no more"), 0o600); err != nil {
 		t.Fatal(err)
@@ -125,6 +135,8 @@ func testRestore(t *testing.T, s *stack, a *asset) {
 		t.Error("got a restore of a broken file, want a refusal")
 	}
 	s.script(t, "restore-tokens.sh", filepath.Join(backup, "tokens.rdb"))
+	awaitStatus(t, me, a.key, 401)
+	a.key = before
 	s.awaitWork(t)
 	a.ask(t, "PATCH", 200)
 	awaitStatus(t, brokers, operator, 200)

@@ -22,17 +22,17 @@ func awaitStatus(t *testing.T, url, key string, want int) {
 
 // asset is one asset that a test changes many times.
 type asset struct {
-	url, token string
-	changes    int
+	url, key, token string
+	changes         int
 }
 
 // publish creates an asset.
 func (s *stack) publish(t *testing.T) *asset {
 	t.Helper()
-	made := ask(t, "POST", s.public+"/api/2.5/assets", "broker", "", clients.Creation, 201)
+	made := ask(t, "POST", s.public+"/api/2.5/assets", s.key, "", clients.Creation, 201)
 	data, _ := made["data"].(map[string]any)
 	access, _ := made["access"].(map[string]any)
-	return &asset{url: fmt.Sprint(s.public, "/api/2.5/assets/", data["id"]), token: fmt.Sprint(access["token"])}
+	return &asset{url: fmt.Sprint(s.public, "/api/2.5/assets/", data["id"]), key: s.key, token: fmt.Sprint(access["token"])}
 }
 
 // ask reads or changes the asset and checks the status.
@@ -43,7 +43,7 @@ func (a *asset) ask(t *testing.T, method string, status int) {
 		a.changes++
 		body = fmt.Sprintf(`{"data":{"title":"%d"}}`, a.changes)
 	}
-	ask(t, method, a.url, "broker", a.token, body, status)
+	ask(t, method, a.url, a.key, a.token, body, status)
 }
 
 // ask sends a request, checks the status and the form of the answer, and returns its JSON.
@@ -75,6 +75,18 @@ func send(method, url, key, token, body string) (status int, header http.Header,
 		clients.Call{Method: method, URL: url, Key: key, Token: token, Body: body})
 }
 
+// awaitRefusal waits until a creation gets a status. Until then it may succeed.
+func (s *stack) awaitRefusal(t *testing.T, want int) {
+	t.Helper()
+	await(t, fmt.Sprintf("%d for a creation", want), func() bool {
+		status, _, text, err := send("POST", s.public+"/api/2.5/assets", s.key, "", clients.Creation)
+		if err != nil || status != want && status != http.StatusCreated {
+			t.Fatalf("a creation: got %d %s, %v, want %d, or 201 before", status, text, err, want)
+		}
+		return status == want
+	})
+}
+
 // inARow is how often a call must succeed to show that each service answers. Each
 // service notices by itself, within a second or two, that another one is back.
 const inARow = 8
@@ -95,7 +107,7 @@ func (s *stack) awaitWork(t *testing.T) {
 // works reports whether an asset can be created and changed.
 func (s *stack) works(t *testing.T) bool {
 	t.Helper()
-	status, _, text, err := send("POST", s.public+"/api/2.5/assets", "broker", "", clients.Creation)
+	status, _, text, err := send("POST", s.public+"/api/2.5/assets", s.key, "", clients.Creation)
 	if err != nil || status != http.StatusCreated {
 		return false
 	}
@@ -106,7 +118,7 @@ func (s *stack) works(t *testing.T) bool {
 	if err := json.Unmarshal(text, &made); err != nil {
 		t.Fatalf("a creation: got %s, want JSON", text)
 	}
-	status, _, _, err = send("PATCH", s.public+"/api/2.5/assets/"+made.Data.ID, "broker", made.Access.Token,
+	status, _, _, err = send("PATCH", s.public+"/api/2.5/assets/"+made.Data.ID, s.key, made.Access.Token,
 		`{"data":{"title":"y"}}`)
 	return err == nil && status == http.StatusOK
 }

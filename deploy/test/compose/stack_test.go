@@ -30,6 +30,7 @@ type stack struct {
 	compose       []string // command
 	project       string
 	public, admin string // URLs
+	key           string // of a broker
 	secrets       string // directory
 	env           []string
 
@@ -39,7 +40,8 @@ type stack struct {
 }
 
 // start starts the stack without data, as a new operator does, and takes it down when
-// the test ends. settings ("NAME=value") come in addition to those of all tests.
+// the test ends. settings ("NAME=value") come in addition to those of all tests,
+// or replace them.
 func start(t *testing.T, settings ...string) *stack {
 	t.Helper()
 	compose := strings.Fields(os.Getenv("COMPOSE"))
@@ -47,7 +49,7 @@ func start(t *testing.T, settings ...string) *stack {
 		t.Skip("COMPOSE is not set; run make test-compose")
 	}
 	s := &stack{project: fmt.Sprint("registry-test-", os.Getpid()), secrets: t.TempDir(),
-		env: append(os.Environ(), settings...)}
+		key: "broker", env: os.Environ()}
 	env := filepath.Join(t.TempDir(), "env") // the operator's .env
 	if err := os.WriteFile(env, []byte("SECRETS="+s.secrets+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -75,6 +77,7 @@ func start(t *testing.T, settings ...string) *stack {
 	// No collector runs: the services must work without one.
 	s.set("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otelcol:4318")
 	s.set("OTEL_TRACES_SAMPLER", "always_on")
+	s.env = append(s.env, settings...) // the last value of a name counts
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(s.run(t, "logs", "--no-color", "--tail", "40"))

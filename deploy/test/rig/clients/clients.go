@@ -22,8 +22,10 @@ import (
 	"asset-registry.example/client"
 )
 
-// Clients sends load to one registry that has the sandbox keys. New makes one.
+// Clients sends load to one registry. New makes one.
 type Clients struct {
+	Key string // of a broker; New sets that of the sandbox
+
 	base     string
 	registry http.RoundTripper
 	troubled func(since time.Time) bool
@@ -49,7 +51,7 @@ type owned struct {
 // registry, a load balancer that must not repeat requests. troubled reports whether a
 // fault was active at or after a time: a request from then may fail.
 func New(base string, registry http.RoundTripper, troubled func(since time.Time) bool) *Clients {
-	return &Clients{base: base, registry: registry, troubled: troubled, outcomes: map[string]int{}}
+	return &Clients{Key: "broker", base: base, registry: registry, troubled: troubled, outcomes: map[string]int{}}
 }
 
 // Run sends requests from a number of clients for a time. rate is in requests per
@@ -184,10 +186,10 @@ func (c *Clients) ask(ctx context.Context, what, method, path, token, body strin
 	return nil
 }
 
-// send sends a request, as "broker" if it has a body and without a key else.
+// send sends a request, with the key if it has a body.
 func (c *Clients) send(ctx context.Context, method, path, token, body string) (status int, retry string, text []byte,
 	err error) {
-	key := "broker"
+	key := c.Key
 	if body == "" { // a read needs no key
 		key = ""
 	}
