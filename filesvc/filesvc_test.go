@@ -37,7 +37,8 @@ type rig struct {
 	feed   atomic.Value // string: the answer to a page of the feed
 }
 
-func start(t *testing.T, change func(*Config)) *rig {
+// start starts a service. started gets it.
+func start(t *testing.T, change func(*Config), started ...func(*Server)) *rig {
 	t.Helper()
 	r := &rig{t: t}
 	r.feed.Store(`{"data":[]}`)
@@ -61,6 +62,9 @@ func start(t *testing.T, change func(*Config)) *rig {
 	}
 	if r.signer, err = identity.NewSigner(secrets, c.Now); err != nil {
 		t.Fatal(err)
+	}
+	for _, to := range started {
+		to(s)
 	}
 	server := httptest.NewServer(s.Handler())
 	t.Cleanup(func() {
@@ -367,6 +371,7 @@ func TestNames(t *testing.T) {
 		{`a\"b.txt`, `attachment; filename="a_b.txt"; filename*=UTF-8''a%22b.txt`},
 		{"../../a b.txt", `attachment; filename="a b.txt"; filename*=UTF-8''a%20b.txt`},
 		{"a%0D%0AX: y.txt", `attachment; filename="a_0D_0AX: y.txt"; filename*=UTF-8''a%250D%250AX%3A%20y.txt`},
+		{`a"; filename*=UTF-8''a%0D%0AX%3A%20y.txt; x="`, `attachment; filename="aX: y.txt"; filename*=UTF-8''aX%3A%20y.txt`},
 		{strings.Repeat("x", 1000), `attachment; filename="` + strings.Repeat("x", 255) + `"; filename*=UTF-8''` + strings.Repeat("x", 255)},
 	} {
 		a := r.get(nobody, r.upload(broker, "/upload", c.sent, "text/plain", "x").field(t, "get_url"))

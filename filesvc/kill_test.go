@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,12 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	if step := os.Getenv(childStep); step != "" {
+		if err := s.dieAt(step); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	fmt.Println(httptest.NewServer(s.Handler()).URL)
 	select {}
 }
@@ -50,10 +57,10 @@ type child struct {
 	cmd *exec.Cmd
 }
 
-func startChild(t *testing.T, dir string) child {
+func startChild(t *testing.T, dir string, environment ...string) child {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env, cmd.Stderr = append(os.Environ(), childDir+"="+dir), os.Stderr
+	cmd.Env, cmd.Stderr = slices.Concat(os.Environ(), []string{childDir + "=" + dir}, environment), os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -101,10 +102,8 @@ func (m *memory) Page(_ context.Context, after string, limit int) (found []File,
 	if err := m.begin("page"); err != nil {
 		return nil, err
 	}
-	for _, id := range slices.Sorted(maps.Keys(m.files)) {
-		if id > after && len(found) < limit {
-			found = append(found, m.files[id])
-		}
+	for _, id := range first(maps.Keys(m.files), after, limit) {
+		found = append(found, m.files[id])
 	}
 	return found, nil
 }
@@ -228,15 +227,24 @@ func (m *memory) Remove(_ context.Context, name string) error {
 	return nil
 }
 
-func (m *memory) Names(_ context.Context, after string, limit int) (found []string, err error) {
+func (m *memory) Names(_ context.Context, after string, limit int) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(m.blobs)) {
-		if name > after && len(found) < limit {
-			found = append(found, name)
+	return first(maps.Keys(m.blobs), after, limit), nil
+}
+
+// first returns the lowest names that are greater than after, at most limit of them.
+func first(names iter.Seq[string], after string, limit int) (found []string) {
+	for name := range names {
+		if name <= after {
+			continue
+		}
+		at, _ := slices.BinarySearch(found, name)
+		if at < limit {
+			found = slices.Insert(found[:min(len(found), limit-1)], at, name)
 		}
 	}
-	return found, nil
+	return found
 }
 
 func (m *memory) IsBefore(_ context.Context, name string, at time.Time) (bool, error) {

@@ -137,10 +137,16 @@ type Claim struct {
 	Signed bool   // the address had the right signature
 }
 
-// Claim keeps a file for another day, so that a document can be committed that names it. It
-// returns a fault of kind Invalid or Forbidden if the document may not.
+// fresh is how old a touch may be for a claim to need no other. So claims of one file at the same
+// time do not get in each other's way.
+const fresh = time.Minute
+
+// Claim keeps a file for another day less a minute, so that a document can be committed that names
+// it. It returns a fault of kind Invalid or Forbidden if the document may not.
 func (s *Service) Claim(ctx context.Context, id string, c Claim) (File, error) {
-	return s.change(ctx, id, func(f *File) error {
+	var claimed File
+	changed, err := s.change(ctx, id, func(f *File) error {
+		claimed = *f
 		switch {
 		case f.State == Collected:
 			return fault.New(fault.Invalid, fault.Body, "url", "There is no such file.")
@@ -151,10 +157,16 @@ func (s *Service) Claim(ctx context.Context, id string, c Claim) (File, error) {
 				"This file is another broker's; use the url with the signature that the upload returned.")
 		case f.MD5 != c.MD5:
 			return fault.New(fault.Invalid, fault.Body, "hash", "The file has another hash.")
+		case f.Named || s.now().Sub(f.Touched) < fresh:
+			return errSame
 		}
 		f.Touched = s.time()
 		return nil
 	})
+	if errors.Is(err, errSame) {
+		return claimed, nil
+	}
+	return changed, err
 }
 
 // Name marks a file as named by a document. A file that does not exist is ignored: another

@@ -84,7 +84,7 @@ func (w *world) pause(steps int) {
 	}
 }
 
-// document claims a file and commits a document that names it, unless that takes a day.
+// document claims a file and commits a document that names it, unless that takes nearly a day.
 func (w *world) document(f File) {
 	w.pause(12)
 	begun := w.clock
@@ -92,7 +92,7 @@ func (w *world) document(f File) {
 		return
 	}
 	w.pause(6)
-	if w.clock.Sub(begun) < keep {
+	if w.clock.Sub(begun) < keep-fresh {
 		w.feed = append(w.feed, f.ID)
 	}
 }

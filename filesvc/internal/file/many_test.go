@@ -1,0 +1,92 @@
+package file
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestEqualFilesAreApart uploads one content twice. The collector takes one of the files, and the
+// other keeps its bytes.
+func TestEqualFilesAreApart(t *testing.T) {
+	b := newBench()
+	var files []File
+	for range 2 {
+		f, err := b.Add(t.Context(), broker, upload("content"))
+		files = append(files, must(t, f, err))
+	}
+	must(t, files[0], b.Name(t.Context(), files[0].ID))
+	b.clock = start.Add(2 * keep)
+	b.memory.reading.Complete = b.clock
+	done, err := b.Collect(t.Context())
+	if must(t, done, err).Files != 1 {
+		t.Errorf("got %+v, want one file collected", done)
+	}
+	b.has(t, files[0].ID, "content")
+}
+
+// TestAFileOfAThousandAssets has a thousand assets name one file before its bytes come. All of
+// their documents are completed once.
+func TestAFileOfAThousandAssets(t *testing.T) {
+	const assets = 1000
+	b := newBench()
+	f := b.register(t, "content")
+	var named page1
+	for n := range assets {
+		named = append(named, Named{Naming{f.ID, fmt.Sprintf("%032x", n)}, false})
+	}
+	documents := &completions{}
+	follower := Follower{Service: b.Service, Awaited: b.memory, Documents: documents, Feed: named}
+	must(t, f, follower.Read(t.Context()))
+	must(t, f, follower.complete(t.Context()))
+	if len(documents.done) != 0 {
+		t.Errorf("got %d documents completed before the bytes, want none", len(documents.done))
+	}
+	must(t, f, errorOf(b.Upload(t.Context(), broker, f.ID, upload("content"))))
+	for range 2 {
+		must(t, f, follower.complete(t.Context()))
+	}
+	once := map[string]bool{}
+	for _, document := range documents.done {
+		once[document] = true
+	}
+	if len(once) != assets || len(documents.done) != assets {
+		t.Errorf("got %d documents completed, %d of them once, want %d", len(documents.done), len(once), assets)
+	}
+}
+
+// TestTenThousandFiles collects, sweeps and removes among ten thousand files.
+func TestTenThousandFiles(t *testing.T) {
+	const count, rare = 10_000, 1000 // one of each thousand has the same bytes, one is not named, and one has more blobs
+	b := newBench()
+	var same []string
+	for n := range count {
+		f := File{ID: fmt.Sprintf("%032x", n), Broker: broker.Broker, State: Stored, Touched: start, Revision: 2, Size: 1}
+		f.Named, f.SHA256, f.Blob = n%rare != 1, "common", f.ID+"-0000000000000000"
+		if n%rare == 0 {
+			f.SHA256 = "rare"
+			same = append(same, f.ID)
+		}
+		b.memory.files[f.ID] = f
+		b.memory.blobs[f.Blob] = kept{[]byte("x"), start}
+		if n%rare == 2 {
+			b.memory.blobs[f.ID+"-1111111111111111"] = kept{[]byte("half"), start} // an upload that never ended has left it
+		}
+	}
+	f, err := b.Remove(t.Context(), admin, same[3], "a court has ordered it")
+	must(t, f, err)
+	for _, id := range same {
+		if f, err := b.find(t.Context(), id); err != nil || f.State != Removed {
+			t.Errorf("a file with the same bytes: got %q, %v, want it removed", f.State, err)
+		}
+	}
+	b.clock = start.Add(2 * keep)
+	b.memory.reading.Complete = b.clock
+	done, err := b.Collect(t.Context())
+	const few = count / rare
+	if want := (Collection{Files: few, Bytes: few, Blobs: few}); must(t, done, err) != want {
+		t.Errorf("got %+v collected, want %+v", done, want)
+	}
+	if got := len(b.memory.blobs); got != count-2*few {
+		t.Errorf("got %d blobs, want those of the %d files that are left", got, count-2*few)
+	}
+}
