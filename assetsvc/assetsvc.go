@@ -270,6 +270,7 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 		Timeout:   c.Timeout,
 		TimeoutOf: timeoutOf,
 		Ready:     assets.Ready,
+		Warnings:  s.Warnings,
 		Telemetry: c.Telemetry,
 	})
 	s.handler = engine

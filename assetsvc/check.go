@@ -14,3 +14,10 @@ func Check(file string, secrets [][]byte) (assets int, faults []error) {
 		return a.AssetID(), err
 	})
 }
+
+// RepairLog makes the damaged parts of the public log in the embedded store again from the
+// record of changes, and returns their number. No service may have the file open. It changes
+// nothing, and returns an error, if the record does not make the log that is signed.
+func RepairLog(file string, secrets [][]byte) (repaired int, err error) {
+	return boltstore.RepairLog(file, secrets)
+}

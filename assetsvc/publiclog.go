@@ -60,7 +60,9 @@ type logWriter struct {
 	silence   func() error
 	witnesses *logclient.Witnesses // nil: none
 	missing   *failurelog.Log      // of cosignatures
-	witnessed *cosignatures        // nil: no witnesses
+	patrol    *publiclog.Patrol
+	patrolled chan struct{} // closed when the patrol has ended
+	witnessed *cosignatures // nil: no witnesses
 }
 
 // keepLog starts to write the public log, or to copy that of a mirror's registry. It returns
@@ -83,8 +85,18 @@ func (s *Server) keepLog(c Config) (origin func(context.Context) string, err err
 // startLog starts a writer of the public log.
 func startLog(store store, c Config) (*logWriter, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	w := &logWriter{stop: stop, done: make(chan struct{})}
+	w := &logWriter{stop: stop, done: make(chan struct{}), patrolled: make(chan struct{})}
 	w.covered.Store(time.Now().UnixNano())
+	keys := make([]translog.PublicKey, len(c.LogKeys))
+	for i, key := range c.LogKeys {
+		keys[i] = key.Public()
+	}
+	policy, err := translog.LogPolicy(keys...)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	w.patrol = publiclog.NewPatrol(publiclog.NewReader(store), policy, patrolEvery)
 	if err := w.measure(c.Telemetry.Meter(), store); err != nil {
 		stop()
 		return nil, err
@@ -104,6 +116,11 @@ func startLog(store store, c Config) (*logWriter, error) {
 		w.missing = failurelog.New(c.Log, "witnesses do not cosign the public log")
 		o.Cosign = w.cosign(publiclog.NewReader(store))
 	}
+	go func() {
+		defer close(w.patrolled)
+		damages := failurelog.New(c.Log, "the public log cannot be verified")
+		w.patrol.Run(ctx, damages.Failed)
+	}()
 	failures := failurelog.New(c.Log, "the public log cannot be extended or signed; it is tried again")
 	go func() {
 		defer close(w.done)
@@ -117,6 +134,17 @@ func startLog(store store, c Config) (*logWriter, error) {
 		})
 	}()
 	return w, nil
+}
+
+// patrolEvery is the time between two verifications of the public log.
+const patrolEvery = 6 * time.Hour
+
+// Warnings returns one sentence for each danger that the service has found in its data.
+func (s *Server) Warnings(context.Context) []string {
+	if s.log == nil || s.log.patrol.Damage() == "" {
+		return nil
+	}
+	return []string{s.log.patrol.Damage()}
 }
 
 // cosignWithin is the longest time for one request to a witness.
@@ -149,18 +177,21 @@ func (w *logWriter) measure(meter metric.Meter, store store) error {
 		metric.WithDescription("Age of the oldest change that may lack a checkpoint of the public log."))
 	size, err2 := meter.Int64ObservableGauge("registry.log.size", metric.WithUnit("{leaf}"),
 		metric.WithDescription("Leaves of the public log; the same at every asset service."))
-	if err := errors.Join(err1, err2); err != nil {
+	damaged, err3 := meter.Int64ObservableGauge("registry.log.damaged",
+		metric.WithDescription("1 if the stored public log does not fit together, else 0."))
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}
 	registration, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		o.ObserveFloat64(behind, time.Since(time.Unix(0, w.covered.Load())).Seconds())
+		o.ObserveInt64(damaged, int64(min(1, len(w.patrol.Damage()))))
 		head, err := store.LogHead(ctx)
 		if err != nil {
 			return nil // the writer reports it
 		}
 		o.ObserveInt64(size, head.Tree.Size())
 		return nil
-	}, behind, size)
+	}, behind, size, damaged)
 	if err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}
@@ -172,6 +203,7 @@ func (w *logWriter) measure(meter metric.Meter, store store) error {
 func (w *logWriter) close() error {
 	w.stop()
 	<-w.done
+	<-w.patrolled
 	if w.witnesses != nil {
 		w.witnesses.Close()
 	}

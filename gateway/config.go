@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,16 +26,17 @@ import (
 
 // Config configures a gateway. A field may be zero where its comment says so.
 type Config struct {
-	AssetsURLs []string          // addresses of the asset services, which share a store
-	Assets     http.Handler      // an asset service in this process; replaces AssetsURLs
-	Answers    *Answers          // hears of the writes of Assets, and keeps answers; nil: none are kept
-	SearchURLs []string          // addresses of the search services; empty: there are none
-	Search     http.Handler      // a search service in this process; replaces SearchURLs
-	FilesURLs  []string          // addresses of the file services; empty: there are none
-	Files      http.Handler      // a file service in this process; replaces FilesURLs
-	AuthURLs   []string          // addresses of the auth services, which share a store
-	Auth       http.RoundTripper // a transport to the auth service that replaces AuthURLs; nil: the network
-	Secrets    keyring.Ring      // sign identities; all services have the same
+	AssetsURLs []string                       // addresses of the asset services, which share a store
+	Assets     http.Handler                   // an asset service in this process; replaces AssetsURLs
+	Warnings   func(context.Context) []string // of the services in this process; nil: they have none
+	Answers    *Answers                       // hears of the writes of Assets, and keeps answers; nil: none are kept
+	SearchURLs []string                       // addresses of the search services; empty: there are none
+	Search     http.Handler                   // a search service in this process; replaces SearchURLs
+	FilesURLs  []string                       // addresses of the file services; empty: there are none
+	Files      http.Handler                   // a file service in this process; replaces FilesURLs
+	AuthURLs   []string                       // addresses of the auth services, which share a store
+	Auth       http.RoundTripper              // a transport to the auth service that replaces AuthURLs; nil: the network
+	Secrets    keyring.Ring                   // sign identities; all services have the same
 
 	ServerID       string        // value of the cookie SERVER_ID; empty: made from the secret, if there is only one
 	BaseURL        string        // start of every link in answers; empty: the address of the client's request

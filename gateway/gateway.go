@@ -248,9 +248,13 @@ func (s *Server) ready(ctx context.Context) error {
 	return s.api.Health(ctx)
 }
 
-// warnings lists the backends that are down. The gateway stays ready without
+// warnings lists the backends that are down, and what the services in this process warn of.
+// The gateway stays ready without
 // them: its own 503 tells a client more than that of a balancer.
-func (s *Server) warnings(context.Context) (warnings []string) {
+func (s *Server) warnings(ctx context.Context) (warnings []string) {
+	if s.config.Warnings != nil {
+		warnings = s.config.Warnings(ctx)
+	}
 	for _, pool := range s.pools {
 		if ready, all := pool.Ready(); ready < all {
 			warnings = append(warnings, fmt.Sprintf("of %d servers of %s, %d are ready", all, pool.Name(), ready))

@@ -75,6 +75,22 @@ func Check(dir string, files bool, w io.Writer) error {
 	return nil
 }
 
+// RepairLog makes the damaged parts of the public log in a data directory again from the record
+// of changes, and writes their number to w. The registry must not run. It changes nothing if the
+// record does not make the log that is signed.
+func RepairLog(dir string, w io.Writer) error {
+	secrets, err := keyring.Read(filepath.Join(dir, secretFile))
+	if err != nil {
+		return err
+	}
+	repaired, err := assetsvc.RepairLog(filepath.Join(dir, assetsFile), secrets)
+	if err != nil {
+		return fmt.Errorf("repair the public log of %s: %w", filepath.Join(dir, assetsFile), err)
+	}
+	fmt.Fprintf(w, "public log: repaired parts: %d\n", repaired)
+	return nil
+}
+
 // checkFormat checks the format file.
 func checkFormat(path string) (string, []error) {
 	found, err := os.ReadFile(path)

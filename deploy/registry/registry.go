@@ -274,7 +274,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 		return nil, err
 	}
 	toEdge, forSearch := c.gateway(p, toAuth, assets.Handler()), &later{}
-	toEdge.Answers = kept
+	toEdge.Answers, toEdge.Warnings = kept, assets.Warnings
 	files, err := filesvc.New(ctx, c.files(p, httpserver.InProcess(assets.Handler())))
 	if err != nil {
 		return nil, err

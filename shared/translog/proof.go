@@ -186,17 +186,20 @@ type PartReader interface {
 }
 
 // Include returns the path of a proof that the tree of the checkpoint holds the
-// entry at the index. It verifies the tiles that it reads.
+// entry at the index. It verifies the tiles that it reads: an error about tiles that do
+// not fit has the cause ErrPart.
 func Include(ctx context.Context, c Checkpoint, index int64, parts PartReader) ([]tlog.Hash, error) {
 	if index < 0 || index >= c.Size || c.Size > MaxSize {
 		return nil, fmt.Errorf("no leaf %d in a log of %d", index, c.Size)
 	}
-	return tlog.ProveRecord(c.Size, index, tlog.TileHashReader(c.Tree(), tiles{ctx, parts}))
+	read := &tiles{ctx: ctx, parts: parts}
+	path, err := tlog.ProveRecord(c.Size, index, tlog.TileHashReader(c.Tree(), read))
+	return path, read.cause(err)
 }
 
 // Consistent returns a proof that the tree of the checkpoint begins with that of an
-// older size. It verifies the tiles that it reads. For the older size 0 the proof
-// is empty.
+// older size. It verifies the tiles that it reads, as Include does. For the older size 0
+// the proof is empty.
 func Consistent(ctx context.Context, older int64, c Checkpoint, parts PartReader) ([]tlog.Hash, error) {
 	if older < 0 || older > c.Size || c.Size > MaxSize {
 		return nil, fmt.Errorf("no tree of %d leaves in a log of %d", older, c.Size)
@@ -204,22 +207,35 @@ func Consistent(ctx context.Context, older int64, c Checkpoint, parts PartReader
 	if older == 0 {
 		return nil, nil
 	}
-	return tlog.ProveTree(c.Size, older, tlog.TileHashReader(c.Tree(), tiles{ctx, parts}))
+	read := &tiles{ctx: ctx, parts: parts}
+	path, err := tlog.ProveTree(c.Size, older, tlog.TileHashReader(c.Tree(), read))
+	return path, read.cause(err)
 }
 
 // tiles reads tiles for package tlog.
 type tiles struct {
-	ctx   context.Context
-	parts PartReader
+	ctx    context.Context
+	parts  PartReader
+	failed bool // a tile could not be read
 }
 
-func (t tiles) Height() int                     { return TileHeight }
-func (t tiles) SaveTiles([]tlog.Tile, [][]byte) {}
-func (t tiles) ReadTiles(wanted []tlog.Tile) ([][]byte, error) {
+// cause returns the error of a proof. If all tiles were read, they do not fit: then its cause
+// is ErrPart.
+func (t *tiles) cause(err error) error {
+	if err == nil || t.failed {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrPart, err)
+}
+
+func (t *tiles) Height() int                     { return TileHeight }
+func (t *tiles) SaveTiles([]tlog.Tile, [][]byte) {}
+func (t *tiles) ReadTiles(wanted []tlog.Tile) ([][]byte, error) {
 	var all [][]byte
 	for _, tile := range wanted {
 		data, err := readPart(t.ctx, t.parts, Tile{tile.L, tile.N, tile.W})
 		if err != nil {
+			t.failed = true
 			return nil, err
 		}
 		all = append(all, data)

@@ -74,6 +74,7 @@ func (c *checker) check() {
 		func() error { return c.entries(historyBucket, c.changes, "changes") },
 		func() error { return c.tx.Bucket(webhookBucket).ForEach(c.webhook) },
 		func() error { return c.entries(ownedBucket, c.owned, "webhooks of brokers") },
+		c.log,
 	}
 	for _, step := range steps {
 		if step() != nil {

@@ -59,10 +59,14 @@ func (r *Reader) Part(ctx context.Context, tile translog.Tile) ([]byte, error) {
 	return tile.Cut(full)
 }
 
-// parts is a Reader as a translog.PartReader.
-type parts struct{ *Reader }
+// Parts is a Reader as a translog.Source.
+type Parts struct{ *Reader }
 
-func (p parts) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error) {
+// ReadCheckpoint implements translog.Source.
+func (p Parts) ReadCheckpoint(ctx context.Context) ([]byte, error) { return p.Checkpoint(ctx) }
+
+// ReadPart implements translog.PartReader.
+func (p Parts) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error) {
 	data, err := p.Part(ctx, tile)
 	if errors.Is(err, ErrNoPart) {
 		return nil, fs.ErrNotExist
@@ -70,8 +74,21 @@ func (p parts) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error)
 	return data, err
 }
 
-// Prove implements registry.Log. It returns ErrUnsigned, registry.ErrNotLogged and
-// registry.ErrNoLeaf.
+// damage returns an error with the cause registry.ErrDamagedLog, if err tells that the parts
+// of the log do not fit together, or that one is missing. Otherwise it returns err.
+func damage(err error) error {
+	for _, cause := range []error{
+		translog.ErrPart, translog.ErrLeaf, translog.ErrTampered, translog.ErrOrder, ErrNoPart, fs.ErrNotExist,
+	} {
+		if errors.Is(err, cause) {
+			return fmt.Errorf("%w: %w", registry.ErrDamagedLog, err)
+		}
+	}
+	return err
+}
+
+// Prove implements registry.Log. It returns ErrUnsigned, and errors with the causes
+// registry.ErrNotLogged, registry.ErrNoLeaf and registry.ErrDamagedLog.
 func (r *Reader) Prove(ctx context.Context, position int64) (translog.Proof, []byte, error) {
 	checkpoint, err := r.Checkpoint(ctx)
 	if err != nil {
@@ -85,9 +102,9 @@ func (r *Reader) Prove(ctx context.Context, position int64) (translog.Proof, []b
 	if err != nil {
 		return translog.Proof{}, nil, err
 	}
-	path, err := translog.Include(ctx, at, index, parts{r})
+	path, err := translog.Include(ctx, at, index, Parts{r})
 	if err != nil {
-		return translog.Proof{}, nil, fmt.Errorf("prove leaf %d: %w", index, err)
+		return translog.Proof{}, nil, fmt.Errorf("prove leaf %d: %w", index, damage(err))
 	}
 	return translog.Proof{Index: index, Path: path, Checkpoint: checkpoint}, leaf, nil
 }
@@ -112,7 +129,7 @@ func (r *Reader) LeafAt(ctx context.Context, position int64) (leaf translog.Leaf
 // Consistent returns the proof that a checkpoint of the log continues its first leaves
 // (translog.Consistent).
 func (r *Reader) Consistent(ctx context.Context, older int64, c translog.Checkpoint) ([]tlog.Hash, error) {
-	return translog.Consistent(ctx, older, c, parts{r})
+	return translog.Consistent(ctx, older, c, Parts{r})
 }
 
 // find returns the leaf with a position, among the first size leaves. Positions rise
@@ -126,16 +143,16 @@ func (r *Reader) find(ctx context.Context, size, position int64) (index int64, l
 		first := middle * translog.TileWidth
 		data, err := r.Part(ctx, translog.BundleOf(first, size))
 		if err != nil {
-			return 0, nil, fmt.Errorf("read the entries from %d: %w", first, err)
+			return 0, nil, fmt.Errorf("read the entries from %d: %w", first, damage(err))
 		}
 		entries, err := translog.ParseBundle(data, translog.BundleOf(first, size).Width)
 		if err != nil {
-			return 0, nil, err
+			return 0, nil, damage(err)
 		}
 		at, side, err := search(entries, position)
 		switch {
 		case err != nil:
-			return 0, nil, err
+			return 0, nil, damage(err)
 		case side == 0:
 			return first + int64(at), entries[at], nil
 		case side < 0:

@@ -18,13 +18,17 @@ import (
 type Log interface {
 	// Prove returns the proof that the log has the leaf of the change at a position, and
 	// that leaf. The proof is for the newest checkpoint, and has no evidence. Prove
-	// returns ErrNotLogged and ErrNoLeaf.
+	// returns ErrNotLogged, ErrNoLeaf and ErrDamagedLog.
 	Prove(ctx context.Context, position int64) (proof translog.Proof, leaf []byte, err error)
 }
 
 // ErrNotLogged is returned for a change that the newest checkpoint of the log does not
 // cover.
 var ErrNotLogged = errors.New("the newest checkpoint does not cover this change")
+
+// ErrDamagedLog is the cause of an error about parts of the log that do not fit together, or
+// that are missing.
+var ErrDamagedLog = errors.New("the public log is damaged")
 
 // ErrNoLeaf is returned for a change that the log has passed without a leaf. If the change
 // is public, the log is damaged.
@@ -48,7 +52,7 @@ const maxLookBack = 1024
 //
 // Prove returns a fault of kind NotFound if there is no such asset, public revision or log,
 // one of kind Unavailable if the newest checkpoint does not cover the change yet, and
-// ErrLarge (Upto). An internal error means that the log or the record is damaged.
+// ErrLarge (Upto). A damaged log is of kind Unavailable too.
 func (r *Registry) Prove(ctx context.Context, id string, revision int64) (translog.Proof, translog.Evidence, error) {
 	if r.public == nil {
 		return refuseProof(fault.New(fault.NotFound, fault.URL, "not_found", "Not Found: this registry keeps no public log."))
@@ -69,13 +73,13 @@ func (r *Registry) Prove(ctx context.Context, id string, revision int64) (transl
 	switch {
 	case errors.Is(err, ErrNotLogged):
 		return refuseProof(notYet())
-	case errors.Is(err, ErrNoLeaf): // to wait does not help
-		return refuseProof(fmt.Errorf("prove revision %d of asset %s: %w", change.Revision, id, err))
+	case errors.Is(err, ErrNoLeaf) || errors.Is(err, ErrDamagedLog):
+		return refuseProof(fmt.Errorf("%w: prove revision %d of asset %s: %w", unproved(), change.Revision, id, err))
 	case err != nil:
 		return refuseProof(Unavailable(fmt.Sprintf("prove revision %d of asset %s", change.Revision, id), err))
 	case !bytes.Equal(logged, leaf.Encode()):
-		return refuseProof(fmt.Errorf("prove revision %d of asset %s: the log has the leaf %s, the record %s",
-			change.Revision, id, logged, leaf.Encode()))
+		return refuseProof(fmt.Errorf("%w: prove revision %d of asset %s: the log has the leaf %s, the record %s",
+			unproved(), change.Revision, id, logged, leaf.Encode()))
 	}
 	evidence := translog.Evidence{Leaf: logged}
 	salt := kept.Salt
@@ -101,6 +105,15 @@ func notYet() error {
 	const text = "The newest checkpoint of the log does not cover this change yet; repeat the request."
 	f := fault.New(fault.Unavailable, fault.URL, "revision", text)
 	f.RetryAfter = time.Second
+	return f
+}
+
+// unproved returns the fault of a change that the log cannot prove, because log and record
+// differ. The operator has to act, so a client need not ask again soon.
+func unproved() error {
+	const text = "The public log is damaged, so this cannot be proved now. The operator of the registry has to repair it."
+	f := fault.New(fault.Unavailable, fault.URL, "revision", text)
+	f.RetryAfter = time.Hour
 	return f
 }
 

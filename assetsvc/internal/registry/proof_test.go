@@ -212,10 +212,11 @@ func TestAProofIsRefused(t *testing.T) {
 		{"of a malformed id", func(p *prover) { p.id = "x" }, fault.NotFound, "url/asset_id"},
 		{"while no checkpoint covers the change", func(p *prover) { p.log.upto = 1 }, fault.Unavailable, "url/revision"},
 		{"while the log cannot be read", func(p *prover) { p.log.fail = errors.New("down") }, fault.Unavailable, "url/store"},
-		{"if the log has passed the change", func(p *prover) { p.log.fail = registry.ErrNoLeaf }, fault.Internal, ""},
+		{"if the log has passed the change", func(p *prover) { p.log.fail = registry.ErrNoLeaf }, fault.Unavailable, "url/revision"},
+		{"if the log is damaged", func(p *prover) { p.log.fail = registry.ErrDamagedLog }, fault.Unavailable, "url/revision"},
 		{"if the log has another leaf", func(p *prover) {
 			p.log.alter = func(leaf []byte) []byte { return slices.Concat(leaf, []byte(" ")) }
-		}, fault.Internal, ""},
+		}, fault.Unavailable, "url/revision"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newProver(t)

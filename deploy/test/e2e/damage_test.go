@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 
 	"asset-registry/deploy/test/rig/processes"
 )
@@ -78,9 +81,9 @@ func isRefused(t *testing.T, dir, says string) {
 }
 
 // check runs the command check, and returns its exit code and its output.
-func check(t *testing.T, dir string) (code int, says string) {
+func check(t *testing.T, dir string, flags ...string) (code int, says string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "registry"), "check", "--data", dir)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "registry"), append([]string{"check", "--data", dir}, flags...)...)
 	output, _ := cmd.CombinedOutput() // ProcessState has the exit code
 	if strings.Contains(string(output), "goroutine ") {
 		t.Errorf("got a stack trace, want none: %s", output)
@@ -250,5 +253,103 @@ func serveDamaged(t *testing.T, dir string, ids []string) {
 	}
 	if got := output.String(); strings.Contains(got, "goroutine ") || strings.Contains(got, "SIG") {
 		t.Errorf("got a crash, want none: %s", got)
+	}
+}
+
+// TestADamagedLogIsNamedAndRepaired damages each kind of part of the stored public log.
+func TestADamagedLogIsNamedAndRepaired(t *testing.T) {
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	a := api{"http://" + addr, "2.5"}
+	registry := standalone(t, addr, dir, &processes.Output{})
+	first := a.publish(t, validAsset())
+	var writing sync.WaitGroup
+	for range 16 { // the log gets full parts
+		writing.Go(func() {
+			for range 16 {
+				a.publish(t, validAsset())
+			}
+		})
+	}
+	writing.Wait()
+	last := a.publish(t, validAsset())
+	awaitAnswer(t, a, "/assets/"+last.id+"/proof", 200, "")
+	proof := "/assets/" + first.id + "/proof?revision=2"
+	if err := registry.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		key    []byte // of the part
+		change func(data []byte) []byte
+		names  string
+	}{
+		{"a bit of a hash", []byte{0, 0, 0, 0, 0, 0, 0, 0, 0}, func(b []byte) []byte { b[40] ^= 1; return b }, "of tile/entries/000 is not that of the tile"},
+		{"no tile", []byte{0, 0, 0, 0, 0, 0, 0, 0, 0}, func([]byte) []byte { return nil }, "tile/0/000"},
+		{"a letter of an entry", []byte{255, 0, 0, 0, 0, 0, 0, 0, 0}, func(b []byte) []byte { b[30] ^= 1; return b }, "tile/entries/000"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			damaged := copyOf(t, dir, "assets.db", func(text []byte) []byte { return text })
+			changePart(t, filepath.Join(damaged, "assets.db"), c.key, c.change)
+			if code, says := check(t, damaged); code != 1 || !strings.Contains(says, "of the public log is not that of the record") {
+				t.Errorf("check: got %d and %s, want 1 and the part", code, says)
+			}
+			addr := freeAddr(t)
+			a := api{"http://" + addr, "2.5"}
+			registry := standalone(t, addr, damaged, &processes.Output{})
+			awaitAnswer(t, a, proof, 503, "The public log is damaged")
+			awaitAnswer(t, a, "/readyz", 200, "the public log is damaged")
+			awaitAnswer(t, a, "/readyz", 200, c.names)
+			a.do(t, call{method: "GET", path: "/assets/" + first.id}).must(t, 200)
+			if err := registry.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			code, says := check(t, damaged, "--repair-log")
+			if code != 0 || !strings.Contains(says, "repaired parts: 1\n") {
+				t.Errorf("check --repair-log: got %d and %s, want one repaired part", code, says)
+			}
+			registry = standalone(t, addr, damaged, &processes.Output{})
+			awaitAnswer(t, a, proof, 200, "")
+			if err := registry.Stop(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// awaitAnswer waits until the answer to a GET has a status and a text.
+func awaitAnswer(t *testing.T, a api, path string, status int, text string) {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		got := a.do(t, call{method: "GET", path: path})
+		if got.status == status && strings.Contains(got.text, text) {
+			return
+		}
+		if time.Since(began) > 20*time.Second {
+			t.Fatalf("%s: got %d %s, want %d with %q", path, got.status, got.text, status, text)
+		}
+	}
+}
+
+// changePart changes a part of the public log in a file of assets. A part that becomes nil is removed.
+func changePart(t *testing.T, path string, key []byte, change func([]byte) []byte) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		tiles := tx.Bucket([]byte("tiles"))
+		data := bytes.Clone(tiles.Get(key))
+		if data == nil {
+			return fmt.Errorf("got no part %x, want it", key)
+		}
+		if data = change(data); data == nil {
+			return tiles.Delete(key)
+		}
+		return tiles.Put(key, data)
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
 	}
 }

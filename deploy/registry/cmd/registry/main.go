@@ -59,6 +59,8 @@ type restore struct {
 type check struct {
 	Data  string `default:"./data" help:"Data directory."`
 	Files bool   `help:"Read all bytes of the files of documents too, and compare their SHA-256."`
+
+	RepairLog bool `help:"First make damaged parts of the public log again from the record of changes."`
 }
 
 type compact struct {
@@ -113,6 +115,11 @@ func run(ctx context.Context, args []string) error {
 	case "restore":
 		return registry.Restore(c.Restore.From, c.Restore.Data)
 	case "check":
+		if c.Check.RepairLog {
+			if err := registry.RepairLog(c.Check.Data, os.Stdout); err != nil {
+				return err
+			}
+		}
 		return registry.Check(c.Check.Data, c.Check.Files, os.Stdout)
 	case "compact":
 		return registry.Compact(c.Compact.Data, os.Stdout)
