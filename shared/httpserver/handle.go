@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -30,7 +31,7 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 		c.Abort()
 		_ = c.Error(err) // adds err to the log line; the result is err again
 		switch gone, late := hasEnded(c.Request.Context()); {
-		case gone: // nobody reads an answer
+		case gone && !isSlowBody(err): // nobody reads an answer
 			c.Status(StatusClientGone)
 			return
 		case late && fault.KindOf(err) == fault.Internal:
@@ -42,6 +43,12 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 			faulthttp.Write(c.Writer, err)
 		}
 	}
+}
+
+// isSlowBody tells whether an error refuses a body that came too slowly. net/http cancels the context
+// then, but the client waits.
+func isSlowBody(err error) bool {
+	return fault.KindOf(err) == fault.Invalid && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // hasEnded tells whether the client of a request has left, or the time of the request is over. net/http also cancels

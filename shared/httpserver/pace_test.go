@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,11 +10,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"asset-registry/shared/fault"
 )
 
 // sending starts a server whose /large sends size bytes at a pace. It returns the
@@ -109,5 +113,45 @@ func TestALateAnswerGivesWayToOthers(t *testing.T) {
 	askLarge(t, addr)
 	if err := <-ended; !errors.Is(err, errCrowdedOut) {
 		t.Errorf("got %v, want %v", err, errCrowdedOut)
+	}
+}
+
+// TestASlowBodyHearsWhy has a client that sends too slowly. It gets the refusal of the handler,
+// although net/http cancels the context of the request.
+func TestASlowBodyHearsWhy(t *testing.T) {
+	engine := NewEngine(Options{Log: slog.New(slog.DiscardHandler), Ready: func(context.Context) error { return nil },
+		TimeoutOf: func(*gin.Context) time.Duration { return Unlimited }})
+	engine.POST("/slow", Handle(func(c *gin.Context) error {
+		pace := Pace{Bytes: 10, Within: 50 * time.Millisecond, All: time.Minute}
+		_, err := io.ReadAll(NewReceiver(c.Writer, c.Request.Body, pace))
+		<-c.Request.Context().Done()
+		return fmt.Errorf("%w: %w", fault.New(fault.Invalid, fault.Body, "file", "too slow"), err)
+	}))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- Serve(ctx, listener, engine, slog.New(slog.DiscardHandler), ServeOptions{}) }()
+	defer func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); resp.StatusCode != 400 || !strings.Contains(string(text), "too slow") {
+		t.Errorf("got %d %q, %v, want the refusal of the handler", resp.StatusCode, text, err)
 	}
 }

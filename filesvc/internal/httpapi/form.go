@@ -24,6 +24,7 @@ const (
 // form is the body of an upload: fields and one file, which is read as it comes.
 type form struct {
 	parts  *multipart.Reader
+	heads  *bounded
 	length int64 // of the whole body; -1: not known
 	count  int
 
@@ -44,12 +45,35 @@ func openForm(r *http.Request, body io.Reader) (*form, error) {
 	if !isForm {
 		return nil, missing(fileField)
 	}
-	return &form{parts: multipart.NewReader(body, boundary), length: r.ContentLength}, nil
+	heads := &bounded{from: body}
+	return &form{parts: multipart.NewReader(heads, boundary), heads: heads, length: r.ContentLength}, nil
+}
+
+// bounded is the body of a form. It ends what comes between the bodies of two parts, because the
+// multipart reader would keep 10 MiB of a header.
+type bounded struct {
+	from   io.Reader
+	isHead bool
+	count  int // bytes since isHead became true
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	if !b.isHead {
+		return n, err
+	}
+	if b.count += n; b.count > maxField {
+		return 0, fault.New(fault.TooLarge, fault.Body, dataField, "The header of a part has more than %d bytes.", maxField)
+	}
+	return n, err
 }
 
 // next returns the next part, or io.EOF. It ends the part before.
 func (f *form) next() (*multipart.Part, error) {
+	f.heads.isHead, f.heads.count = true, 0
 	part, err := f.parts.NextRawPart()
+	f.heads.isHead = false
 	if err != nil {
 		return nil, err
 	}

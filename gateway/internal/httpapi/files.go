@@ -77,7 +77,7 @@ func (a *API) sendUpload(c *gin.Context, w http.ResponseWriter, path string) err
 		return err
 	case errors.Is(body.failed, os.ErrDeadlineExceeded):
 		const says = "The body did not arrive in time."
-		return fmt.Errorf("%w: %w", fault.New(fault.Invalid, fault.Body, "file", says), err)
+		return fmt.Errorf("%w: %w: %w", fault.New(fault.Invalid, fault.Body, "file", says), body.failed, err)
 	default:
 		const says = "The body ended before it was complete."
 		return fmt.Errorf("%w: %w", fault.New(fault.Invalid, fault.Body, "file", says), err)
