@@ -25,6 +25,7 @@ type registryReport struct {
 	Matched int64        `json:"matched"`      // leaves whose content the registry has
 	Changed int          `json:"changedSince"` // assets with changes after the checkpoint, left to the next run
 	Erased  []erasedLeaf `json:"erased"`
+	Files   *filesReport `json:"files,omitempty"` // nil: they were not compared
 }
 
 // erasedLeaf is a leaf whose content the registry has erased.
@@ -40,7 +41,8 @@ type comparison struct {
 	registry *client.Client
 	policy   *lastOpened
 	source   *keepingSource
-	last     int64 // the position of the last leaf; earlier changes have leaves
+	files    *fileComparison // nil: they are not compared
+	last     int64           // the position of the last leaf; earlier changes have leaves
 
 	mu      sync.Mutex
 	newest  map[assetKey]newestLeaf
@@ -103,8 +105,9 @@ func (l *lastOpened) Open(checkpoint []byte) (translog.Signed, error) {
 // errStopped ends the reading of a log after another error.
 var errStopped = errors.New("stopped")
 
-// compareAssets verifies a log, and compares it with the registry.
-func compareAssets(ctx context.Context, p *program, v translog.Verifier, source *keepingSource) (
+// compareAssets verifies a log, and compares it with the registry, and with the files of documents
+// if files is set.
+func compareAssets(ctx context.Context, p *program, v translog.Verifier, source *keepingSource, files bool) (
 	signed translog.Signed, report *registryReport, err error,
 ) {
 	registry, err := client.New(client.Config{
@@ -117,6 +120,9 @@ func compareAssets(ctx context.Context, p *program, v translog.Verifier, source 
 	}
 	c := &comparison{
 		registry: registry, policy: &lastOpened{policy: v.Policy}, source: source, newest: map[assetKey]newestLeaf{},
+	}
+	if files {
+		c.files = &fileComparison{registry: registry, known: map[string]documentFile{}}
 	}
 	if signed, err = c.compareLeaves(ctx, v); err != nil {
 		return signed, nil, err
@@ -133,7 +139,11 @@ func compareAssets(ctx context.Context, p *program, v translog.Verifier, source 
 func (c *comparison) report() *registryReport {
 	erased := append([]erasedLeaf{}, c.erased...)
 	slices.SortFunc(erased, func(a, b erasedLeaf) int { return cmp.Compare(a.Index, b.Index) })
-	return &registryReport{Assets: len(c.newest), Matched: c.matched, Changed: c.changed, Erased: erased}
+	report := &registryReport{Assets: len(c.newest), Matched: c.matched, Changed: c.changed, Erased: erased}
+	if c.files != nil {
+		report.Files = &c.files.report
+	}
+	return report
 }
 
 // compareLeaves verifies the log, and asks for the proof of each leaf as it comes.
@@ -333,5 +343,8 @@ func (c *comparison) compareNow(ctx context.Context, id string, n newestLeaf) (c
 	case sha256.Sum256(canonical) != n.content:
 		return false, fail("has another content than")
 	}
-	return false, nil
+	if c.files == nil {
+		return false, nil
+	}
+	return false, c.files.compare(ctx, id, text)
 }

@@ -43,6 +43,7 @@ type testRegistry struct {
 	now     map[string][]byte // the assets as they are now
 	list    []string          // ids, in the order of the feed
 	answers map[string]string // by URL, in place of the usual ones
+	empty   map[string]int    // statuses of answers without a body, by URL
 }
 
 func newTestKey(t testing.TB, use translog.Use, name string, seed byte) translog.Key {
@@ -94,9 +95,15 @@ func (r *testRegistry) change(t testing.TB, kind translog.Kind, asset int, title
 	if kind == translog.Withdraw {
 		mode = `"mode":"test",`
 	}
+	r.append(t, kind, id, at, assetJSON(id, mode, title, at))
+}
+
+// append appends an asset to the log, unsigned.
+func (r *testRegistry) append(t testing.TB, kind translog.Kind, id string, at int64, asset []byte) {
+	t.Helper()
 	c := logged{
 		leaf:  translog.Leaf{Position: at, Asset: id, Revision: int64(len(r.changes) + 2), Kind: kind},
-		asset: assetJSON(id, mode, title, at),
+		asset: asset,
 	}
 	copy(c.salt[:], fmt.Sprintf("salt %d", len(r.changes)))
 	if kind != translog.Withdraw {
@@ -203,6 +210,10 @@ func dataOf(data any) string {
 func (r *testRegistry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if status := r.empty[request.URL.String()]; status > 0 {
+		w.WriteHeader(status)
+		return
+	}
 	text, found := r.answers[request.URL.String()]
 	if !found {
 		text = r.answer(request)

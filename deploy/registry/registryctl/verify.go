@@ -23,6 +23,7 @@ type verifyLog struct {
 	Log      string `placeholder:"URL" help:"Address of the log, by default URL/log of the registry's address."`
 	Remember string `placeholder:"FILE" help:"File that remembers the checkpoint. The next log must continue it."`
 	Assets   bool   `help:"Compare each leaf with the registry's assets, too."`
+	Files    bool   `help:"Fetch each file of the assets' documents, too, and compare it with what the log covers."`
 }
 
 // Help returns the long help of the command.
@@ -34,6 +35,10 @@ signature, the witnesses, each leaf and each tile, and that the log continues th
 list as they are now. Without --url, the registry is at the address of --log, without /log. An API key raises
 the rate limits. A proof takes a few milliseconds of the registry; the command shows how far it is. Memory
 grows with the number of assets.
+
+--files does that too, and then fetches the file of each document that has a sha256, once, and compares its
+bytes with sha256, size and hash of the document. The log covers these. Files that were taken down and
+documents with foreign addresses are counted.
 
 If the log does not continue the remembered checkpoint, the new one is kept beside it, in a file that ends
 with .conflict. Both together prove the fault to everyone.`
@@ -48,8 +53,8 @@ func (v verifyLog) Run(ctx context.Context, p *program) error {
 	if v.File == "" {
 		return v.whole(ctx, p, policy)
 	}
-	if v.Log != "" || v.Remember != "" || v.Assets {
-		return errors.New("--log, --remember and --assets are for a whole log: leave out FILE")
+	if v.Log != "" || v.Remember != "" || v.Assets || v.Files {
+		return errors.New("--log, --remember, --assets and --files are for a whole log: leave out FILE")
 	}
 	return p.verifyProof(v.File, policy)
 }
@@ -84,8 +89,8 @@ func (v verifyLog) whole(ctx context.Context, p *program, policy *translog.Polic
 	verifier := translog.Verifier{Policy: policy, Remembered: older, Ahead: parallel, Leaf: progress.leaf}
 	var signed translog.Signed
 	var compared *registryReport
-	if v.Assets {
-		signed, compared, err = compareAssets(ctx, p, verifier, source)
+	if v.Assets || v.Files {
+		signed, compared, err = compareAssets(ctx, p, verifier, source, v.Files)
 	} else {
 		signed, err = verifier.Verify(ctx, source)
 	}

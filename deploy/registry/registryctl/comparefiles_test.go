@@ -1,0 +1,88 @@
+package registryctl
+
+import (
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/translog"
+)
+
+// fileID returns the id of a file.
+func fileID(n int) string { return fmt.Sprintf("%032x", 0xf00+n) }
+
+// fileDocument returns a document of a file of the registry.
+func fileDocument(n int, text string) string {
+	old, strong := md5.Sum([]byte(text)), sha256.Sum256([]byte(text))
+	return fmt.Sprintf(`{"url":"https://registry.example/get/%s","hash":"md5:%s","sha256":%q,"size":%d}`,
+		fileID(n), hex.EncodeToString(old[:]), hex.EncodeToString(strong[:]), len(text))
+}
+
+// newFileRegistry returns a registry with files: one of two assets, one of a decision, an empty one.
+func newFileRegistry(t *testing.T) *testRegistry {
+	t.Helper()
+	r := newTestRegistry(t, 0)
+	const foreign = `{"url":"https://broker.example/00000000000000000000000000000f09","hash":"md5:x"}`
+	for n, parts := range []string{
+		`"documents":[` + fileDocument(1, "one") + `,` + foreign + `],`,
+		`"documents":[` + fileDocument(1, "one") + `],"decisions":[{"documents":[` + fileDocument(2, "two") + `]}],`,
+		`"documents":[` + fileDocument(3, "") + `],`,
+	} {
+		at := int64(1790000000500000) + int64(n)
+		r.append(t, translog.Publish, idOf(100+n), at, assetJSON(idOf(100+n), parts, "files", at))
+	}
+	r.sign(t)
+	for n, text := range map[int]string{1: "one", 2: "two"} {
+		r.answers["/get/"+fileID(n)] = text
+	}
+	r.empty = map[string]int{"/get/" + fileID(3): http.StatusOK}
+	return r
+}
+
+// TestFilesAreComparedWithTheLog verifies the bytes of all files that documents name.
+func TestFilesAreComparedWithTheLog(t *testing.T) {
+	r := newFileRegistry(t)
+	got, err := r.verify(t, "--files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&filesReport{Matched: 3, Bytes: 6, Foreign: 1}, got.Registry.Files); diff != "" {
+		t.Errorf("the report differs (-want +got):\n%s", diff)
+	}
+	r.empty["/get/"+fileID(2)] = http.StatusGone
+	if got, err = r.verify(t, "--files"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&filesReport{Matched: 2, Bytes: 3, Removed: 1, Foreign: 1}, got.Registry.Files); diff != "" {
+		t.Errorf("with a removed file the report differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestAFileThatContradictsTheLogIsFound changes the bytes of a file, and what a document says.
+func TestAFileThatContradictsTheLogIsFound(t *testing.T) {
+	for _, c := range []struct{ name, path, text, want string }{
+		{"other bytes", "/get/" + fileID(1), "One", "file " + fileID(1) + ": " + translog.ErrTampered.Error()},
+		{"more bytes", "/get/" + fileID(2), "two ", "it has 4 bytes"},
+		{"no file", "/get/" + fileID(1), "", "404"},
+	} {
+		r := newFileRegistry(t)
+		r.answers[c.path] = c.text
+		if _, err := r.verify(t, "--files"); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+	}
+	r := newFileRegistry(t)
+	at := int64(1790000000600000)
+	contradicts := assetJSON(idOf(104), `"documents":[`+fileDocument(1, "other")+`],`, "x", at)
+	r.append(t, translog.Publish, idOf(104), at, contradicts)
+	r.sign(t)
+	if _, err := r.verify(t, "--files"); err == nil || !strings.Contains(err.Error(), translog.ErrTampered.Error()) {
+		t.Errorf("two documents that contradict each other: got %v, want %v", err, translog.ErrTampered)
+	}
+}
