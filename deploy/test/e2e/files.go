@@ -11,6 +11,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,107 @@ func testFiles(t *testing.T, a api) {
 			f.check(t)
 		})
 	}
+	t.Run("of a test asset", func(t *testing.T) {
+		f := &keptFile{api: a, content: "%PDF-1.4\ntest", asset: a.publish(t, validAsset().set("mode", "test"))}
+		f.upload(t)
+		f.name(t)
+		f.check(t)
+	})
+	t.Run("bytes that come late are a change", func(t *testing.T) { testLateBytes(t, a) })
+	t.Run("a file of another broker", func(t *testing.T) { testFileOfAnother(t, a) })
+	t.Run("a file is taken down", func(t *testing.T) { testTakeDown(t, a) })
+}
+
+// testLateBytes uploads a file after its document. A follower of the feed sees the asset again.
+func testLateBytes(t *testing.T, a api) {
+	f := &keptFile{api: a, content: "late", asset: a.publish(t, validAsset())}
+	f.register(t)
+	f.name(t)
+	before := text(a.read(t, f.asset.id).must(t, 200).data()["dateModified"])
+	f.upload(t)
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		follower := newFollower(a, false, before)
+		follower.catchUp(t)
+		for e := range follower.seen {
+			if e.id == f.asset.id && e.modified > before {
+				return
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("got nothing of the asset in the feed after %s for 30 s, want the change by its file", before)
+		}
+	}
+}
+
+// testFileOfAnother lets others read and name a file that no document names yet.
+func testFileOfAnother(t *testing.T, a api) {
+	got := a.do(t, call{method: "POST", path: "/assets", key: "broker3", body: data(validAsset())}).must(t, 201)
+	theirs := created{got, text(got.data()["id"]), text(at(got.json["access"], "token"))}
+	a.move(t, "broker3", theirs, "pending").must(t, 200)
+	f := &keptFile{api: a, content: "secret until it is named"}
+	f.upload(t)
+	bare, signature, _ := strings.Cut(f.url, "?")
+	_, toRead, _ := strings.Cut(f.getURL, "?")
+	another := &keptFile{api: a, content: "another"}
+	another.upload(t)
+	_, foreign, _ := strings.Cut(another.getURL, "?")
+	late := strings.Replace(toRead, "Expires=", "Expires=1", 1)
+	for _, c := range []struct{ what, query, key string }{
+		{"nobody", "", ""}, {"another broker", "", "broker3"}, {"the signature to bind", signature, ""},
+		{"the signature of another file", foreign, ""}, {"another time", late, ""},
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			resp, text := f.ask(t, method, bare+"?"+c.query, c.key, "", nil)
+			is(t, c.what, resp, text, http.StatusForbidden)
+		}
+	}
+	resp, text := f.ask(t, "GET", f.getURL, "", "", nil)
+	is(t, "the address of the upload", resp, text, http.StatusOK)
+
+	document := validDocument().set("url", bare).set("hash", f.hash())
+	a.as(t, "broker3", theirs, "POST", theirs.of("documents"), document).fails(t, 403, "body/url")
+	forged := bare + "?" + strings.Replace(signature, "Signature=", "Signature=A", 1)
+	a.as(t, "broker3", theirs, "POST", theirs.of("documents"), document.set("url", forged)).fails(t, 403, "body/url")
+	a.as(t, "broker3", theirs, "POST", theirs.of("documents"), document.set("url", f.url)).must(t, 201)
+}
+
+// testTakeDown takes a file of a document down.
+func testTakeDown(t *testing.T, a api) {
+	f := &keptFile{api: a, content: "%PDF-1.4\nunlawful", asset: a.publish(t, validAsset())}
+	f.upload(t)
+	f.name(t)
+	f.check(t)
+	named := f.do(t, call{method: "GET", path: f.document}).must(t, 200).data()
+	bare, _, _ := strings.Cut(f.url, "?")
+	resp, text := f.ask(t, "DELETE", bare+"?reason=x", "broker", "", nil)
+	is(t, "its broker removes it", resp, text, http.StatusForbidden)
+	f.takeDown(t)
+	f.isGone(t)
+	if got := f.do(t, call{method: "GET", path: f.document}).must(t, 200).data(); !reflect.DeepEqual(got, named) {
+		t.Errorf("got the document %v, want it as before: %v", got, named)
+	}
+}
+
+// takeDown removes the file as the administrator.
+func (f *keptFile) takeDown(t *testing.T) {
+	t.Helper()
+	bare, _, _ := strings.Cut(f.url, "?")
+	resp, text := f.ask(t, "DELETE", bare+"?reason=a+court+has+ordered+it", "administrator", "", nil)
+	is(t, "remove", resp, text, http.StatusOK)
+}
+
+// isGone fails unless the file was removed, and its bytes are refused.
+func (f *keptFile) isGone(t *testing.T) {
+	t.Helper()
+	bare, _, _ := strings.Cut(f.url, "?")
+	for _, c := range []struct{ to, key string }{{bare, ""}, {bare, "broker"}, {f.getURL, ""}} {
+		for _, method := range []string{"GET", "HEAD"} {
+			resp, text := f.ask(t, method, c.to, c.key, "", nil)
+			is(t, method+" of a removed file", resp, text, http.StatusGone)
+		}
+	}
+	resp, text := f.send(t, "/upload")
+	is(t, "the same bytes again", resp, text, http.StatusForbidden)
 }
 
 // keptFile is a file on its way into a document.
