@@ -36,7 +36,7 @@ func (c *Client) CreateFields(ctx context.Context, asset Fields, key string) (Cr
 func (c *Client) create(ctx context.Context, asset any, key string) (Created, error) {
 	r := request{method: http.MethodPost, path: assetsPath, data: asset, idempotency: key, repeatable: true}
 	body, err := call[Asset](ctx, c, r)
-	body.Data.setTag(Tag(body.header.Get("ETag")))
+	body.Data.setTagged(taggedBy(r, body.header))
 	return Created{body.Data, body.Access}, err
 }
 

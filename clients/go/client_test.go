@@ -442,3 +442,48 @@ func TestDownloadReturnsTheAddress(t *testing.T) {
 	}
 	r.check(t, "GET /api/2.5/assets/a1/documents/d1?download=key")
 }
+
+func TestACallerHearsOfIgnoredFieldsUnlessItSentAnObjectBack(t *testing.T) {
+	answer := reply{status: 200, body: `{"data":{"id":"a"}}`, header: map[string]string{
+		"ETag": `"1"`, "Registry-Ignored": "documents, owner"}}
+	c, ctx := newRegistry(t, answer).client(t), t.Context()
+	hand, theirs := Fields{"title": "x"}, Fields{"title": "x", "dateModified": "2026-11-20T12:00:00+02:00"}
+	for _, call := range []struct {
+		name  string
+		of    func() (Tagged, error)
+		hears bool
+	}{
+		{"create", func() (Tagged, error) { got, err := c.Create(ctx, Asset{}); return got.Asset.Tagged, err }, true},
+		{"create fields", func() (Tagged, error) {
+			got, err := c.CreateFields(ctx, hand, "")
+			return got.Asset.Tagged, err
+		}, true},
+		{"patch", func() (Tagged, error) { got, err := c.Patch(ctx, "a", hand, Write{}); return got.Tagged, err }, true},
+		{"patch back", func() (Tagged, error) {
+			got, err := c.Patch(ctx, "a", theirs, Write{})
+			return got.Tagged, err
+		}, false},
+		{"replace back", func() (Tagged, error) {
+			got, err := c.Replace(ctx, "a", Asset{DateModified: "2026-11-20T12:00:00+02:00"}, Write{})
+			return got.Tagged, err
+		}, false},
+		{"add", func() (Tagged, error) {
+			got, err := c.Documents("a").Add(ctx, Document{Author: "x"}, Write{})
+			return got.Tagged, err
+		}, true},
+		{"add back", func() (Tagged, error) {
+			got, err := c.Documents("a").Add(ctx, Document{DateModified: "2026-11-20T12:00:00+02:00"}, Write{})
+			return got.Tagged, err
+		}, false},
+		{"item", func() (Tagged, error) { got, err := c.Items("a").Add(ctx, Item{}, Write{}); return got.Tagged, err }, true},
+	} {
+		got, err := call.of()
+		var want []string
+		if call.hears {
+			want = []string{"documents", "owner"}
+		}
+		if err != nil || got.Tag != `"1"` || !slices.Equal(got.Ignored, want) {
+			t.Errorf("%s: got %+v, %v, want the tag \"1\" and the ignored fields %v", call.name, got, err, want)
+		}
+	}
+}

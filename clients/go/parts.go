@@ -17,7 +17,7 @@ type Parts[T any, P tagged[T]] struct {
 // tagged is a pointer to a T that takes a tag.
 type tagged[T any] interface {
 	*T
-	setTag(Tag)
+	setTagged(Tagged)
 }
 
 // Items returns the items of an asset.

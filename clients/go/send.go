@@ -90,7 +90,7 @@ func open[T any](r request, got answer) (envelope[T], error) {
 // one calls for an object that has a tag.
 func one[T any, P tagged[T]](ctx context.Context, c *Client, r request) (T, error) {
 	body, err := call[T](ctx, c, r)
-	P(&body.Data).setTag(Tag(body.header.Get("ETag")))
+	P(&body.Data).setTagged(taggedBy(r, body.header))
 	return body.Data, err
 }
 

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -105,13 +107,40 @@ type Tag string
 // AnyTag matches every state.
 const AnyTag Tag = "*"
 
-// Tagged holds the tag of an answer. Structs that have one embed it.
+// Tagged holds what the header of an answer says about its object. Structs with a tag embed it.
 type Tagged struct {
 	// Tag is that of the answer. It is empty for an object within another one.
 	Tag Tag `json:"-"`
+	// Ignored names fields that the write has sent and the registry has ignored, such as
+	// documents in an asset. It is empty if an object was sent back as the registry had given it:
+	// one with a DateModified.
+	Ignored []string `json:"-"`
 }
 
-func (t *Tagged) setTag(tag Tag) { t.Tag = tag }
+func (t *Tagged) setTagged(of Tagged) { *t = of }
+
+// taggedBy returns what the header of the answer to a request says about the object.
+func taggedBy(r request, header http.Header) Tagged {
+	t := Tagged{Tag: Tag(header.Get("ETag"))}
+	if names := header.Get("Registry-Ignored"); names != "" && !isSentBack(r.data) {
+		t.Ignored = strings.Split(names, ", ")
+	}
+	return t
+}
+
+// isSentBack tells whether the data of a request is an object of the registry.
+func isSentBack(data any) bool {
+	switch v := data.(type) {
+	case Asset:
+		return v.DateModified != ""
+	case Document:
+		return v.DateModified != ""
+	case Fields:
+		return v["dateModified"] != nil
+	default:
+		return false
+	}
+}
 
 // Fields is a change of named fields, for a PATCH (docs/contract.md, "Merge"). A nil
 // value clears a field. Values are those of JSON, or structs of this package:

@@ -386,10 +386,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """Answer is an object as the registry returned it, with its `ETag` for If-Match; "" if there was none."""
+    """Answer is an object as the registry returned it, with its `ETag` for If-Match; "" if there was none.
+
+    `ignored` names fields that a write has sent and the registry has ignored, such as `documents` in an asset. It is
+    empty if an object was sent back as the registry had given it: one with a `dateModified`.
+    """
 
     data: T
     etag: str = ""
+    ignored: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -927,7 +932,8 @@ class Client:
         """
         reply, body = self._create("/assets", asset, idempotency_key)
         access = body.get("access", {})
-        return Created(body["data"], _etag(reply), access.get("token", ""), access.get("transfer", ""))
+        return Created(body["data"], _etag(reply), access.get("token", ""), access.get("transfer", ""),
+                       ignored=_ignored(reply, asset))
 
     def get(self, asset_id: str, *, known: Answer[Asset] | None = None) -> Answer[Asset]:
         """get reads an asset. If it has not changed since `known`, get returns `known`."""
@@ -1133,7 +1139,7 @@ class Client:
         headers = {"If-Match": if_match} if if_match else {}
         reply, body = self._send(method, path, data, headers=headers, token=token,
                                  repeatable=repeatable or bool(if_match))
-        return Answer(body["data"], _etag(reply))
+        return Answer(body["data"], _etag(reply), ignored=_ignored(reply, data))
 
     def _send(self, method: str, path: str, data: Any = None, *, query: Mapping[str, str] | None = None,
               headers: Mapping[str, str] | None = None, token: str = "", repeatable: bool,
@@ -1413,6 +1419,14 @@ def _quote(text: str) -> str:
 
 def _etag(reply: _Reply) -> str:
     return reply.headers.get("ETag", "")
+
+
+def _ignored(reply: _Reply, sent: Any) -> tuple[str, ...]:
+    """_ignored returns the ignored fields of a write, but none if it has sent an object of the registry back."""
+    names = reply.headers.get("Registry-Ignored", "")
+    if not names or isinstance(sent, Mapping) and "dateModified" in sent:
+        return ()
+    return tuple(names.split(", "))
 
 
 def _listing(limit: int, mode: str, fields: Sequence[str]) -> dict[str, str]:

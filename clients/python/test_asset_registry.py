@@ -105,6 +105,24 @@ class Case(unittest.TestCase):
         return server, client
 
 
+class Ignored(Case):
+    """A caller hears of ignored fields, unless it has sent an object back."""
+
+    def test_names(self) -> None:
+        """test_names tries each kind of write."""
+        told = reply(200, {"data": {"id": "a"}}, ETag='"1"', Registry_Ignored="documents, owner")
+        theirs: Any = {"title": "x", "dateModified": "2026-11-20T12:00:00+02:00"}
+        calls: list[tuple[Callable[[Client], asset_registry.Answer[Any]], bool]] = [
+            (lambda c: c.create({}), True), (lambda c: c.create(theirs), False),
+            (lambda c: c.change("a", {}), True), (lambda c: c.replace("a", theirs), False),
+            (lambda c: c.documents.add("a", {"author": "x"}), True), (lambda c: c.documents.add("a", theirs), False),
+        ]
+        _, client = self.serve(*[told] * len(calls), reply(200, {"data": {"id": "a"}}))
+        for number, (call, hears) in enumerate(calls):
+            self.assertEqual(call(client).ignored, ("documents", "owner") if hears else (), number)
+        self.assertEqual(client.change("a", {}).ignored, ())
+
+
 class Numbers(Case):
     """Numbers stay exact."""
 

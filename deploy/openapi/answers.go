@@ -120,8 +120,8 @@ func (o operation) statusesOf(r routes.Route) []int {
 // everywhere are the headers that any answer may have. Generators write each header of each
 // answer of each operation, so the document has these once (x-common-headers).
 var everywhere = []string{
-	"X-Request-ID", "X-Trace-ID", "Set-Cookie", "Deprecation", "Sunset", "Age", "Cache-Control", "RateLimit-Policy",
-	"RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+	"X-Request-ID", "X-Trace-ID", "Set-Cookie", "Deprecation", "Sunset", "Age", "Cache-Control", "Registry-Ignored",
+	"RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
 }
 
 // split returns the headers that any answer may have, and the others.
@@ -590,6 +590,8 @@ func headers() object {
 		{"Deprecation", header("The version is deprecated since then (RFC 9745).", text)},
 		{"Sunset", header("The version ends then (RFC 8594).", text)},
 		{"Age", header("Only of a mirror: seconds since its data were certainly those of the registry (RFC 9111).", number)},
+		{"Registry-Ignored", header("Only of writes: names of at most 20 fields that the request sent and the registry "+
+			"ignored, separated by commas, such as `documents`.", text)},
 		{"Link", header("The registry that a mirror is a copy of, with `rel=\"original\"` (RFC 8288, RFC 7089).", text)},
 		{"Cache-Control", header("`no-cache` for readings: keep the answer and ask with its tag. Else `no-store`.", text)},
 		{"ETag", header("Tag of the state of the asset, for If-None-Match and If-Match.", text)},

@@ -27,6 +27,10 @@ const (
 	SeedHeader = "X-Registry-Seed"
 )
 
+// IgnoredHeader names fields that a write has sent and that were ignored (docs/contract.md, "Field
+// rules"). Clients see it.
+const IgnoredHeader = "Registry-Ignored"
+
 // answerMargin is how much earlier than its caller a service gives up, so that
 // its own answer still arrives in time.
 const answerMargin = 50 * time.Millisecond

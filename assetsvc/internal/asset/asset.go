@@ -41,8 +41,14 @@ type Rules struct {
 
 // Asset is an asset that follows the rules. It is immutable.
 type Asset struct {
-	fields record.Object // in the order of the field table, without dateModified
+	fields  record.Object // in the order of the field table, without dateModified
+	ignored []string
 }
+
+// Ignored returns the names of the fields that the request which made the asset sent, and whose
+// values differ from those of the asset: a client may not write them. Lists have no index in a
+// name. There are at most 20 names. An asset that no request has made has none.
+func (a Asset) Ignored() []string { return a.ignored }
 
 // Decode reads an asset that Encode wrote.
 func Decode(body []byte) (Asset, error) {
@@ -65,12 +71,12 @@ func (a Asset) Encode() []byte { return record.Append(nil, a.fields) }
 
 // Numbered returns the asset with its human-readable identifier.
 func (a Asset) Numbered(assetID string) Asset {
-	return finish(a.fields.With("assetID", assetID))
+	return finish(a.fields.With("assetID", assetID), a.ignored)
 }
 
 // OwnedBy returns the asset with another owner.
 func (a Asset) OwnedBy(broker string) Asset {
-	return Asset{a.fields.With("owner", broker)}
+	return Asset{fields: a.fields.With("owner", broker)}
 }
 
 // Equal tells whether two assets have the same fields.

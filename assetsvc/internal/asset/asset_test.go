@@ -81,7 +81,7 @@ func in(t testing.TB, s Status) Asset {
 	a := valid(t, `{"relatedProcesses":[{"type":"lot","relatedProcessID":"`+strings.Repeat("b", 32)+`"}]}`)
 	document := record.Object{{Name: "id", Value: strings.Repeat("c", 32)},
 		{Name: "documentType", Value: "cancellationDetails"}}
-	a = Asset{a.fields.With("documents", append(a.fields.List("documents"), document))}
+	a = Asset{fields: a.fields.With("documents", append(a.fields.List("documents"), document))}
 	steps := map[Status][]Status{
 		Pending: {Pending}, Verification: {Pending, Verification}, Active: {Pending, Verification, Active},
 		Complete: {Pending, Verification, Active, Complete}, Deleted: {Pending, Deleted},

@@ -17,6 +17,7 @@ const (
 	sandboxField   = "sandboxParameters"
 	processesField = "relatedProcesses"
 	periodField    = "rectificationPeriod"
+	modifiedField  = "dateModified"
 )
 
 // assetModel is the field table of an asset (docs/contract.md, "Asset"). The
@@ -47,10 +48,10 @@ var assetModel = model{name: "Asset", fields: []field{
 	{name: periodField, since: "2.5", of: &periodModel, keeps: true, writers: byAdministrator},
 	{name: sandboxField, of: code, sandboxOnly: true, writers: atCreation | byOwner},
 	{name: "date", of: timestamp, given: true},
-	{name: "dateModified", of: timestamp, given: true},
-	{name: "owner_token", of: dropped{secret}, unsuggested: true},
-	{name: "transfer_token", of: dropped{secret}, unsuggested: true},
-	{name: "revisions", of: dropped{listOf(anything)}, unsuggested: true},
+	{name: modifiedField, of: timestamp, given: true},
+	{name: "owner_token", of: dropped{of: secret}, unsuggested: true},
+	{name: "transfer_token", of: dropped{of: secret}, unsuggested: true},
+	{name: "revisions", of: dropped{of: listOf(anything)}, unsuggested: true},
 }}
 
 // testMode is the one value of mode.
@@ -69,7 +70,7 @@ var itemModel = model{name: "Item", fields: []field{
 	{name: "address", of: &addressModel, required: true},
 	{name: "location", of: &locationModel, group: Locations},
 	{name: "registrationDetails", of: &registrationModel, required: true},
-	{name: "schema_properties", of: dropped{disabled}},
+	{name: "schema_properties", of: dropped{of: disabled}},
 }}
 
 var classificationModel = model{
@@ -138,8 +139,8 @@ var decisionModel = model{name: "Decision", fields: []field{
 	{name: "title_ru", of: line},
 	{name: "decisionDate", of: timestamp, required: true},
 	{name: "decisionID", of: code, required: true},
-	{name: "decisionOf", of: dropped{text}, absent: constant("asset")},
-	{name: "relatedItem", of: dropped{text}},
+	{name: "decisionOf", of: dropped{text, "asset"}, absent: constant("asset")},
+	{name: "relatedItem", of: dropped{of: text}},
 }}
 
 // documentModel is the field table of a document (docs/contract.md, "Document").

@@ -50,5 +50,5 @@ func (a Asset) WithFile(address string, f File) Asset {
 			list[i] = f.in(document)
 		}
 	}
-	return finish(a.fields.With(field, list))
+	return finish(a.fields.With(field, list), nil)
 }

@@ -12,9 +12,9 @@ var handoverModel = model{name: "Ownership", fields: []field{
 // transferModel is a transfer (docs/contract.md, "Transfers"). Clients may send
 // its fields back; the service ignores their values.
 var transferModel = model{name: "Transfer", fields: []field{
-	{name: "id", of: dropped{text}},
-	{name: "date", of: dropped{text}},
-	{name: "usedFor", of: dropped{text}},
+	{name: "id", of: dropped{of: text}},
+	{name: "date", of: dropped{of: text}},
+	{name: "usedFor", of: dropped{of: text}},
 }}
 
 // ParseHandover returns the id of a transfer and the transfer token of an asset.

@@ -281,10 +281,13 @@ var (
 // replaces anything else, which is a placeholder (docs/contract.md,
 // "Identifiers").
 var ownID = plain{form: givenIDForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
-	if s, ok := text.convert(w, path, nil, sent).(string); ok && idForm.MatchString(s) {
+	s, _ := text.convert(w, path, nil, sent).(string)
+	if idForm.MatchString(s) || w.typesOnly {
 		return s
 	}
-	return newID(w, old)
+	id := newID(w, old)
+	w.ignores(path, s, id, "")
+	return id
 }}
 
 // newID returns a new id, or in a merge the old one, so that a repeated PATCH
@@ -299,8 +302,13 @@ func newID(w *walk, old record.Value) record.Value {
 // serverID is the kind of ids that the service chooses. It ignores what a client
 // sends.
 var serverID = plain{form: givenIDForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
-	text.convert(w, path, nil, sent)
-	return givenID(w, old)
+	s := text.convert(w, path, nil, sent)
+	if w.typesOnly {
+		return s
+	}
+	id := givenID(w, old)
+	w.ignores(path, s, id, "")
+	return id
 }}
 
 // givenID returns the old id, or a new one if there is none.

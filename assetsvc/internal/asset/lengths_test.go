@@ -138,7 +138,7 @@ func overlongIn(t *testing.T, s Status) Asset {
 		class := item.Object("classification")
 		items = append(items, item.With("classification", class.With("id", "06111000-3")))
 	}
-	return Asset{fields.With("items", items)}
+	return Asset{fields: fields.With("items", items)}
 }
 
 // TestStoredTextsMayBeTooLong takes every step and makes other changes with an asset whose
@@ -186,14 +186,14 @@ func TestOtherChangesKeepTextsThatAreTooLong(t *testing.T) {
 		}
 		second = append(second, m)
 	}
-	both := Asset{a.fields.With("items", append(a.fields.List("items"), second))}
+	both := Asset{fields: a.fields.With("items", append(a.fields.List("items"), second))}
 	send := func(a Asset, whole bool, fields record.Object) error {
 		_, _, err := rules.Change(a, Change{Fields: fields, Whole: whole, Caller: Caller{Role: Owner},
 			Version: "2.5", Now: evening, NewID: ids()})
 		return err
 	}
 	title := a.fields.Text("title")
-	null := Asset{in(t, Draft).fields.With("title", "\x00x")}
+	null := Asset{fields: in(t, Draft).fields.With("title", "\x00x")}
 	for _, c := range []struct {
 		name   string
 		a      Asset

@@ -221,7 +221,7 @@ func (r Rules) ChangePart(a Asset, c PartChange) (Asset, record.Object, error) {
 	if p.while != nil && !slices.Contains(p.while, a.Status()) {
 		return a, nil, fault.New(fault.Forbidden, fault.Body, "data", p.refusal, a.Status())
 	}
-	return finish(fields), part, nil
+	return finish(fields, w.names), part, nil
 }
 
 // part returns the list after a change, and the changed part. At is the index of
@@ -236,21 +236,23 @@ func (w *walk) part(list record.List, at int, c PartChange) (record.List, record
 	case Remove:
 		return slices.Delete(list, at, at+1), nil
 	case Merge:
-		part := w.fill(c.Part, old, w.drop(c.Part, c.Part.fixed, c.Fields))
+		part := w.fill(c.Part, old, w.drop(c.Part, c.Part.fixed, c.Fields, old))
 		if c.Part.Versioned() && !record.Equal(part, old) {
 			part = part.With("dateModified", w.time(c.Now))
 		}
 		list[at] = part
 		return list, part
 	case Replace:
-		part := c.File.in(w.fill(c.Part, old.Without(c.Part.renewed...), w.drop(c.Part, nil, c.Fields)))
+		sent := w.drop(c.Part, nil, c.Fields, old, c.File.in(old))
+		part := c.File.in(w.fill(c.Part, old.Without(c.Part.renewed...), sent))
 		if record.Equal(part, old.Without("dateModified")) {
 			return list, old
 		}
 		part = c.Part.model.ordered(part.With("dateModified", w.time(c.Now)))
 		return append(list, part), part
 	default:
-		part := c.File.in(w.fill(c.Part, c.Part.new(c.NewID(), w.time(c.Now)), w.drop(c.Part, nil, c.Fields)))
+		given := c.Part.new(c.NewID(), w.time(c.Now))
+		part := c.File.in(w.fill(c.Part, given, w.drop(c.Part, nil, c.Fields, c.File.in(given))))
 		return append(list, part), part
 	}
 }
@@ -262,14 +264,19 @@ func (w *walk) fill(p Part, into, sent record.Object) record.Object {
 }
 
 // drop returns what was sent without the fields that the service sets and the
-// fixed ones. It checks the types of the dropped fields.
-func (w *walk) drop(p Part, fixed []string, sent record.Object) record.Object {
+// fixed ones. It checks the types of the dropped fields. Their values are ignored, unless the part
+// as it is, or one of the others, has them.
+func (w *walk) drop(p Part, fixed []string, sent, stored record.Object, others ...record.Object) record.Object {
 	for _, f := range p.model.fields {
 		if !slices.Contains(p.given, f.name) && !slices.Contains(fixed, f.name) {
 			continue
 		}
 		if in, isSent := sent.Lookup(f.name); isSent {
-			w.ignored(f, in)
+			values := make([]record.Value, 0, len(others))
+			for _, other := range others {
+				values = append(values, other.Get(f.name))
+			}
+			w.ignored(f, in, stored.Get(f.name), values...)
 			sent = sent.Without(f.name)
 		}
 	}

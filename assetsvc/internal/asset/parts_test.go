@@ -73,7 +73,7 @@ func done(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (
 // lotless returns an asset in the given state without a related process.
 func lotless(t testing.TB, s Status) Asset {
 	t.Helper()
-	return Asset{in(t, s).fields.Without("relatedProcesses")}
+	return Asset{fields: in(t, s).fields.Without("relatedProcesses")}
 }
 
 // TestWhoChangesParts tries every kind of part, state, role and verb

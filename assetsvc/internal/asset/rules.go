@@ -23,32 +23,35 @@ type Origin struct {
 // Create returns the asset that a broker's fields make: a draft without a
 // human-readable identifier, which Numbered adds.
 //
-// The error is a fault. An unknown assetType comes first, then the accreditation
-// (kind Forbidden), then all other faults of the fields together (kind Invalid;
-// docs/contract.md, "Order of checks").
+// The error is a fault. With one, the asset has nothing but Ignored. An unknown
+// assetType comes first, then the accreditation (kind Forbidden), then all other
+// faults of the fields together (kind Invalid; docs/contract.md, "Order of checks").
 func (r Rules) Create(in record.Object, o Origin) (Asset, error) {
 	w := &walk{rules: r, version: o.Version, newID: o.NewID}
-	draft := record.Object{{Name: "status", Value: string(Draft)}}
+	now := w.time(o.Now)
+	draft := record.Object{
+		{Name: "id", Value: o.ID},
+		{Name: "status", Value: string(Draft)},
+		{Name: "owner", Value: o.Owner},
+		{Name: "date", Value: now},
+	}
 	fields := w.asset(draft, in, atCreation)
-	err := w.fault()
+	w.ignores("status", fields.Get("status"), string(Draft))
+	refused, err := Asset{ignored: w.names}, w.fault()
 	switch {
 	case err != nil && w.found("assetType"):
-		return Asset{}, err
+		return refused, err
 	case o.Barred != "":
-		return Asset{}, forbidden("accreditation", noAccreditation+because(o.Barred))
+		return refused, forbidden("accreditation", noAccreditation+because(o.Barred))
 	case err != nil:
-		return Asset{}, err
+		return refused, err
 	case o.TestOnly && fields.Text("mode") != testMode:
-		return Asset{}, forbidden("mode", noAccreditation+because(testOnly))
+		return refused, forbidden("mode", noAccreditation+because(testOnly))
 	}
-	now := w.time(o.Now)
 	fields = fields.
-		With("id", o.ID).
 		With("status", string(Draft)).
-		With("owner", o.Owner).
-		With("date", now).
 		With("documents", record.List{firstDocument(o.NewID(), now)})
-	return finish(fields), nil
+	return finish(fields, w.names), nil
 }
 
 const (
@@ -81,7 +84,8 @@ type Change struct {
 	Fields record.Object // what the client sent
 	Whole  bool          // Fields replace the asset's fields (PUT) rather than merge into them (PATCH)
 	Caller
-	Version Version // of the API that the caller uses
+	Version Version   // of the API that the caller uses
+	Dated   time.Time // the asset's dateModified
 	Now     time.Time
 	NewID   func() string // returns a new id for a part: 32 lowercase hex characters
 }
@@ -98,6 +102,7 @@ func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
 		return a, false, err
 	}
 	w := &walk{rules: r, version: c.Version, newID: c.NewID, whole: c.Whole, stored: a.fields}
+	w.dated = w.time(c.Dated)
 	fields := w.asset(a.fields, c.Fields, c.Role.writes(from, to))
 	w.keepsLot(to, fields)
 	if from == Pending {
@@ -117,7 +122,7 @@ func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
 	if from != to {
 		fields = move(fields, from, to, w.time(c.Now))
 	}
-	next := finish(fields)
+	next := finish(fields, w.names)
 	return next, !record.Equal(next.fields, a.fields), nil
 }
 
@@ -216,8 +221,8 @@ var testTitles = map[string]string{
 }
 
 // finish returns the asset with the given fields, in the order of the field table
-// and, in test mode, with prefixed titles.
-func finish(fields record.Object) Asset {
+// and, in test mode, with prefixed titles. Its request had ignored fields.
+func finish(fields record.Object, ignored []string) Asset {
 	if fields.Text("mode") == testMode {
 		for name, prefix := range testTitles {
 			if title := fields.Text(name); fields.Get(name) != nil && !strings.HasPrefix(title, prefix) {
@@ -225,7 +230,7 @@ func finish(fields record.Object) Asset {
 			}
 		}
 	}
-	return Asset{assetModel.ordered(fields)}
+	return Asset{assetModel.ordered(fields), ignored}
 }
 
 func forbidden(name, description string) error {

@@ -41,10 +41,13 @@ func (k plain) convert(w *walk, path string, old, sent record.Value) record.Valu
 }
 
 // dropped is a kind of values that are checked and never stored.
-type dropped struct{ of kind }
+type dropped struct {
+	of  kind
+	are record.Value // what every such field has; nil: nothing
+}
 
 func (k dropped) convert(w *walk, path string, old, sent record.Value) record.Value {
-	k.of.convert(w, path, old, sent)
+	w.ignores(path, k.of.convert(w, path, old, sent), k.are)
 	return nil
 }
 
@@ -96,10 +99,12 @@ type walk struct {
 	newID   func() string
 	whole   bool          // the request replaces the fields it can write (PUT)
 	stored  record.Object // the asset as it is; texts that it has may be of any length
+	dated   string        // the asset's dateModified, which stored lacks; "": it has none
 
 	typesOnly bool // the value is going to be ignored: check its type only
 	details   []fault.Detail
-	compared  int // searches for a nearest value so far
+	names     []string // of the fields that the client sent and whose values are not stored
+	compared  int      // searches for a nearest value so far
 }
 
 // maxFaults bounds the faults of one answer, and so its size: a body of 1 MiB can
@@ -317,7 +322,11 @@ func (w *walk) asset(stored, sent record.Object, by writers) record.Object {
 		if f.writers&by != 0 {
 			value = w.member(f, "", stored, sent)
 		} else if in, isSent := sent.Lookup(f.name); isSent {
-			w.ignored(f, in)
+			now := value
+			if f.name == modifiedField && w.dated != "" {
+				now = w.dated
+			}
+			w.ignored(f, in, now)
 		}
 		if value != nil {
 			out = append(out, record.Member{Name: f.name, Value: value})
@@ -327,11 +336,37 @@ func (w *walk) asset(stored, sent record.Object, by writers) record.Object {
 	return out
 }
 
-// ignored checks the type of a value that is not going to be stored.
-func (w *walk) ignored(f field, sent record.Value) {
-	w.typesOnly = true
-	w.member(f, "", nil, record.Object{{Name: f.name, Value: sent}})
-	w.typesOnly = false
+// ignored checks the type of a value that is not going to be stored. It notes the name of the
+// field, unless the value is what is stored, or one of the others. A value whose merge into the
+// stored one changes nothing counts as the stored one.
+func (w *walk) ignored(f field, sent, stored record.Value, others ...record.Value) {
+	if d, ok := f.of.(dropped); ok {
+		f.of = d.of
+	}
+	whole := w.whole
+	w.typesOnly, w.whole = true, false
+	value := w.member(f, "", record.Object{{Name: f.name, Value: stored}}, record.Object{{Name: f.name, Value: sent}})
+	w.typesOnly, w.whole = false, whole
+	w.ignores(f.name, value, append(others, stored)...)
+}
+
+// maxIgnored is the most names of ignored fields.
+const maxIgnored = 20
+
+// ignores notes the name of the field at a path, unless the value that was sent is among others,
+// such as the stored one.
+func (w *walk) ignores(path string, sent record.Value, others ...record.Value) {
+	isSame := func(other record.Value) bool { return record.Equal(sent, other) }
+	if w.typesOnly || len(w.names) == maxIgnored || slices.ContainsFunc(others, isSame) {
+		return
+	}
+	steps := slices.DeleteFunc(strings.Split(path, "."), func(step string) bool {
+		_, err := strconv.Atoi(step) // an index of a list
+		return err == nil
+	})
+	if name := strings.Join(steps, "."); !slices.Contains(w.names, name) {
+		w.names = append(w.names, name)
+	}
 }
 
 // found tells whether a fault was reported at a path or below it.

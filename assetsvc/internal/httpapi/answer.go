@@ -8,12 +8,14 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
 )
 
 // options are the properties of an answer that its request determines
@@ -45,6 +47,11 @@ func parseQuery(raw string) (url.Values, options, error) {
 		return nil, options{}, queryFault("opt_jsonp", "This must be the name of a JavaScript function.")
 	}
 	return query, o, nil
+}
+
+// naming returns a function that names ignored fields in the header of the answer.
+func naming(c *gin.Context) func(names []string) {
+	return func(names []string) { c.Header(httpserver.IgnoredHeader, strings.Join(names, ", ")) }
 }
 
 func queryFault(name, format string, args ...any) error {

@@ -140,7 +140,7 @@ func (a *API) create(c *gin.Context, v version) error {
 	if err != nil {
 		return err
 	}
-	sent := registry.Input{Fields: in.data, Version: v.name}
+	sent := registry.Input{Fields: in.data, Version: v.name, Ignored: naming(c)}
 	if len(seeds) > 0 {
 		sent.Seed, sent.Others = seeds[0], seeds[1:]
 	}
@@ -170,7 +170,7 @@ func (a *API) change(c *gin.Context, v version) error {
 		return a.missingFirst(c, err)
 	}
 	sent := registry.Input{
-		Fields: in.data, Version: v.name, Guard: in.guard, Whole: c.Request.Method == http.MethodPut,
+		Fields: in.data, Version: v.name, Guard: in.guard, Whole: c.Request.Method == http.MethodPut, Ignored: naming(c),
 	}
 	stored, err := a.registry.Change(ctx, httpserver.Caller(c), id, in.token, sent)
 	if err != nil {

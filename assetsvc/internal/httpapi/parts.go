@@ -103,7 +103,7 @@ func (a *API) changePart(c *gin.Context, v version, p asset.Part, verb asset.Ver
 		}
 		return err
 	}
-	sent := registry.Input{Fields: in.data, Version: v.name, Guard: in.guard}
+	sent := registry.Input{Fields: in.data, Version: v.name, Guard: in.guard, Ignored: naming(c)}
 	part, position, err := a.registry.ChangePart(ctx, by, at, in.token, verb, sent)
 	if err != nil {
 		return err

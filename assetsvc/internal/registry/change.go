@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// edit applies the rules to an asset for a caller and returns the changed asset.
-type edit func(current asset.Asset, as asset.Caller) (asset.Asset, error)
+// edit applies the rules to an asset at a position for a caller and returns the changed asset.
+type edit func(current asset.Asset, position int64, as asset.Caller) (asset.Asset, error)
 
 // change loads an asset, edits it and saves the result if it differs. If others
 // change the asset meanwhile, it edits the newest revision instead, which the guard
@@ -146,7 +146,8 @@ func (r *Registry) edited(
 	by identity.Identity, as standing, token string, stored Record, before asset.Asset, apply edit,
 ) (Record, error) {
 	current := before.OwnedBy(as.owner)
-	next, err := apply(current, asset.Caller{Role: as.role, NotOwner: as.notOwner(by, token, tokenOfWrite)})
+	caller := asset.Caller{Role: as.role, NotOwner: as.notOwner(by, token, tokenOfWrite)}
+	next, err := apply(current, stored.Position, caller)
 	err = withinTest(by, err, before, next)
 	if err != nil || next.Equal(current) && (as.resealed || as.sealed == stored.Sealed) {
 		return Record{}, err

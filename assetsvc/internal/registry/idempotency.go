@@ -251,6 +251,9 @@ func (r *Registry) repeat(
 	if err != nil {
 		return Created{}, fmt.Errorf("issue tokens of asset %s: %w", b.id, err)
 	}
+	// A rule that is new since the creation refuses nothing here: the asset is there.
+	a, _ := r.remade(by, in, b)
+	in.tell(a.Ignored())
 	return Created{Record: stored, Token: tokens.Token, Transfer: tokens.Transfer}, nil
 }
 
@@ -270,8 +273,13 @@ func (r *Registry) asCreated(
 	if err != nil {
 		return asset.Asset{}, err
 	}
-	a, err := r.rules.Create(in.Fields, asset.Origin{
+	a, err := r.remade(by, in, b)
+	return a.Numbered(now.AssetID()), err
+}
+
+// remade makes an asset from the request that created it.
+func (r *Registry) remade(by identity.Identity, in Input, b birth) (asset.Asset, error) {
+	return r.rules.Create(in.Fields, asset.Origin{
 		ID: b.id, Owner: by.Broker, Version: in.Version, Now: b.now, NewID: b.newID,
 	})
-	return a.Numbered(now.AssetID()), err
 }

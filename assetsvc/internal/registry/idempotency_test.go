@@ -128,17 +128,23 @@ func TestARepeatIsAnsweredAsBefore(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			one, other, store, now := openSeeded(t)
-			in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
+			ignored := ""
+			in := registry.Input{Fields: parse(t, validAsset).With("owner", "other"), Seed: registry.Seed("seed"),
+				Ignored: func(names []string) { ignored = strings.Join(names, " ") }}
 			first, err := one.Create(t.Context(), owner, in)
-			if err != nil {
-				t.Fatal(err)
+			if err != nil || ignored != "owner" {
+				t.Fatalf("got the ignored fields %q, %v, want owner", ignored, err)
 			}
 			c.meanwhile(t, one, now, first.ID)
 			lost := identity.Identity{Broker: owner.Broker, Role: identity.Broker} // the key lost its level
 			for _, by := range []identity.Identity{owner, lost} {
 				for _, r := range []*registry.Registry{other, stricter(store, now)} {
+					ignored = ""
 					if again, err := r.Create(t.Context(), by, in); err != nil || told(again) != told(first) {
 						t.Errorf("got  %s, %v\nwant %s", told(again), err, told(first))
+					}
+					if ignored != "owner" {
+						t.Errorf("got the ignored fields %q, want owner", ignored)
 					}
 				}
 			}

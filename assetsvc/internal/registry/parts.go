@@ -63,7 +63,8 @@ func (r *Registry) ChangePart(
 			return nil, 0, err
 		}
 	}
-	apply := func(current asset.Asset, as asset.Caller) (next asset.Asset, err error) {
+	var ignored []string
+	apply := func(current asset.Asset, _ int64, as asset.Caller) (next asset.Asset, err error) {
 		next, part, err = r.rules.ChangePart(current, asset.PartChange{
 			Part:    at.Part,
 			ID:      at.ID,
@@ -75,12 +76,14 @@ func (r *Registry) ChangePart(
 			Now:     r.now(),
 			NewID:   newID,
 		})
+		ignored = next.Ignored()
 		return next, err
 	}
 	changed, err := r.change(ctx, by, at.Asset, token, in.Guard, apply)
 	if err != nil {
 		return nil, 0, err
 	}
+	in.tell(ignored)
 	return part, changed.Position, nil
 }
 

@@ -90,6 +90,17 @@ type Input struct {
 	Guard   Guard         // for a change: accepts the asset that the client means
 	Seed    Seed          // for a creation: makes it repeatable; nil: it is not
 	Others  []Seed        // more seeds of the same key, while the registry's secret is rotated
+
+	// Ignored hears of the fields that were ignored (asset.Asset.Ignored) after the request has
+	// succeeded; nil: nobody does.
+	Ignored func(names []string)
+}
+
+// tell tells the caller which fields were ignored.
+func (in Input) tell(names []string) {
+	if in.Ignored != nil && len(names) > 0 {
+		in.Ignored(names)
+	}
 }
 
 // Create creates an asset from the fields that a broker sent. The asset is a draft
@@ -147,6 +158,7 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 		}
 	}
 	r.events.creation(ctx, by.Broker)
+	in.tell(a.Ignored())
 	return Created{Record: stored, Token: tokens.Token, Transfer: tokens.Transfer}, nil
 }
 
@@ -200,17 +212,25 @@ func missing() error { return fault.New(fault.NotFound, fault.URL, "asset_id", "
 func (r *Registry) Change(
 	ctx context.Context, by identity.Identity, id, token string, in Input,
 ) (Record, error) {
-	return r.change(ctx, by, id, token, in.Guard, func(current asset.Asset, as asset.Caller) (asset.Asset, error) {
+	var ignored []string
+	apply := func(current asset.Asset, position int64, as asset.Caller) (asset.Asset, error) {
 		next, _, err := r.rules.Change(current, asset.Change{
 			Fields:  in.Fields,
 			Whole:   in.Whole,
 			Caller:  as,
 			Version: in.Version,
+			Dated:   time.UnixMicro(position),
 			Now:     r.now(),
 			NewID:   newID,
 		})
+		ignored = next.Ignored()
 		return next, err
-	})
+	}
+	changed, err := r.change(ctx, by, id, token, in.Guard, apply)
+	if err == nil {
+		in.tell(ignored)
+	}
+	return changed, err
 }
 
 func decode(stored Record) (asset.Asset, error) {

@@ -77,9 +77,13 @@ export interface Follow extends Listing {
   onStartOver?: () => void | Promise<void>;
 }
 
-/** Answer is an object as the registry returned it, with its `ETag`; "" if there was none. */
+/**
+ * Answer is an object as the registry returned it, with its `ETag`; "" if there was none. `ignored` names fields that
+ * a write has sent and the registry has ignored, such as `documents` in an asset. It is empty if an object was sent
+ * back as the registry had given it: one with a `dateModified`.
+ */
 export class Answer<T> {
-  constructor(readonly data: T, readonly etag: string) {}
+  constructor(readonly data: T, readonly etag: string, readonly ignored: readonly string[] = []) {}
 }
 
 /** Owned is a new object with its owner token and its transfer token. Printing and JSON leave the tokens out. */
@@ -87,8 +91,8 @@ class Owned<T> extends Answer<T> {
   readonly #token: string;
   readonly #transfer: string;
 
-  constructor(data: T, etag: string, access: { token: string; transfer: string }) {
-    super(data, etag);
+  constructor(data: T, etag: string, access: { token: string; transfer: string }, ignored?: readonly string[]) {
+    super(data, etag, ignored);
     this.#token = access.token;
     this.#transfer = access.transfer;
   }
@@ -171,7 +175,7 @@ export class Client {
   async create(asset: AssetInput, call: Creation = {}): Promise<Created> {
     const [reply, body] = await this.#send("POST", "/assets",
       { ...call, data: asset, headers: creating(call.idempotencyKey), repeatable: true });
-    return new Created(body.data as Asset, etag(reply), access(body));
+    return new Created(body.data as Asset, etag(reply), access(body), ignored(reply, asset));
   }
 
   /** get reads an asset. */
@@ -365,7 +369,7 @@ export class Client {
 
   async #write<T>(method: string, path: string, options: Options): Promise<Answer<T>> {
     const [reply, body] = await this.#send(method, path, options);
-    return new Answer(body.data as T, etag(reply));
+    return new Answer(body.data as T, etag(reply), ignored(reply, options.data));
   }
 
   /** #send sends a request, with retries. It returns the answer and its object, which has no data after a 304. */
@@ -446,6 +450,13 @@ function etag(reply: Reply): string {
   return reply.headers.get("ETag") ?? "";
 }
 
+/** ignored returns the ignored fields of a write, but none if it has sent an object of the registry back. */
+function ignored(reply: Reply, sent: unknown): string[] {
+  const names = reply.headers.get("Registry-Ignored") ?? "";
+  const sentBack = typeof sent === "object" && sent !== null && "dateModified" in sent;
+  return names === "" || sentBack ? [] : names.split(", ");
+}
+
 function access(body: Body): { token: string; transfer: string } {
   return { token: body.access?.token ?? "", transfer: body.access?.transfer ?? "" };
 }
@@ -504,7 +515,7 @@ export class Parts<Part, Input, Patch, One = Part> {
 
   async #write(method: string, path: string, data: unknown, write: Write): Promise<Answer<Part>> {
     const [reply, body] = await this.#send(method, path, { ...write, data, repeatable: false });
-    return new Answer(body.data as Part, etag(reply));
+    return new Answer(body.data as Part, etag(reply), ignored(reply, data));
   }
 }
 

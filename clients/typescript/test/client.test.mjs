@@ -200,3 +200,14 @@ test("a proof is awaited, and its numbers keep their digits", async (t) => {
   const path = "GET /api/2.5/assets/a/proof";
   assert.deepEqual(seen.map((s) => s.request), [`${path}?revision=7`, `${path}?revision=7`, path]);
 });
+
+test("a caller hears of ignored fields unless it has sent an object back", async (t) => {
+  const theirs = { title: "x", dateModified: "2026-11-20T12:00:00+02:00" };
+  const calls = [[(c) => c.create({}), true], [(c) => c.create(theirs), false], [(c) => c.change("a", {}), true],
+    [(c) => c.replace("a", theirs), false], [(c) => c.documents.add("a", { author: "x" }), true],
+    [(c) => c.documents.add("a", theirs), false]];
+  const told = reply(200, { data: { id: "a" }, access: {} }, { "Registry-Ignored": "documents, owner" });
+  const { client } = await serve(t, [...calls.map(() => told), reply(200, { data: { id: "a" } })]);
+  for (const [call, hears] of calls) assert.deepEqual((await call(client)).ignored, hears ? ["documents", "owner"] : []);
+  assert.deepEqual((await client.change("a", {})).ignored, []);
+});

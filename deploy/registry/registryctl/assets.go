@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"asset-registry.example/client"
 )
@@ -108,6 +109,7 @@ func (a createAsset) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return file.discard(err)
 	}
+	p.tellIgnored(created.Asset.Tagged)
 	got := answer{Data: &created.Asset, Access: &created.Access}
 	if err := file.write(got); err != nil {
 		return p.printTokens(got, err)
@@ -160,7 +162,15 @@ func (p *program) change(ctx context.Context, id string, owner ownerToken, field
 	if err != nil {
 		return err
 	}
+	p.tellIgnored(asset.Tagged)
 	return p.printAssets(answer{Data: &asset}, asset)
+}
+
+// tellIgnored prints which fields of a write the registry has ignored, if any, to the standard error.
+func (p *program) tellIgnored(of client.Tagged) {
+	if len(of.Ignored) > 0 {
+		fmt.Fprintf(p.errOut, "The registry has ignored: %s\n", plain(strings.Join(of.Ignored, ", ")))
+	}
 }
 
 // fields reads a JSON object from a file, or from the standard input for "-". It

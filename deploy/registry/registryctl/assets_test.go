@@ -253,3 +253,22 @@ func TestFollowStartsAtOnePlace(t *testing.T) {
 		t.Error("got no error, want one about --state and --offset")
 	}
 }
+
+func TestAWriteTellsWhatWasIgnored(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Registry-Ignored", "documents, owner")
+		io.WriteString(w, `{"data":{"id":"a1"},"access":{"token":"t"}}`)
+	}))
+	t.Cleanup(server.Close)
+	for _, args := range [][]string{
+		{"assets", "create", "--file", "-"}, {"assets", "patch", "a1", "--file", "-", "--token", "t"},
+	} {
+		var out, errOut strings.Builder
+		err := Run(t.Context(), append(args, "--url", server.URL, "--key", "secret", "--output", "json"),
+			strings.NewReader(`{"owner":"x"}`), &out, &errOut)
+		const want = "The registry has ignored: documents, owner\n"
+		if err != nil || !strings.Contains(errOut.String(), want) || strings.Contains(out.String(), "ignored") {
+			t.Errorf("%v: got %q, %q, %v, want %q in the second", args, out.String(), errOut.String(), err, want)
+		}
+	}
+}

@@ -21,7 +21,8 @@ const (
 // corsAnswer lists the answer headers that a web page may read.
 func corsAnswer() string {
 	names := append(ratelimit.Headers(), "Accept-Ranges", "Age", "Content-Range", "Deprecation", "ETag", "Link",
-		"Location", "Retry-After", "Sunset", httpserver.RequestIDHeader, httpserver.TraceIDHeader)
+		"Location", "Retry-After", "Sunset",
+		httpserver.IgnoredHeader, httpserver.RequestIDHeader, httpserver.TraceIDHeader)
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }

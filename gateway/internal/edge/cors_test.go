@@ -6,7 +6,8 @@ import "testing"
 // contains header names of other packages.
 func TestAPageMayReadEveryHeaderOfAnAnswer(t *testing.T) {
 	const want = "Accept-Ranges, Age, Content-Range, Deprecation, ETag, Link, Location, RateLimit, RateLimit-Policy, " +
-		"Retry-After, Sunset, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id, X-Trace-Id"
+		"Registry-Ignored, Retry-After, Sunset, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id, " +
+		"X-Trace-Id"
 	if got := corsAnswer(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
