@@ -1,18 +1,21 @@
 package gateway
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"asset-registry/gateway/internal/concurrency"
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/routes"
@@ -165,6 +168,70 @@ func TestABodyThatIsNotReadCostsNoBytes(t *testing.T) {
 		t.Errorf("got RateLimit %s, want %s", got, want)
 	}
 }
+
+// TestABrokerMayUploadSoManyBytes has a limit of 128 MiB. An upload of known length is refused
+// before its body is read, another one while it is read (docs/files.md, D7).
+// Promises: upload-bytes
+func TestABrokerMayUploadSoManyBytes(t *testing.T) {
+	var read atomic.Int64
+	files := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, err := io.Copy(io.Discard, r.Body)
+		read.Add(n)
+		if err != nil { // in this process that of the gateway
+			faulthttp.Write(w, err)
+			return
+		}
+		io.WriteString(w, "{}")
+	})
+	remote := httptest.NewServer(files)
+	defer remote.Close()
+	for _, isRemote := range []bool{false, true} {
+		for _, isKnown := range []bool{true, false} {
+			t.Run(fmt.Sprintf("remote %t, known length %t", isRemote, isKnown), func(t *testing.T) {
+				read.Store(0)
+				s := start(t, func(c *Config) {
+					c.Auth = httpserver.InProcess(http.HandlerFunc(twoKeys))
+					if c.Files = files; isRemote {
+						c.Files, c.FilesURLs = nil, []string{remote.URL}
+					}
+					c.Limits.Table = ratelimit.Table{{Name: "file-bytes", By: ratelimit.ByTenant,
+						Costs: map[ratelimit.Class]int64{ratelimit.FileBytes: 1}, Windows: map[string]int64{"1h": 128 << 20}}}
+				})
+				upload := func(key string, size int64) *httptest.ResponseRecorder {
+					r := httptest.NewRequest("POST", "/upload", io.LimitReader(zeros{}, size))
+					if r.ContentLength = -1; isKnown {
+						r.ContentLength = size
+					}
+					r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+					r.SetBasicAuth(key, "")
+					recorder := httptest.NewRecorder()
+					s.Handler().ServeHTTP(recorder, r)
+					return recorder
+				}
+				for i, key := range []string{"key", "key2"} {
+					got := upload(key, 40<<20)
+					left := fmt.Sprintf(`"file-bytes-1h";r=%d;`, (88-40*i)<<20)
+					if rest := got.Header().Get("RateLimit"); got.Code != 200 || isKnown && !strings.HasPrefix(rest, left) {
+						t.Fatalf("upload %d: got %d %s, RateLimit %s; want 200 and %s", i, got.Code, got.Body, rest, left)
+					}
+				}
+				retryAfter(t, upload("key", 100<<20))
+				if most := int64(80 << 20); isKnown && read.Load() != most || read.Load() > most+49<<20 {
+					t.Errorf("got %d bytes read, want %d, and at most 49 MiB more of a body of unknown length", read.Load(), most)
+				}
+				if got := upload("else", 40<<20); got.Code != 200 {
+					t.Errorf("another broker: got %d %s, want 200", got.Code, got.Body)
+				}
+			})
+		}
+	}
+}
+
+// zeros is an endless body.
+type zeros struct{}
+
+// Read implements io.Reader.
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestALimitOfBytesFitsTheLargestBody(t *testing.T) {
 	l := Limits{Table: ratelimit.Production()}

@@ -66,7 +66,7 @@ func limitsInWords(table ratelimit.Table) []docspage.Limit {
 		row := docspage.Limit{Name: p.Name, Counts: costsInWords(p)}
 		for _, w := range sortedWindows(p.Windows) {
 			amount := grouped(w.limit)
-			if p.Costs[ratelimit.Bytes] > 0 {
+			if p.Costs[ratelimit.Bytes]+p.Costs[ratelimit.FileBytes] > 0 {
 				amount = bytesInWords(w.limit)
 			}
 			row.Windows = append(row.Windows, amount+" "+per(w.length))
@@ -79,7 +79,7 @@ func limitsInWords(table ratelimit.Table) []docspage.Limit {
 // costsInWords returns what a policy counts: "1 a read, 5 a write".
 func costsInWords(p ratelimit.Policy) string {
 	var costs []string
-	for _, class := range append(routes.Classes(), ratelimit.Failed, ratelimit.Bytes) {
+	for _, class := range append(routes.Classes(), ratelimit.Failed, ratelimit.Bytes, ratelimit.FileBytes) {
 		cost := p.Costs[class]
 		if cost == 0 {
 			continue
@@ -92,7 +92,7 @@ func costsInWords(p ratelimit.Policy) string {
 // classNames are the names of what a policy counts.
 var classNames = map[ratelimit.Class]string{
 	routes.List: "page", routes.Read: "read", routes.Write: "write",
-	ratelimit.Failed: "wrong key", ratelimit.Bytes: "byte of a body",
+	ratelimit.Failed: "wrong key", ratelimit.Bytes: "byte of a body", ratelimit.FileBytes: "byte of an upload",
 }
 
 // window is a limit and the length of the time that it holds for.

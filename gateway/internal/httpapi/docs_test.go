@@ -18,11 +18,14 @@ func TestLimitsInWords(t *testing.T) {
 			Windows: map[string]int64{"1m": 60_000, "1s": 2_000}},
 		{Name: "bytes", By: ratelimit.ByTenant, Costs: map[ratelimit.Class]int64{routes.Write: 4096, ratelimit.Bytes: 1},
 			Windows: map[string]int64{"24h": 1 << 30, "90s": 1_000_001}},
+		{Name: "files", By: ratelimit.ByTenant, Costs: map[ratelimit.Class]int64{ratelimit.FileBytes: 1},
+			Windows: map[string]int64{"1h": 2 << 30}},
 	}, KeyRead: &five}.Policies()
 	want := []docspage.Limit{
 		{Name: "tenant", Counts: "5 a page, 1 a read", Windows: []string{"2,000 a second", "60,000 a minute"}},
 		{Name: "bytes", Counts: "4,096 a write, 1 a byte of a body",
 			Windows: []string{"1,000,001 bytes in 1m30s", "1,024 MiB a day"}},
+		{Name: "files", Counts: "1 a byte of an upload", Windows: []string{"2,048 MiB an hour"}},
 		{Name: "key-read", Counts: "1 a read", Windows: []string{"5 a second"}},
 	}
 	if diff := cmp.Diff(want, limitsInWords(table)); diff != "" {

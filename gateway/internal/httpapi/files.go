@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/gateway/internal/concurrency"
+	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
@@ -70,11 +71,19 @@ func (a *API) forwardUpload(c *gin.Context) error { return a.sendUpload(c, c.Wri
 func (a *API) sendUpload(c *gin.Context, w http.ResponseWriter, path string) error {
 	r := c.Request
 	body := &upload{ReadCloser: r.Body, from: httpserver.NewReceiver(c.Writer, r.Body, httpserver.UploadPace)}
+	if err := a.limitUpload(c, c.Writer.Header(), max(0, r.ContentLength)); err != nil {
+		return err
+	}
+	if r.ContentLength < 0 {
+		body.limit = func(n int64) error { return a.limitUpload(c, http.Header{}, n) }
+	}
 	r.Body = body
 	err := a.send(c, a.config.Files, w, path)
 	switch {
 	case err == nil || body.failed == nil:
 		return err
+	case fault.KindOf(body.failed) != fault.Internal:
+		return body.failed
 	case errors.Is(body.failed, os.ErrDeadlineExceeded):
 		const says = "The body did not arrive in time."
 		return fmt.Errorf("%w: %w: %w", fault.New(fault.Invalid, fault.Body, "file", says), body.failed, err)
@@ -84,16 +93,40 @@ func (a *API) sendUpload(c *gin.Context, w http.ResponseWriter, path string) err
 	}
 }
 
+// limitUpload counts bytes of an upload. It sets headers of answer, which nobody else may use
+// meanwhile.
+func (a *API) limitUpload(c *gin.Context, answer http.Header, size int64) error {
+	r := ratelimit.Request{Class: ratelimit.FileBytes, Client: client(c), Body: size}
+	err := a.config.Limits.Admit(c.Request.Context(), answer, r)
+	if err != nil {
+		a.config.Limits.Count(routes.Write, err)
+	}
+	return err
+}
+
 // upload is the body of an upload. It notes why reading has failed.
 type upload struct {
 	io.ReadCloser
-	from   io.Reader
-	failed error
+	from      io.Reader
+	limit     func(n int64) error // counts bytes; nil: they are counted already
+	uncounted int64
+	failed    error
 }
+
+// countEvery is how many bytes of an upload are read before they are counted, if nobody knows its
+// length.
+const countEvery = 1 << 20
 
 // Read implements io.Reader.
 func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.from.Read(p)
+	u.uncounted += int64(n)
+	if u.limit != nil && (u.uncounted >= countEvery || err == io.EOF) {
+		if refusal := u.limit(u.uncounted); refusal != nil {
+			err = refusal
+		}
+		u.uncounted = 0
+	}
 	if err != nil && err != io.EOF {
 		u.failed = err
 	}

@@ -205,6 +205,49 @@ func TestHeadersTellOfBytes(t *testing.T) {
 	}
 }
 
+// TestBytesOfFilesAreCountedBesideTheWrite counts an upload in two pieces.
+func TestBytesOfFilesAreCountedBesideTheWrite(t *testing.T) {
+	clock := newClock()
+	table := append(Table{{Name: "f", By: ByTenant, Costs: map[Class]int64{FileBytes: 1},
+		Windows: map[string]int64{"1h": 10_000}}}, bytesTable...)
+	for name, store := range clocked(t, clock) {
+		t.Run(name, func(t *testing.T) {
+			l, err := New(store, table, clock.now, noop.NewMeterProvider().Meter(""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := http.Header{}
+			admit := func(broker string, class Class, body int64) error {
+				return l.Admit(t.Context(), answer, Request{class, member(broker, "first"), body})
+			}
+			for _, one := range []Request{{Class: routes.Write}, {Class: FileBytes, Body: 4000}, {Class: FileBytes, Body: 4000}} {
+				if err := admit("one", one.Class, one.Body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			const units = `;qu="content-bytes";w=`
+			want := `"k-1s";q=10000;w=1, "b-1m";q=10000` + units + `60, "b-1h";q=50000` + units + `3600, "f-1h";q=10000` + units + `3600`
+			if got := answer.Get(PolicyHeader); got != want {
+				t.Errorf("RateLimit-Policy: got %s, want %s", got, want)
+			}
+			if got := answer.Get(StateHeader); strings.Count(got, `"f-1h";r=`) != 1 || !strings.Contains(got, `"b-1m";r=9900;`) {
+				t.Errorf("RateLimit: got %s, want f-1h once, and 9900 of b-1m left", got)
+			}
+			if got := answer.Get(LimitHeader); got != "10000" || answer.Get(RemainingHeader) != "9999" {
+				t.Errorf("X-RateLimit: got %s and %s left, want those of k", got, answer.Get(RemainingHeader))
+			}
+			if err := admit("one", FileBytes, 4000); err == nil || !strings.Contains(err.Error(), "f-1h allows 10000") {
+				t.Errorf("got %v, want a refusal by f-1h", err)
+			} else if wait := waitOf(t, err); wait < 59*time.Minute || wait > 75*time.Minute {
+				t.Errorf("got a wait of %v, want about an hour", wait)
+			}
+			if err := admit("two", FileBytes, 4000); err != nil {
+				t.Errorf("another broker: got %v, want no error", err)
+			}
+		})
+	}
+}
+
 // TestALockoutLastsAsLongAsItsLongestWindow exceeds both windows of a limit at
 // once. The shorter window ends last.
 func TestALockoutLastsAsLongAsItsLongestWindow(t *testing.T) {

@@ -90,16 +90,19 @@ func writeHeaders(h http.Header, p *plan, v Verdict, now time.Time) {
 }
 
 // updateHeaders brings the rates of bytes up to date in headers that writeHeaders
-// has set for the same request. The rates of bytes are the last ones there.
+// has set for the same request. The rates of bytes are the last ones there, or are added.
 func updateHeaders(h http.Header, p *plan, v Verdict, now time.Time) {
 	before, _, found := strings.Cut(h.Get(StateHeader), strconv.Quote(v.States[0].Rate.Formatted))
 	old := maps.Clone(h)
 	writeHeaders(h, p, v, now)
-	if !found {
+	if before == "" && !found {
 		return
 	}
+	if h[policyKey] = old[policyKey]; !found {
+		before += ", "
+		h[policyKey] = []string{old[policyKey][0] + ", " + p.policy}
+	}
 	h[stateKey][0] = before + h[stateKey][0]
-	h[policyKey] = old[policyKey]
 	if v.Wait == 0 && before != "" {
 		h[limitKey], h[remainingKey], h[resetKey] = old[limitKey], old[remainingKey], old[resetKey]
 	}

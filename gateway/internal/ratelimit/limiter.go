@@ -27,9 +27,9 @@ type Client struct {
 
 // Request is what Admit counts.
 type Request struct {
-	Class  Class // a class of package routes, or Bytes for the body of a write that is counted already
+	Class  Class // of package routes; for the body of a write that is counted already, Bytes or FileBytes
 	Client Client
-	Body   int64 // size in bytes, with class Write or Bytes
+	Body   int64 // size in bytes, with class Write, Bytes or FileBytes
 }
 
 // Limiter applies a table of policies. It is safe for concurrent use.
@@ -85,8 +85,8 @@ func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*L
 		l.rules = append(l.rules, rule{p, p.rates()})
 		l.refused.Add(context.Background(), 0, ofPolicy(p.Name)) // without a zero first, a rate misses the first event
 	}
-	slices.SortStableFunc(l.rules, func(a, b rule) int { return int(a.Costs[Bytes] - b.Costs[Bytes]) })
-	for _, class := range append(routes.Classes(), Bytes, Failed) {
+	slices.SortStableFunc(l.rules, func(a, b rule) int { return order(a.inBytes()) - order(b.inBytes()) })
+	for _, class := range append(routes.Classes(), Bytes, FileBytes, Failed) {
 		for _, keyed := range []bool{false, true} {
 			of := planOf{class, keyed}
 			l.plans[of] = l.plan(of)
@@ -94,6 +94,14 @@ func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*L
 	}
 	l.wrongKeys = wrongKeyRates(store, l.rules, now)
 	return l, nil
+}
+
+// order puts rules that count bytes after the others.
+func order(inBytes bool) int {
+	if inBytes {
+		return 1
+	}
+	return 0
 }
 
 func (l *Limiter) plan(of planOf) *plan {
@@ -105,7 +113,7 @@ func (l *Limiter) plan(of planOf) *plan {
 			continue
 		}
 		switch of.class {
-		case Bytes:
+		case Bytes, FileBytes:
 			p.add(r, 0, 1)
 		case routes.Write:
 			p.add(r, cost, r.Costs[Bytes])
@@ -129,7 +137,8 @@ func (p *plan) add(r *rule, cost, perByte int64) {
 // the store is down and the fallback refuses everything.
 func (l *Limiter) Admit(ctx context.Context, answer http.Header, r Request) error {
 	p := l.plans[planOf{r.Class, !r.Client.Identity.IsAnonymous()}]
-	if len(p.rules) == 0 || r.Class == Bytes && r.Body == 0 {
+	ofBody := r.Class == Bytes || r.Class == FileBytes
+	if len(p.rules) == 0 || ofBody && r.Body == 0 {
 		return nil
 	}
 	s := l.pool.Get().(*scratch)
@@ -143,7 +152,7 @@ func (l *Limiter) Admit(ctx context.Context, answer http.Header, r Request) erro
 		return nil
 	}
 	s.states = v.States
-	if r.Class == Bytes {
+	if ofBody {
 		updateHeaders(answer, p, v, l.now())
 	} else {
 		writeHeaders(answer, p, v, l.now())

@@ -16,7 +16,7 @@ import (
 )
 
 // Class is what a policy puts a cost on: a class of requests (package routes),
-// Failed or Bytes.
+// Failed, Bytes or FileBytes.
 type Class = routes.Class
 
 // Classes of costs that are not classes of requests.
@@ -26,6 +26,8 @@ const (
 	// Bytes is one byte of a write's body. A policy with this cost counts bytes: a
 	// write costs its Write, for what is stored beside the body, and its body.
 	Bytes Class = "bytes"
+	// FileBytes is one byte of an upload, which costs a Write besides.
+	FileBytes Class = "file-bytes"
 )
 
 // By says whose requests a policy counts together.
@@ -153,7 +155,7 @@ func (p Policy) faults(maxBody int64) []error {
 
 func (p Policy) costFaults() (faults []error) {
 	for _, class := range slices.Sorted(maps.Keys(p.Costs)) {
-		if !slices.Contains(append(routes.Classes(), Failed, Bytes), class) {
+		if !slices.Contains(append(routes.Classes(), Failed, Bytes, FileBytes), class) {
 			faults = append(faults, fmt.Errorf("there is no class %q", class))
 		}
 		if class == Failed && p.By != ByAddress {
@@ -163,7 +165,12 @@ func (p Policy) costFaults() (faults []error) {
 			faults = append(faults, fmt.Errorf("the cost of %s must be at least 1", class))
 		}
 	}
-	if p.inBytes() && (p.By == ByAddress || len(p.Costs) != 2 || p.Costs[routes.Write] == 0 || p.Costs[Bytes] != 1) {
+	if p.Costs[FileBytes] > 0 && (p.By == ByAddress || len(p.Costs) != 1 || p.Costs[FileBytes] != 1) {
+		faults = append(faults, errors.New("a policy that counts file-bytes must count by key or tenant, "+
+			"at 1 for file-bytes, with no other cost"))
+	}
+	bytes := p.Costs[Bytes]
+	if bytes > 0 && (p.By == ByAddress || len(p.Costs) != 2 || p.Costs[routes.Write] == 0 || bytes != 1) {
 		faults = append(faults, errors.New("a policy that counts bytes must count by key or tenant, "+
 			"at 1 for bytes, with a cost of write and no other cost"))
 	}
@@ -195,10 +202,17 @@ func (p Policy) windowFaults(maxBody int64) (faults []error) {
 }
 
 // inBytes tells whether the policy counts bytes, not requests.
-func (p Policy) inBytes() bool { return p.Costs[Bytes] > 0 }
+func (p Policy) inBytes() bool { return p.Costs[Bytes]+p.Costs[FileBytes] > 0 }
+
+// largestForm is the size in bytes that every policy of uploads permits: the default of the
+// largest file, and the form around it.
+const largestForm = 101 << 20
 
 // highestCost returns the most that one request can cost.
 func (p Policy) highestCost(maxBody int64) int64 {
+	if p.Costs[FileBytes] > 0 {
+		return largestForm
+	}
 	if p.inBytes() {
 		return p.Costs[routes.Write] + maxBody
 	}

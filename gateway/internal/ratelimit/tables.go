@@ -10,6 +10,12 @@ const (
 	bytesPerDay    = 1 << 30
 )
 
+// Bytes of files that a tenant may upload, in production and in a sandbox.
+const (
+	fileBytesPerHour = 2 << 30
+	fileBytesPerDay  = 20 << 30
+)
+
 // one is the cost of a policy for one class only.
 func one(class Class) map[Class]int64 { return map[Class]int64{class: 1} }
 
@@ -26,6 +32,13 @@ func tenantBytes() Policy {
 	}
 }
 
+// fileBytes limits what a tenant may upload.
+func fileBytes() Policy {
+	return Policy{
+		"file-bytes", ByTenant, one(FileBytes), map[string]int64{"1h": fileBytesPerHour, "24h": fileBytesPerDay},
+	}
+}
+
 // Production returns the policies of a registry in production.
 func Production() Table {
 	return Table{
@@ -38,6 +51,7 @@ func Production() Table {
 		{"key-write", ByKey, one(routes.Write), map[string]int64{"1s": 200, "1m": 6_000}},
 		{"tenant", ByTenant, weighted(), map[string]int64{"1s": 2_000, "1m": 60_000}},
 		tenantBytes(),
+		fileBytes(),
 	}
 }
 
@@ -53,5 +67,6 @@ func Sandbox() Table {
 		{"key-write", ByKey, one(routes.Write), map[string]int64{"1s": 50, "1m": 1_000}},
 		{"tenant", ByTenant, weighted(), map[string]int64{"1s": 400, "1m": 10_000}},
 		tenantBytes(),
+		fileBytes(),
 	}
 }
