@@ -2,13 +2,14 @@
 
 # MODULES are the modules of the workspace. APART are modules outside of it, because of
 # the dependencies of a test; TOOLS are programs that only tests need
-# (deploy/test/tool.sh). `make test` leaves the packages of SLOW to test-all; of
-# the end-to-end tests it runs SCENARIOS, and of the attacks on one process those that are not in
-# HELD: streams and long polls, which are held open.
+# (deploy/test/tool.sh), and OWN those of them that are modules here. `make test` leaves
+# the packages of SLOW to test-all; of the end-to-end tests it runs SCENARIOS, and of the
+# attacks on one process those that are not in HELD: streams and long polls, which are held
+# open.
 MODULES     := assetsvc authsvc clients/go deploy filesvc gateway searchsvc shared
 APART       := deploy/test/alerts deploy/test/apart deploy/test/k8s
-TOOLS       := deploy/test/alerts/collector deploy/test/compose/composectl \
-	deploy/test/k8s/kubeapi deploy/test/openapi/oapi-codegen deploy/test/rig/devmongo
+TOOLS       := devmongo composectl collector kubeapi oapi-codegen
+OWN         := deploy/test/alerts/collector deploy/test/k8s/kubeapi deploy/test/rig/devmongo
 SERVICES    := ./assetsvc/... ./authsvc/... ./filesvc/... ./gateway/... ./searchsvc/... ./shared/...
 PACKAGES    := $(SERVICES) ./clients/go/... ./deploy/...
 PROGRAMS    := ./deploy/registry/cmd/registry ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway \
@@ -67,7 +68,7 @@ packages: ## install what the stages of test-all need beyond that, save a Docker
 	@deploy/test/setup.sh all
 
 tools: ## build the programs that only tests need, once
-	@for tool in devmongo composectl collector kubeapi oapi-codegen; do deploy/test/tool.sh $$tool || exit 1; done
+	@for tool in $(TOOLS); do deploy/test/tool.sh $$tool || exit 1; done
 
 build: ## build the programs into ./bin
 	$(LARGE) go build -o bin/ $(PROGRAMS)
@@ -100,7 +101,7 @@ check: ## format, vet, staticcheck, and each module on its own
 check-apart: ## the same for the modules that only tests need, and no function that nothing calls
 	@dead=$$($(LARGE) go run $(DEADCODE) -test $(PACKAGES)) && test -z "$$dead" || { echo "$$dead"; exit 1; }
 	@for m in $(APART); do echo "module $$m"; (cd $$m && export $(LARGE) && GOWORK=off go vet ./... && GOWORK=off go run $(STATICCHECK) ./... && GOWORK=off go mod tidy -diff) || exit 1; done
-	@for m in $(TOOLS); do echo "module $$m"; (cd $$m && GOWORK=off go mod tidy -diff) || exit 1; done
+	@for m in $(OWN); do echo "module $$m"; (cd $$m && GOWORK=off go mod tidy -diff) || exit 1; done
 
 # `go list -export` compiles the tests; `go test` links and runs them. Packages without tests are
 # left out, because a stage fails if one of its packages has none.
@@ -205,7 +206,7 @@ fuzz: ## each fuzz target for FUZZCOUNT inputs
 	@deploy/test/fuzz.sh $(FUZZCOUNT)
 
 vuln: build ## known vulnerabilities of what ships, and licences of packages for JavaScript
-	@deploy/test/vuln.sh $(GOVULNCHECK) $(addprefix bin/,$(notdir $(PROGRAMS))) -- $(notdir $(TOOLS))
+	@deploy/test/vuln.sh $(GOVULNCHECK) $(addprefix bin/,$(notdir $(PROGRAMS))) -- $(TOOLS)
 
 # Longer than test-all.
 

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// goGenerator and typescriptGenerators are the modules with the generators and the scenarios of
-	// their clients.
-	goGenerator          = "../oapi-codegen"
+	// goScenario is the scenario of the client in Go. typescriptGenerators is the module with the
+	// generators for TypeScript and the scenarios of their clients.
+	goScenario           = "../../apart/generated"
 	typescriptGenerators = "../typescript"
 	// generating bounds one run of a generator or a compiler, on a busy machine.
 	generating = 4 * time.Minute
@@ -110,10 +110,10 @@ func written(t *testing.T, dir string) string {
 	return file
 }
 
-// absolute returns the absolute path of a file of the module of the Go generator.
+// absolute returns the absolute path of a file of the scenario in Go.
 func absolute(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(goGenerator, name))
+	path, err := filepath.Abs(filepath.Join(goScenario, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestGeneratedGoClientWorks(t *testing.T) {
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, goGenerator, []string{"GOWORK=off"}, "go", "build", "-tags", "generated", "-overlay", file, "-o", program, ".")
+	run(t, goScenario, []string{"GOWORK=off"}, "go", "build", "-tags", "generated", "-overlay", file, "-o", program, ".")
 	scenario(t, registry, dir, program)
 }
 

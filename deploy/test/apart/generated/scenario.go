@@ -1,6 +1,7 @@
 //go:build generated
 
-// The scenario with the client of oapi-codegen.
+// Command generated runs the scenario of deploy/test/openapi/generators with a client that oapi-codegen
+// has made: this file and the generated one are the program. The generated file is not committed.
 package main
 
 import (
@@ -11,6 +12,9 @@ import (
 	"net/http"
 	"os"
 	"slices"
+
+	_ "github.com/oapi-codegen/runtime" // the generated file needs both
+	_ "go.yaml.in/yaml/v3"
 )
 
 // outcome is what the scenario prints (deploy/test/openapi).
