@@ -33,7 +33,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar, cast
 
-__version__ = "1.0.0"
+# A release writes its own version.
+__version__ = "0.0.0"
 
 API_VERSION = "2.5"
 """API_VERSION is the version of the API that the client speaks."""

@@ -40,6 +40,8 @@ for command in $missing; do
 	ip) packages+=(iproute2) ;;
 	busybox) packages+=(busybox-static) ;;
 	node) packages+=(nodejs) ;;
+	hatchling) packages+=(python3-hatchling) ;;
+	pip3) packages+=(python3-pip) ;;
 	promtool) packages+=(prometheus) ;;
 	*) packages+=("$command") ;;
 	esac

@@ -2,13 +2,17 @@
 package buildinfo
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
 )
 
+// version is the version of a release. The linker sets it (deploy/release); elsewhere it is empty.
+var version string
+
 // Info describes a build. A field that is not known is "unknown".
 type Info struct {
-	Version  string `json:"version"`  // of the main module; "(devel)" outside of a release
+	Version  string `json:"version"`  // such as "0.1.0"; outside of a release that of the main module
 	Revision string `json:"revision"` // of the source; ends in "-dirty" if it had changes
 	Go       string `json:"go"`       // release of Go
 }
@@ -20,7 +24,7 @@ func Read() Info {
 	if !ok {
 		return build
 	}
-	build.Version, build.Go = info.Main.Version, info.GoVersion
+	build.Version, build.Go = cmp.Or(version, info.Main.Version), info.GoVersion
 	dirty := ""
 	for _, s := range info.Settings {
 		switch {

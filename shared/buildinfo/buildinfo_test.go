@@ -6,6 +6,15 @@ import (
 	"testing"
 )
 
+// TestABuildOfAReleaseHasItsVersion sets what the linker sets.
+func TestABuildOfAReleaseHasItsVersion(t *testing.T) {
+	version = "0.1.7"
+	defer func() { version = "" }()
+	if got := Read().Version; got != "0.1.7" {
+		t.Errorf("got version %q, want 0.1.7", got)
+	}
+}
+
 func TestABuildNamesTheReleaseOfGo(t *testing.T) {
 	got := Read()
 	if got.Go != runtime.Version() || got.Version == "" || got.Revision == "" {

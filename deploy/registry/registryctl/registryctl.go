@@ -54,6 +54,7 @@ type commands struct {
 	Prove      proveAsset       `cmd:"" help:"Print the proof of an asset's change in the public log, for a file."`
 	Sync       syncCommands     `cmd:"" help:"Keep a copy of the registry in a directory."`
 	Verify     verifyLog        `cmd:"" help:"Verify a proof file, or the whole public log."`
+	Release    verifyRelease    `cmd:"" name:"verify-release" help:"Verify the files of a release by signed checksums."`
 	Version    showVersion      `cmd:"" help:"Print the version of registryctl, and the API versions of the registry."`
 	Webhooks   webhookCommands  `cmd:"" help:"Manage webhooks, which send the changes of the feed to an address."`
 	Witness    runWitness       `cmd:"" help:"Run a witness, which cosigns checkpoints that continue those before."`

@@ -13,7 +13,7 @@ func TestEveryClientNamesTheLicence(t *testing.T) {
 	for file, want := range map[string]string{
 		"LICENSE":                              "                                 Apache License\n                           Version 2.0, January 2004\n",
 		"clients/go/doc.go":                    "// SPDX-License-Identifier: Apache-2.0\n",
-		"clients/python/pyproject.toml":        "\nlicense = \"Apache-2.0\"\n",
+		"clients/python/pyproject.toml":        "\nlicense = {text = \"Apache-2.0\"}\n",
 		"clients/typescript/package.json":      "\n  \"license\": \"Apache-2.0\",\n",
 		"clients/typescript/package-lock.json": "\n      \"license\": \"Apache-2.0\",\n",
 	} {

@@ -1,0 +1,105 @@
+package registryctl
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+const (
+	releaseSums    = "SHA256SUMS" // the file of a release with the checksums of all others
+	maxReleaseSums = 1 << 20      // bytes
+)
+
+type verifyRelease struct {
+	Dir       string `arg:"" help:"Folder of the release, whole or a part of it."`
+	PublicKey string `required:"" placeholder:"KEY" help:"Public key of releases. Get it elsewhere than the release."`
+}
+
+// Help returns the long help of the command.
+func (verifyRelease) Help() string {
+	return `The command checks the signature of SHA256SUMS, and that each file of the folder is the one that was
+signed. A file that is absent is left out, so a part of a release can be checked. Use the registryctl that you
+have, not the one of the release.`
+}
+
+// Run verifies the files. It fails for a file that differs or that was not signed.
+func (v verifyRelease) Run(p *program) error {
+	signed, by, err := openSums(filepath.Join(v.Dir, releaseSums), v.PublicKey)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	checked := 0
+	err = filepath.WalkDir(v.Dir, func(path string, d fs.DirEntry, err error) error {
+		name, pathErr := filepath.Rel(v.Dir, path)
+		if err := errors.Join(err, pathErr); err != nil || d.IsDir() || name == releaseSums {
+			return err
+		}
+		sum, err := sumOf(path)
+		if err != nil {
+			return err
+		}
+		switch want := signed[filepath.ToSlash(name)]; want {
+		case "":
+			problems = append(problems, fmt.Errorf("%s was not signed", name))
+		case sum:
+			checked++
+		default:
+			problems = append(problems, fmt.Errorf("%s is not the file that was signed", name))
+		}
+		return nil
+	})
+	if err := errors.Join(append(problems, err)...); err != nil {
+		return err
+	}
+	if checked == 0 {
+		return fmt.Errorf("%s has no file of the release", v.Dir)
+	}
+	return p.note("%d of %d files are here, as %s signed them", checked, len(signed), by)
+}
+
+// openSums reads the signed checksums: hexadecimal digits by the name of a file, and who signed.
+func openSums(file, key string) (sums map[string]string, by string, err error) {
+	verifier, err := note.NewVerifier(key)
+	if err != nil {
+		return nil, "", fmt.Errorf("read the public key: %w", err)
+	}
+	r, err := os.Open(file)
+	if err != nil {
+		return nil, "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(r, maxReleaseSums))
+	if err := errors.Join(err, r.Close()); err != nil {
+		return nil, "", err
+	}
+	opened, err := note.Open(text, note.VerifierList(verifier))
+	if err != nil {
+		return nil, "", fmt.Errorf("verify %s: %w", file, err)
+	}
+	sums = map[string]string{}
+	for line := range strings.Lines(opened.Text) {
+		sum, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		sums[name] = sum
+	}
+	return sums, verifier.Name(), nil
+}
+
+// sumOf returns the SHA-256 of a file in hexadecimal digits.
+func sumOf(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	_, err = io.Copy(hash, file)
+	return hex.EncodeToString(hash.Sum(nil)), errors.Join(err, file.Close())
+}

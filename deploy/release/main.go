@@ -1,0 +1,122 @@
+// Command release makes the files of a release (docs/operations.md, "Releases"):
+//
+//	go run ./deploy/release -version 0.1.0 [FLAG...] [PACKAGE...]
+//
+// The packages are programs. Without them it makes the clients only. It runs at the root of a clone. The same
+// commit gives the same bytes with the same release of Go, npm and hatchling.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// release is what all parts need to know.
+type release struct {
+	source    string    // root of the source tree
+	out       string    // directory of the files
+	work      string    // directory of files that are removed at the end
+	version   string    // such as "0.1.0"
+	revision  string    // commit
+	date      time.Time // of the commit: the time within archives
+	platforms []string  // such as "linux/amd64"
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// form is the form of versions. Python and npm write a suffix in two ways, so there is none.
+var form = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$`)
+
+func run(ctx context.Context, args []string) (err error) {
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	r := release{}
+	flags.StringVar(&r.version, "version", "", "version, such as 0.1.0")
+	flags.StringVar(&r.out, "out", "dist", "directory of the files; it must be empty or absent")
+	platforms := flags.String("platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64",
+		"platforms of the programs; darwin gets registryctl only")
+	clients := flags.Bool("clients", true, "make the clients, too")
+	keyFile := flags.String("key", "", "file with the secret key that signs the checksums; it is made if it is absent")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if !form.MatchString(r.version) {
+		return fmt.Errorf("-version must be three numbers, such as 0.1.0, not %q", r.version)
+	}
+	r.platforms = strings.Split(*platforms, ",")
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	defer os.RemoveAll(r.work)
+	if *clients {
+		if err := r.clients(ctx); err != nil {
+			return err
+		}
+	}
+	if flags.NArg() == 0 {
+		return nil
+	}
+	signer, err := signingKey(*keyFile)
+	if err != nil {
+		return fmt.Errorf("read the key: %w", err)
+	}
+	if err := r.programs(ctx, flags.Args()); err != nil {
+		return err
+	}
+	return r.sign(signer)
+}
+
+// prepare looks at the source tree and makes the directories.
+func (r *release) prepare(ctx context.Context) (err error) {
+	if r.source, err = os.Getwd(); err != nil {
+		return err
+	}
+	if r.out, err = filepath.Abs(r.out); err != nil {
+		return err
+	}
+	if left, err := os.ReadDir(r.out); err == nil && len(left) > 0 {
+		return fmt.Errorf("%s is not empty: remove it first", r.out)
+	}
+	last, err := exec.CommandContext(ctx, "git", "log", "-1", "--format=%H %ct").Output()
+	if err != nil {
+		return fmt.Errorf("read the last commit: %w", err)
+	}
+	revision, seconds, _ := strings.Cut(strings.TrimSpace(string(last)), " ")
+	epoch, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return fmt.Errorf("read the time of the last commit: %w", err)
+	}
+	r.revision, r.date = revision, time.Unix(epoch, 0).UTC()
+	if err := os.MkdirAll(r.out, 0o755); err != nil {
+		return err
+	}
+	r.work, err = os.MkdirTemp("", "registry-release")
+	return err
+}
+
+// command runs a program in dir. It prints to the error stream.
+func command(ctx context.Context, dir string, env []string, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s %v: %w", name, args, err)
+	}
+	return nil
+}

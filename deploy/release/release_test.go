@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFactsAreThoseOfTheOtherImages compares what `make images` has, too.
+func TestFactsAreThoseOfTheOtherImages(t *testing.T) {
+	for file, want := range map[string]string{
+		"../images/build.sh": "SBOM=" + sbomTool + "\n", "../images/Dockerfile": "USER " + user + "\n",
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s: got no line %q, want it", file, want)
+		}
+	}
+}
+
+func TestAReleaseThatCannotBeMadeIsRefused(t *testing.T) {
+	full := t.TempDir()
+	if err := os.WriteFile(filepath.Join(full, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, says string
+		args       []string
+	}{
+		{"no version", "three numbers", nil},
+		{"two numbers", "three numbers", []string{"-version", "0.1"}},
+		{"a letter", "three numbers", []string{"-version", "v0.1.0"}},
+		{"a suffix", "three numbers", []string{"-version", "0.1.0-rc.1"}},
+		{"a leading zero", "three numbers", []string{"-version", "0.01.0"}},
+		{"a folder with files", "is not empty", []string{"-version", "0.1.0", "-out", full}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := run(t.Context(), c.args); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want a refusal with %q", err, c.says)
+			}
+		})
+	}
+}
+
+// TestAKeyIsMadeOnce signs with a new key and with the same one again.
+func TestAKeyIsMadeOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys", "release.key")
+	first, err := signingKey(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := signingKey(file)
+	if err != nil || second.KeyHash() != first.KeyHash() || second.Name() != keyName {
+		t.Errorf("got the key %v, %v, want the first one", second, err)
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v, want a file of mode 0600", info, err)
+	}
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := signingKey(file); err == nil {
+		t.Errorf("got %v for a damaged file, want an error", got)
+	}
+}
