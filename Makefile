@@ -33,8 +33,12 @@ ASSETS      ?= 100000
 FIRST       := packages test test-attack
 WAITING     := test-crash test-compose test-browser model-quick fuzz
 WORKING     := tools vuln test-faults test-feed test-alerts test-traces test-clients test-stores test-k8s \
-	test-docs test-log test-webhooks test-search test-std test-openapi check-apart
+	test-docs test-release test-log test-webhooks test-search test-std test-openapi check-apart
 DATA        ?= ./data
+
+# The folder of a release, and the secret key that signs its checksums.
+DIST        ?= dist
+RELEASE_KEY ?= $(HOME)/.config/asset-registry/release.key
 
 # Everything is compiled in two ways only: without cgo, and with the race detector, which
 # needs cgo (RACE). So the stages share the build cache. `check` vets all packages; the
@@ -55,8 +59,8 @@ SHELL       := bash
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-webhooks test-search test-std test-compose \
-	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-live bench-search bench-webhooks bench-gateway soak images clean
+	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-alerts test-log test-webhooks test-search test-std test-compose \
+	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-live bench-search bench-webhooks bench-gateway soak release images clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -202,6 +206,10 @@ test-search: build ## the search: words by a dictionary, kills, hostile clients
 test-compose: ## docker-compose.yml with containers killed and cut off under load, where a Docker engine can run
 	@deploy/test/compose/test.sh
 
+test-release: build ## a release: its files, alone on a bare root; two versions beside each other
+	@deploy/test/setup.sh $@
+	go test -count=1 -timeout 20m ./deploy/test/releases -bin $(CURDIR)/bin
+
 fuzz: ## each fuzz target for FUZZCOUNT inputs
 	@deploy/test/fuzz.sh $(FUZZCOUNT)
 
@@ -261,8 +269,12 @@ soak: setup build ## SOAKTIME of mixed load at 80 % of capacity, with a fault ev
 	go run ./deploy/bench/soak -bin bin -for $(SOAKTIME)
 	go test -count=1 -v -timeout 60m ./deploy/test/attack -long
 
+release: ## the files of a release, in DIST: make release VERSION=0.1.0
+	@deploy/test/setup.sh test-release
+	go run ./deploy/release -version "$(VERSION)" -out "$(DIST)" -key "$(RELEASE_KEY)" $(filter-out ./deploy/test/%,$(PROGRAMS))
+
 images: ## the services' images for Docker, from scratch, with a list of their contents
 	@deploy/images/build.sh
 
 clean: ## remove what was built, not data
-	rm -rf bin
+	rm -rf bin dist

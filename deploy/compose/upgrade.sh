@@ -49,8 +49,8 @@ if has witness-policy; then
 	$COMPOSE up --detach --no-build --force-recreate --wait witness-1 witness-2
 fi
 
-# A service understands callers of the previous version, but not of a newer one. So
-# callers are replaced last. searchsvc owns its volume, so the new one starts when the old
+# Two versions work beside each other in any mix (docs/versions.md). Callers are replaced
+# last, so that what is new for them is there. searchsvc owns its volume, so the new one starts when the old
 # one has ended: for some seconds the search and the pages answer 503.
 for service in authsvc assetsvc searchsvc gateway; do
 	has "$service" || continue

@@ -27,7 +27,7 @@ type release struct {
 	out       string    // directory of the files
 	work      string    // directory of files that are removed at the end
 	version   string    // such as "0.1.0"
-	revision  string    // commit
+	revision  string    // commit; ends in "-dirty" if files of it were changed
 	date      time.Time // of the commit: the time within archives
 	platforms []string  // such as "linux/amd64"
 }
@@ -93,21 +93,32 @@ func (r *release) prepare(ctx context.Context) (err error) {
 	if left, err := os.ReadDir(r.out); err == nil && len(left) > 0 {
 		return fmt.Errorf("%s is not empty: remove it first", r.out)
 	}
-	last, err := exec.CommandContext(ctx, "git", "log", "-1", "--format=%H %ct").Output()
-	if err != nil {
-		return fmt.Errorf("read the last commit: %w", err)
+	if r.revision, err = git(ctx, "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty"); err != nil {
+		return err
 	}
-	revision, seconds, _ := strings.Cut(strings.TrimSpace(string(last)), " ")
+	seconds, err := git(ctx, "log", "-1", "--format=%ct")
+	if err != nil {
+		return err
+	}
 	epoch, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
 		return fmt.Errorf("read the time of the last commit: %w", err)
 	}
-	r.revision, r.date = revision, time.Unix(epoch, 0).UTC()
+	r.date = time.Unix(epoch, 0).UTC()
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
 	}
 	r.work, err = os.MkdirTemp("", "registry-release")
 	return err
+}
+
+// git returns what a command of Git prints.
+func git(ctx context.Context, args ...string) (string, error) {
+	text, err := exec.CommandContext(ctx, "git", args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("git %v: %w", args, err)
+	}
+	return strings.TrimSpace(string(text)), nil
 }
 
 // command runs a program in dir. It prints to the error stream.

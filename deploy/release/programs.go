@@ -46,8 +46,9 @@ func (r *release) programs(ctx context.Context, packages []string) error {
 func (r *release) build(ctx context.Context, system, architecture string, packages []string) ([]string, error) {
 	var names []string
 	folder := filepath.Join(r.out, system+"-"+architecture) + string(filepath.Separator)
-	args := []string{"build", "-trimpath", "-buildvcs=true", "-tags=nomsgpack", "-o", folder,
-		"-ldflags=-s -w -buildid= -X asset-registry/shared/buildinfo.version=" + r.version}
+	const build = "asset-registry/shared/buildinfo."
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags=nomsgpack", "-o", folder,
+		"-ldflags=-s -w -buildid= -X " + build + "version=" + r.version + " -X " + build + "revision=" + r.revision}
 	for _, p := range packages {
 		if name := path.Base(p); system == "linux" || name == "registryctl" {
 			args, names = append(args, p), append(names, name)

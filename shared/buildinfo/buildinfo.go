@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 )
 
-// version is the version of a release. The linker sets it (deploy/release); elsewhere it is empty.
-var version string
+// version and revision are those of a release. The linker sets them (deploy/release); elsewhere they are empty.
+var version, revision string
 
 // Info describes a build. A field that is not known is "unknown".
 type Info struct {
@@ -34,7 +34,7 @@ func Read() Info {
 			dirty = "-dirty"
 		}
 	}
-	build.Revision += dirty
+	build.Revision = cmp.Or(revision, build.Revision+dirty)
 	return build
 }
 

@@ -8,10 +8,10 @@ import (
 
 // TestABuildOfAReleaseHasItsVersion sets what the linker sets.
 func TestABuildOfAReleaseHasItsVersion(t *testing.T) {
-	version = "0.1.7"
-	defer func() { version = "" }()
-	if got := Read().Version; got != "0.1.7" {
-		t.Errorf("got version %q, want 0.1.7", got)
+	version, revision = "0.1.7", "abc"
+	defer func() { version, revision = "", "" }()
+	if got, want := Read(), (Info{"0.1.7", "abc", runtime.Version()}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

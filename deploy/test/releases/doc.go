@@ -1,0 +1,3 @@
+// Package releases tests the files of a release, and two versions beside each other
+// (docs/versions.md).
+package releases

@@ -1,0 +1,200 @@
+package releases
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry.example/client"
+	"asset-registry/deploy/test/rig/clients"
+)
+
+// plan is the file of a document.
+var plan = []byte("%PDF-1.4\n" + strings.Repeat("x", 100_000))
+
+// story is what brokers and a synchroniser do with a registry while its versions change.
+type story struct {
+	t                       *testing.T
+	broker, broker3, reader *client.Client
+	search                  bool // there is a search service
+	new                     client.Fields
+	first                   string // id of the first asset, which is created again and again
+	assets                  []*kept
+	position                client.Position // of the synchroniser
+	followed                []string        // ids
+}
+
+// kept is what an owner keeps of an asset.
+type kept struct {
+	id, file string // file is the address of the document
+	access   client.Access
+	owner    *client.Client
+	last     string // as it was last read
+}
+
+func newStory(t *testing.T, address string, search bool) *story {
+	t.Helper()
+	s := &story{t: t, search: search}
+	for key, c := range map[client.Secret]**client.Client{"broker": &s.broker, "broker3": &s.broker3, "": &s.reader} {
+		var err error
+		if *c, err = client.New(client.Config{URL: address, Key: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var creation struct{ Data client.Fields }
+	if err := json.Unmarshal([]byte(clients.Creation), &creation); err != nil {
+		t.Fatal(err)
+	}
+	s.new = creation.Data
+	return s
+}
+
+// goOn checks that all data are as they were, and goes on. when says which versions run.
+func (s *story) goOn(when string) {
+	s.t.Helper()
+	must := func(what string, err error) {
+		s.t.Helper()
+		if err != nil {
+			s.t.Fatalf("%s: %s: got %v, want success", when, what, err)
+		}
+	}
+	ctx := s.t.Context()
+	for _, a := range s.assets {
+		must("read an asset", s.unchanged(ctx, a, when))
+		_, err := a.owner.Patch(ctx, a.id, client.Fields{"description": when}, client.Write{Token: a.access.Token})
+		must("change an asset", err)
+		must("read the asset again", s.remember(ctx, a))
+	}
+	again, err := s.broker.CreateFields(ctx, s.new, "the first asset of the story")
+	must("create the first asset again", err)
+	if s.first == "" {
+		s.first = again.Asset.ID
+	} else if again.Asset.ID != s.first {
+		s.t.Errorf("%s: got the asset %s for a repeated creation, want %s", when, again.Asset.ID, s.first)
+	}
+	must("hand over", s.handOver(ctx))
+	a, err := s.create(ctx)
+	must("create an asset", err)
+	must("follow", s.follow(ctx, a.id, when))
+	if s.search {
+		must("search", s.find(ctx, a.id))
+	}
+}
+
+// unchanged checks an asset and the file of its document.
+func (s *story) unchanged(ctx context.Context, a *kept, when string) error {
+	text, err := s.reader.GetJSON(ctx, a.id)
+	if err != nil {
+		return err
+	}
+	if string(text) != a.last {
+		s.t.Errorf("%s: got the asset %s, want %s", when, text, a.last)
+	}
+	resp, err := http.Get(a.file)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	file, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if string(file) != string(plan) {
+		s.t.Errorf("%s: got a file of %d bytes and status %d, want %d bytes", when, len(file), resp.StatusCode, len(plan))
+	}
+	return err
+}
+
+func (s *story) remember(ctx context.Context, a *kept) error {
+	text, err := s.reader.GetJSON(ctx, a.id)
+	a.last = string(text)
+	return err
+}
+
+// create creates an asset with a file, and publishes it.
+func (s *story) create(ctx context.Context) (*kept, error) {
+	made, err := s.broker.CreateFields(ctx, s.new, "")
+	if err != nil {
+		return nil, err
+	}
+	a := &kept{id: made.Asset.ID, access: made.Access, owner: s.broker}
+	s.assets = append(s.assets, a)
+	path := filepath.Join(s.t.TempDir(), "plan.pdf")
+	write(s.t, path, plan, 0o600)
+	w := client.Write{Token: a.access.Token}
+	document, err := s.broker.Documents(a.id).Upload(ctx, path, client.Document{DocumentType: "notice"}, w)
+	if err != nil {
+		return nil, err
+	}
+	a.file = document.URL
+	if _, err := s.broker.Publish(ctx, a.id, w); err != nil {
+		return nil, err
+	}
+	return a, s.remember(ctx, a)
+}
+
+// handOver gives the newest asset to another broker, with the transfer token that the version
+// before may have made. Its old token is refused then.
+func (s *story) handOver(ctx context.Context) error {
+	if len(s.assets) == 0 {
+		return nil
+	}
+	a := s.assets[len(s.assets)-1]
+	made, err := s.broker3.CreateTransfer(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := s.broker3.TakeOver(ctx, a.id, made.Transfer.ID, a.access.Transfer); err != nil {
+		return err
+	}
+	_, err = s.broker.Patch(ctx, a.id, client.Fields{"title": "stolen"}, client.Write{Token: a.access.Token})
+	if got := client.StatusOf(err); got != http.StatusForbidden {
+		s.t.Errorf("got status %d for the former owner, want 403", got)
+	}
+	a.access, a.owner = made.Access, s.broker3
+	return s.remember(ctx, a)
+}
+
+// follow goes on from the last position, with its cookie, until the feed has an asset.
+func (s *story) follow(ctx context.Context, id, when string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for page, err := range s.reader.Follow(ctx, client.Feed{Position: s.position}, 50*time.Millisecond) {
+		if err != nil {
+			return err
+		}
+		for _, a := range page.Assets {
+			s.followed = append(s.followed, a.ID)
+		}
+		if before := s.position.ServerID; before != "" && page.Next.ServerID != before {
+			s.t.Errorf("%s: got the cookie %s, want %s", when, page.Next.ServerID, before)
+		}
+		s.position = page.Next
+		if slices.Contains(s.followed, id) {
+			return nil
+		}
+	}
+	return errors.New("the feed has ended")
+}
+
+// find searches until the index has an asset.
+func (s *story) find(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		found, err := s.reader.Search(ctx, url.Values{"q": {id}})
+		if err == nil && found.Total > 0 {
+			return nil
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}
