@@ -73,7 +73,7 @@ func (s *story) goOn(when string) {
 		must("change an asset", err)
 		must("read the asset again", s.remember(ctx, a))
 	}
-	again, err := s.broker.CreateFields(ctx, s.new, "the first asset of the story")
+	again, err := s.broker.CreateFields(ctx, s.new, "the-first-asset")
 	must("create the first asset again", err)
 	if s.first == "" {
 		s.first = again.Asset.ID
@@ -116,7 +116,7 @@ func (s *story) remember(ctx context.Context, a *kept) error {
 	return err
 }
 
-// create creates an asset with a file, and publishes it.
+// create creates an asset, publishes it and adds a file.
 func (s *story) create(ctx context.Context) (*kept, error) {
 	made, err := s.broker.CreateFields(ctx, s.new, "")
 	if err != nil {
@@ -127,14 +127,14 @@ func (s *story) create(ctx context.Context) (*kept, error) {
 	path := filepath.Join(s.t.TempDir(), "plan.pdf")
 	write(s.t, path, plan, 0o600)
 	w := client.Write{Token: a.access.Token}
+	if _, err := s.broker.Publish(ctx, a.id, w); err != nil {
+		return nil, err
+	}
 	document, err := s.broker.Documents(a.id).Upload(ctx, path, client.Document{DocumentType: "notice"}, w)
 	if err != nil {
 		return nil, err
 	}
 	a.file = document.URL
-	if _, err := s.broker.Publish(ctx, a.id, w); err != nil {
-		return nil, err
-	}
 	return a, s.remember(ctx, a)
 }
 
