@@ -7,6 +7,7 @@ require (
 	asset-registry/assetsvc v0.0.0
 	asset-registry/authsvc v0.0.0
 	asset-registry/deploy v0.0.0
+	asset-registry/filesvc v0.0.0
 	asset-registry/gateway v0.0.0
 	asset-registry/searchsvc v0.0.0
 	asset-registry/shared v0.0.0
