@@ -46,6 +46,7 @@ func newFileRegistry(t *testing.T) *testRegistry {
 }
 
 // TestFilesAreComparedWithTheLog verifies the bytes of all files that documents name.
+// Promises: verify-files
 func TestFilesAreComparedWithTheLog(t *testing.T) {
 	r := newFileRegistry(t)
 	got, err := r.verify(t, "--files")
@@ -65,6 +66,7 @@ func TestFilesAreComparedWithTheLog(t *testing.T) {
 }
 
 // TestAFileThatContradictsTheLogIsFound changes the bytes of a file, and what a document says.
+// Promises: verify-files
 func TestAFileThatContradictsTheLogIsFound(t *testing.T) {
 	for _, c := range []struct{ name, path, text, want string }{
 		{"other bytes", "/get/" + fileID(1), "One", "file " + fileID(1) + ": " + translog.ErrTampered.Error()},

@@ -54,17 +54,22 @@ func openForm(r *http.Request, body io.Reader) (*form, error) {
 type bounded struct {
 	from   io.Reader
 	isHead bool
-	count  int // bytes since isHead became true
+	count  int   // bytes since isHead became true
+	failed error // nil: all could be read, so far
 }
 
 // Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
-	if !b.isHead {
-		return n, err
+	if b.isHead {
+		b.count += n
 	}
-	if b.count += n; b.count > maxField {
-		return 0, fault.New(fault.TooLarge, fault.Body, dataField, "The header of a part has more than %d bytes.", maxField)
+	if b.isHead && b.count > maxField {
+		n = 0
+		err = fault.New(fault.TooLarge, fault.Body, dataField, "The header of a part has more than %d bytes.", maxField)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.failed = err
 	}
 	return n, err
 }
@@ -75,12 +80,24 @@ func (f *form) next() (*multipart.Part, error) {
 	part, err := f.parts.NextRawPart()
 	f.heads.isHead = false
 	if err != nil {
-		return nil, err
+		return nil, f.why(err)
 	}
 	if f.count++; f.count > maxParts {
 		return nil, fault.New(fault.Invalid, fault.Body, "data", "The form has more than %d parts.", maxParts)
 	}
 	return part, nil
+}
+
+// why returns the reason why there is no next part. The multipart reader hides some errors of the
+// body, and its own have no type.
+func (f *form) why(err error) error {
+	switch {
+	case f.heads.failed != nil:
+		return f.heads.failed
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, multipart.ErrMessageTooLarge):
+		return err
+	}
+	return fmt.Errorf("%w: %w", fault.New(fault.Invalid, fault.Body, dataField, "The form is malformed."), err)
 }
 
 // dataField is a field whose text is a JSON object with fields of the document.
@@ -205,7 +222,9 @@ func bodyFault(err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		says = "The body did not arrive in time."
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, multipart.ErrMessageTooLarge):
+	case errors.Is(err, multipart.ErrMessageTooLarge):
+		says = "A part of the form has too many headers."
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		says = "The body ended before it was complete."
 	default:
 		return err
