@@ -194,8 +194,11 @@ func upload(ctx context.Context, addr string, text []byte) (path string, err err
 	var got struct {
 		GetURL string `json:"get_url"`
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("upload: got %d, %w", resp.StatusCode, err)
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("upload: got %d, want 200", resp.StatusCode)
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
+		return "", fmt.Errorf("upload: %w", err)
 	}
 	_, path, _ = strings.Cut(got.GetURL, addr)
 	return path, nil
