@@ -55,12 +55,12 @@ func TestStandaloneWithstandsUploads(t *testing.T) {
 			}, 413)
 		}},
 		{"endless fields and parts", 3 * time.Second, func(ctx context.Context) *Outcome {
-			return r.Upload(ctx, uploadShare, func() io.Reader {
+			return r.Upload(ctx, uploadShare/4, func() io.Reader {
 				return io.MultiReader(strings.NewReader(strings.Repeat(field, 10_000)+field[:len(field)-2]), zeros{})
 			}, 400, 413)
 		}},
 		{"a field without an end", 2 * time.Second, func(ctx context.Context) *Outcome {
-			return r.Upload(ctx, uploadShare, func() io.Reader {
+			return r.Upload(ctx, uploadShare/4, func() io.Reader {
 				return io.MultiReader(strings.NewReader(field[:len(field)-2]), zeros{})
 			}, 413)
 		}},
