@@ -176,7 +176,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	})
 	tokens := token.NewService(store.tokens, sealer, c.TransferLifetime)
 	keys := httpapi.Keys{Verifier: verifier, Watch: apikey.NewWatch(store.audit), Meter: apikey.NewMeter(store.recorder)}
-	httpapi.New(keys, tokens, c.Now).Route(engine, signer)
+	httpapi.New(keys, tokens, admin.Service, c.Now).Route(engine, signer)
 	s := &Server{store: store, handler: engine, admin: admin}
 	assets, err := s.readAssets(c, signer)
 	if err == nil {

@@ -262,3 +262,48 @@ func TestRevokeKeyRefusesTheKeysOfOperators(t *testing.T) {
 		}
 	}
 }
+
+// TestARecoveryIsInTheAuditLog asks for new tokens of an asset. Each call makes an entry, which has
+// the reason and no token.
+// Promises: recovery-reason
+func TestARecoveryIsInTheAuditLog(t *testing.T) {
+	var log bytes.Buffer
+	s := start(t, &log)
+	client := authapi.NewClient(httpserver.InProcess(s.Handler()), newSigner(t, secret), "test")
+	asset := strings.Repeat("0a", 16)
+	issued, err := client.IssueTokens(t.Context(), authapi.IssueTokensRequest{AssetID: asset, Broker: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := authapi.RecoverTokensRequest{
+		AssetID: asset, Sealed: issued.Sealed, Reason: "the token was lost", Broker: "root", KeyID: "k1", From: "192.0.2.1",
+	}
+	got, err := client.RecoverTokens(t.Context(), request)
+	if err != nil || got.Owner != "acme" || got.Token == issued.Token {
+		t.Fatalf("got %+v, %v; want the owner acme and another token", got, err)
+	}
+	for token, want := range map[string]bool{issued.Token: false, got.Token: true} {
+		verified, err := client.VerifyToken(t.Context(), authapi.VerifyTokenRequest{
+			AssetID: asset, Broker: "acme", TokenHash: authapi.Hash(token), Sealed: got.Sealed,
+		})
+		if err != nil || verified.Valid != want {
+			t.Errorf("got %+v, %v; want Valid %v", verified, err, want)
+		}
+	}
+	request.Reason = ""
+	if _, err := client.RecoverTokens(t.Context(), request); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("without a reason: got %v, want a fault of kind Invalid", err)
+	}
+	entries, err := s.admin.Entries(t.Context(), 0, 10)
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("got the entries %+v, %v; want one", entries, err)
+	}
+	e := entries[0]
+	if e.Action != "asset.recover" || e.Subject != "asset "+asset || e.Who != "k1 root" || e.From != "192.0.2.1" ||
+		string(e.After) != `{"broker":"acme","reason":"the token was lost"}` {
+		t.Errorf("got the entry %+v with %s, want the recovery by k1 root", e, e.After)
+	}
+	if text := log.String(); strings.Contains(text, got.Token) || strings.Contains(text, got.Transfer) {
+		t.Errorf("got the log %s, want no token in it", text)
+	}
+}

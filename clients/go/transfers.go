@@ -47,3 +47,17 @@ func (c *Client) TakeOver(ctx context.Context, asset, transfer string, token Sec
 		data: Fields{"id": transfer, "transfer": token}, repeatable: true,
 	})
 }
+
+// Recover gives an asset new tokens, for its owner. It needs an administrator's key. The old
+// tokens end at once (docs/contract.md, "Recovery"). The audit log keeps the reason. Recover is
+// not retried: after an error, call it again and take the tokens of the last answer.
+func (c *Client) Recover(ctx context.Context, asset, reason string) (Created, error) {
+	if err := checkIDs(asset); err != nil {
+		return Created{}, err
+	}
+	body, err := call[Asset](ctx, c, request{
+		method: http.MethodPost, path: path("assets", asset, "recovery"), data: Fields{"reason": reason},
+	})
+	body.Data.setTag(Tag(body.header.Get("ETag")))
+	return Created{Asset: body.Data, Access: body.Access}, err
+}

@@ -333,6 +333,11 @@ func stamp(text string) object {
 	return object{{"type", "string"}, {"format", "date-time"}, {"description", text}, {"examples", []string{timeExample}}}
 }
 
+// bothTokens returns the schema of an access block that has both tokens in every version.
+func bothTokens(text string) object {
+	return closed(text, object{{"token", str("Owner token.")}, {"transfer", str("Transfer token.")}})
+}
+
 // answerSchemas returns the schemas of whole answers.
 func (w *writer) answerSchemas() object {
 	data := func(text string, value object) object { return closed(text, object{{"data", value}}) }
@@ -345,6 +350,9 @@ func (w *writer) answerSchemas() object {
 		{"AssetAnswer", data("An asset.", reference("schemas", "Asset"))},
 		{"Created", closed("A new asset and its tokens.", object{
 			{"access", reference("schemas", "Access")}, {"data", reference("schemas", "Asset")},
+		})},
+		{"Recovered", closed("An asset and its new tokens.", object{
+			{"access", bothTokens("The new tokens of the asset.")}, {"data", reference("schemas", "Asset")},
 		})},
 		{"Entry", object{
 			{"type", "object"},
@@ -424,9 +432,7 @@ func otherSchemas() object {
 		{"Transfer", transfer},
 		{"TransferAnswer", closed("A transfer.", object{{"data", reference("schemas", "Transfer")}})},
 		{"CreatedTransfer", closed("A new transfer and its tokens.", object{
-			{"access", closed("The tokens that the asset gets when the transfer is used.", object{
-				{"token", str("Owner token.")}, {"transfer", str("Transfer token.")},
-			})},
+			{"access", bothTokens("The tokens that the asset gets when the transfer is used.")},
 			{"data", reference("schemas", "Transfer")},
 		})},
 		{"Revision", revisionSchema()},

@@ -92,6 +92,14 @@ var operations = map[string]operation{
 		params: []string{"If-Match", "opt_pretty"}, body: "OwnershipInput", answer: "AssetAnswer", tagged: true,
 		statuses: []int{http.StatusForbidden, http.StatusConflict},
 	},
+	"POST /assets/:id/recovery": {
+		id: "recoverAsset", tag: "owners", summary: "Give an asset new tokens",
+		text: "For an owner who has lost its tokens: the owner token and the transfer token are replaced, and shown this " +
+			"once. The old ones end at once. Only the administrator may do it, in any state. The reason goes to the audit " +
+			"log and nowhere else.",
+		params: []string{"If-Match", "opt_pretty"}, body: "RecoveryInput", answer: "Recovered", tagged: true,
+		statuses: []int{http.StatusForbidden, http.StatusConflict},
+	},
 	"GET /assets/:id/revisions": {
 		id: "listRevisions", tag: "assets", summary: "List the changes of an asset",
 		text: "The newest changes first, for the owner (key and owner token) and the administrator. Each holds a JSON " +

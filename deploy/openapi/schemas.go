@@ -64,7 +64,7 @@ func newWriter(version string) (*writer, error) {
 }
 
 // bodies are the types of objects that are in no asset.
-var bodies = []string{"Access", "Ownership", "Transfer"}
+var bodies = []string{"Access", "Ownership", "Recovery", "Transfer"}
 
 // has tells whether a field so far holds objects of a type. A type comes after the
 // types that hold it.
@@ -131,7 +131,7 @@ func variantsOf(object string) []variant {
 	switch object {
 	case "Access":
 		return []variant{shown}
-	case "Ownership", "Transfer":
+	case "Ownership", "Recovery", "Transfer":
 		return []variant{sent}
 	case "Asset":
 		return []variant{shown, sent, patch, replacement}

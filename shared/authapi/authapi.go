@@ -24,6 +24,7 @@ const (
 	IssueTokensPath = "/internal/v1/tokens/issue"
 	VerifyTokenPath = "/internal/v1/tokens/verify"
 	ChangeOwnerPath = "/internal/v1/tokens/change-owner"
+	RecoverPath     = "/internal/v1/tokens/recover"
 	ResealPath      = "/internal/v1/tokens/reseal"
 
 	CreateTransferPath = "/internal/v1/transfers/create"
@@ -151,4 +152,22 @@ type ChangeOwnerResponse struct {
 	Owner    string `json:"owner"`
 	Sealed   string `json:"sealed"`
 	Resealed bool   `json:"resealed,omitempty"` // as in VerifyTokenResponse: the owner has changed before
+}
+
+// RecoverTokensRequest requests new tokens of an asset for its owner. Each call makes an
+// entry of the audit log.
+type RecoverTokensRequest struct {
+	AssetID string `json:"asset_id"`
+	Sealed  string `json:"sealed"` // the record stored with the asset
+	Reason  string `json:"reason"` // for the audit log, which alone keeps it
+	Broker  string `json:"broker"` // of the administrator's key
+	KeyID   string `json:"key_id"` // of the administrator
+	From    string `json:"from"`   // address of the administrator; "": unknown
+}
+
+// RecoverTokensResponse has the new tokens, which no service stores, and the fields to store
+// with the asset, in one write. The asset has the tokens from that write on.
+type RecoverTokensResponse struct {
+	IssueTokensResponse
+	Owner string `json:"owner"`
 }

@@ -106,6 +106,16 @@ func (c *Client) ChangeOwner(ctx context.Context, r ChangeOwnerRequest) (ChangeO
 	return answer, nil
 }
 
+// RecoverTokens returns new tokens of an asset. Package upstream does not retry it, because
+// each call makes an entry of the audit log.
+func (c *Client) RecoverTokens(ctx context.Context, r RecoverTokensRequest) (RecoverTokensResponse, error) {
+	var answer RecoverTokensResponse
+	if err := c.send(ctx, RecoverPath, r, &answer, false); err != nil {
+		return RecoverTokensResponse{}, fmt.Errorf("recover tokens: %w", err)
+	}
+	return answer, nil
+}
+
 // Ready returns nil if the auth service can store changes.
 func (c *Client) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -135,7 +145,12 @@ func (c *Client) Reseal(ctx context.Context, sealed []string) (ResealResponse, e
 	return answer, nil
 }
 
+// call sends a request that package upstream may retry.
 func (c *Client) call(ctx context.Context, path string, request, answer any) error {
+	return c.send(ctx, path, request, answer, true)
+}
+
+func (c *Client) send(ctx context.Context, path string, request, answer any, repeatable bool) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	body, err := json.Marshal(request)
@@ -150,7 +165,9 @@ func (c *Client) call(ctx context.Context, path string, request, answer any) err
 	if err != nil {
 		return err
 	}
-	req.Header["Idempotency-Key"] = nil // package upstream may retry it: every call here is idempotent
+	if repeatable {
+		req.Header["Idempotency-Key"] = nil // package upstream may retry it
+	}
 	req.Header.Set(identity.Header, signed)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set(httpserver.RequestIDHeader, httpserver.RequestID(ctx))

@@ -107,6 +107,10 @@ type Route struct {
 // owner (docs/contract.md, "Ownership").
 const Ownership = "ownership"
 
+// Recovery is the last segment of the path that gives an asset new tokens
+// (docs/contract.md, "Recovery").
+const Recovery = "recovery"
+
 // Revisions is the segment of the path of an asset's changes (docs/contract.md,
 // "Revisions").
 const Revisions = "revisions"
@@ -141,6 +145,7 @@ func All() []Route {
 		{Method: http.MethodPatch, Pattern: "/assets/:id", Class: Write, Key: true},
 		{Method: http.MethodPut, Pattern: "/assets/:id", Class: Write, Key: true},
 		{Method: http.MethodPost, Pattern: "/assets/:id/" + Ownership, Class: Write, Key: true},
+		{Method: http.MethodPost, Pattern: "/assets/:id/" + Recovery, Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: "/snapshot", Class: Read},
 		{Method: http.MethodGet, Pattern: Segment, Class: Read},
 		{Method: http.MethodGet, Pattern: Search, Class: List, AtSearch: true, Since: "2.5"},

@@ -136,7 +136,7 @@ type FieldDescription struct {
 // those of other bodies.
 func Describe() []Description {
 	var all []Description
-	for _, m := range []*model{&assetModel, &accessModel, &handoverModel, &transferModel} {
+	for _, m := range []*model{&assetModel, &accessModel, &handoverModel, &recoveryModel, &transferModel} {
 		all = m.describe(all)
 	}
 	return all

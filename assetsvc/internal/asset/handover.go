@@ -17,6 +17,20 @@ var transferModel = model{name: "Transfer", fields: []field{
 	{name: "usedFor", of: dropped{of: text}},
 }}
 
+// recoveryModel is the body by which an administrator gives an asset new tokens
+// (docs/contract.md, "Recovery").
+var recoveryModel = model{name: "Recovery", fields: []field{
+	{name: "reason", of: code, required: true},
+}}
+
+// ParseRecovery returns the reason of a recovery. It returns a fault of kind Invalid with all
+// that is wrong with sent.
+func ParseRecovery(sent record.Object) (reason string, err error) {
+	w := &walk{}
+	r, _ := recoveryModel.convert(w, "", nil, sent).(record.Object)
+	return r.Text("reason"), w.fault()
+}
+
 // ParseHandover returns the id of a transfer and the transfer token of an asset.
 // It returns a fault of kind Invalid with all that is wrong with sent.
 func ParseHandover(sent record.Object) (transfer, token string, err error) {

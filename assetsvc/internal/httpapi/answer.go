@@ -23,7 +23,7 @@ import (
 type options struct {
 	pretty   bool          // indented by four blanks
 	callback string        // the function that a JSONP answer calls; "": the answer is JSON
-	access   record.Object // the access block of a creation
+	access   record.Object // the access block of a creation or a recovery
 }
 
 // callbackName is the form of a callback: a JavaScript name, possibly with dots.

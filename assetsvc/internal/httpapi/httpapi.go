@@ -150,11 +150,8 @@ func (a *API) create(c *gin.Context, v version) error {
 	}
 	c.Header("ETag", tag(created.Position, v, options{}))
 	c.Header("Location", location(c, v, created.ID))
-	access := v.view.Access(record.Object{
-		{Name: "token", Value: created.Token},
-		{Name: "transfer", Value: created.Transfer},
-	})
-	return a.answer(c, v, http.StatusCreated, created.Record, options{pretty: in.pretty, access: access})
+	shown := v.view.Access(access(created.Token, created.Transfer))
+	return a.answer(c, v, http.StatusCreated, created.Record, options{pretty: in.pretty, access: shown})
 }
 
 // location returns the public URL of an asset, or of a part of it.

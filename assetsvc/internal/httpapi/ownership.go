@@ -13,12 +13,13 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// routeOwnership adds the routes that hand an asset over to another broker
-// (docs/contract.md, "Ownership" and "Transfers").
+// routeOwnership adds the routes that hand an asset over to another broker, or give it new
+// tokens (docs/contract.md, "Ownership", "Transfers" and "Recovery").
 func (a *API) routeOwnership(r gin.IRoutes, v version) {
 	r.POST("/transfers", a.bounded(v, trees, (*API).createTransfer))
 	routeRead(r, "/transfers/:id", httpserver.Handle(a.readTransfer))
 	r.POST("/assets/:id/"+routes.Ownership, a.bounded(v, trees, (*API).changeOwner))
+	r.POST("/assets/:id/"+routes.Recovery, a.bounded(v, trees, (*API).recover))
 }
 
 func (a *API) createTransfer(c *gin.Context, _ version) error {
@@ -30,9 +31,8 @@ func (a *API) createTransfer(c *gin.Context, _ version) error {
 	if err != nil {
 		return err
 	}
-	access := record.Object{{Name: "token", Value: created.Token}, {Name: "transfer", Value: created.Transfer}}
 	return a.write(c, http.StatusCreated, record.Append(nil, record.Object{
-		{Name: "access", Value: access},
+		{Name: "access", Value: access(created.Token, created.Transfer)},
 		{Name: "data", Value: a.transfer(created.TransferResponse)},
 	}), options{pretty: in.pretty})
 }
@@ -72,4 +72,26 @@ func (a *API) changeOwner(c *gin.Context, v version) error {
 		return err
 	}
 	return a.answerChange(c, v, stored, in)
+}
+
+func (a *API) recover(c *gin.Context, v version) error {
+	in, err := a.parse(c)
+	if err != nil {
+		return a.missingFirst(c, err)
+	}
+	why := registry.Recovery{From: c.GetHeader(httpserver.ClientHeader)}
+	if why.Reason, err = asset.ParseRecovery(in.data); err != nil {
+		return a.missingFirst(c, err)
+	}
+	got, err := a.registry.Recover(c.Request.Context(), httpserver.Caller(c), c.Param("id"), in.guard, why)
+	if err != nil {
+		return err
+	}
+	c.Header("ETag", tag(got.Position, v, options{pretty: c.Query("opt_pretty") != ""}))
+	return a.answer(c, v, http.StatusOK, got.Record, options{pretty: in.pretty, access: access(got.Token, got.Transfer)})
+}
+
+// access returns the access block of an answer with both tokens.
+func access(token, transfer string) record.Object {
+	return record.Object{{Name: "token", Value: token}, {Name: "transfer", Value: transfer}}
 }

@@ -39,6 +39,13 @@ func (tokens) ChangeOwner(_ context.Context, r authapi.ChangeOwnerRequest) (auth
 	return authapi.ChangeOwnerResponse{Owner: r.Broker, Sealed: "sealed for " + r.Broker}, nil
 }
 
+func (tokens) RecoverTokens(
+	_ context.Context, r authapi.RecoverTokensRequest,
+) (authapi.RecoverTokensResponse, error) {
+	issued := authapi.IssueTokensResponse{Token: "token 2", Transfer: "transfer 2", Sealed: "sealed for " + r.From}
+	return authapi.RecoverTokensResponse{IssueTokensResponse: issued, Owner: "broker"}, nil
+}
+
 // service is an API with its own store. Tests call it as the gateway does.
 type service struct {
 	handler http.Handler

@@ -1,5 +1,5 @@
 // Package registry has the use cases of the asset registry: create, read, change,
-// list, hand over. A use case loads an asset, lets the rules decide, and saves. The
+// list, hand over, recover. A use case loads an asset, lets the rules decide, and saves. The
 // package knows neither HTTP nor a concrete store.
 package registry
 
@@ -28,6 +28,7 @@ type Tokens interface {
 	CreateTransfer(ctx context.Context, broker string) (authapi.CreateTransferResponse, error)
 	ReadTransfer(ctx context.Context, r authapi.ReadTransferRequest) (authapi.TransferResponse, error)
 	ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest) (authapi.ChangeOwnerResponse, error)
+	RecoverTokens(ctx context.Context, r authapi.RecoverTokensRequest) (authapi.RecoverTokensResponse, error)
 }
 
 // maxAttempts is how often a change is decided if others keep changing the same
@@ -76,7 +77,7 @@ func (r *Registry) Upto(most int) *Registry {
 	return &bounded
 }
 
-// Created is a new asset with its tokens. The registry keeps no copy of the tokens.
+// Created is an asset with its new tokens. The registry keeps no copy of the tokens.
 type Created struct {
 	Record
 	Token, Transfer string

@@ -1,5 +1,5 @@
 // Package assetclient reads the public log, the history of assets and webhooks from the
-// asset services, and changes webhooks, for the console.
+// asset services, gives assets new tokens, and changes webhooks, for the console.
 package assetclient
 
 import (
@@ -152,12 +152,22 @@ func (c *Client) get(ctx context.Context, by identity.Identity, path string, lim
 func (c *Client) call(
 	ctx context.Context, by identity.Identity, method, path string, sent []byte, limit int64,
 ) ([]byte, error) {
+	headers := http.Header{}
+	headers.Set(httpserver.RequestIDHeader, httpserver.RequestID(ctx))
+	return c.send(ctx, by, method, path, sent, limit, headers)
+}
+
+// send is call with headers of the request.
+func (c *Client) send(
+	ctx context.Context, by identity.Identity, method, path string, sent []byte, limit int64, headers http.Header,
+) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, "http://assetsvc"+path, bytes.NewReader(sent))
 	if err != nil {
 		return nil, fmt.Errorf("address asset service: %w", err)
 	}
+	r.Header = headers
 	if sent != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -166,7 +176,6 @@ func (c *Client) call(
 		return nil, err
 	}
 	r.Header.Set(identity.Header, signed)
-	r.Header.Set(httpserver.RequestIDHeader, httpserver.RequestID(ctx))
 	httpserver.SetTimeout(ctx, r.Header)
 	answer, err := c.http.Do(r)
 	if err != nil {

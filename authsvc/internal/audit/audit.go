@@ -1,5 +1,6 @@
 // Package audit writes and checks the audit log: a chain of sealed entries, one
-// for each change of a broker or key, and for what operators do to webhooks.
+// for each change of a broker or key, for what operators do to webhooks, and for each
+// recovery of an asset.
 // adminapi.Chain checks the same chain on the client's side.
 package audit
 
@@ -32,15 +33,19 @@ const (
 	RevokeKey    = "key.revoke"
 )
 
-// Actions returns every action on brokers and keys.
+// RecoverAsset is the action of giving an asset new tokens.
+const RecoverAsset = "asset.recover"
+
+// Actions returns every action but those on webhooks.
 func Actions() []string {
-	return []string{CreateBroker, ChangeBroker, CreateKey, ChangeKey, RotateKey, RevokeKey}
+	return []string{CreateBroker, ChangeBroker, CreateKey, ChangeKey, RotateKey, RevokeKey, RecoverAsset}
 }
 
 const (
 	keySubject     = "key "
 	brokerSubject  = "broker "
 	webhookSubject = "webhook "
+	assetSubject   = "asset "
 )
 
 // OfKey returns the subject of entries about the key with an id.
@@ -66,6 +71,20 @@ func OfWebhook(id string) string { return webhookSubject + id }
 // webhook.
 func WebhookOf(subject string) (id string, ok bool) {
 	return strings.CutPrefix(subject, webhookSubject)
+}
+
+// OfAsset returns the subject of entries about the asset with an id. No record of this service
+// goes with them: the asset service has the assets.
+func OfAsset(id string) string { return assetSubject + id }
+
+// AssetOf returns the id of the asset that a subject names; false if it names no asset.
+func AssetOf(subject string) (id string, ok bool) { return strings.CutPrefix(subject, assetSubject) }
+
+// recorded reports whether a record of this service goes with entries about a subject.
+func recorded(subject string) bool {
+	_, webhook := WebhookOf(subject)
+	_, asset := AssetOf(subject)
+	return !webhook && !asset
 }
 
 // Encode returns a value as the log stores it, before or after a change.

@@ -154,17 +154,20 @@ func TestAForgedEntryIsNotResealed(t *testing.T) {
 	}
 }
 
-// TestAWebhookNeedsNoRecord has an entry about a webhook, which another service keeps.
-func TestAWebhookNeedsNoRecord(t *testing.T) {
-	log := newSealed(t, 1)
-	head := adminapi.Head{Seq: 1, Hash: log.entries[0].Hash}
-	e, err := newSealer(t, "a").Append(head, adminapi.Entry{Time: begun, Subject: audit.OfWebhook("w")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	log.entries, log.shown = append(log.entries, e), 2
-	if got, err := log.checker(t, "a").Check(t.Context()); err != nil || len(got.Problems) > 0 {
-		t.Errorf("got %+v, %v; want no problem", got, err)
+// TestWebhooksAndAssetsNeedNoRecord has entries about a webhook and an asset, which another
+// service keeps.
+func TestWebhooksAndAssetsNeedNoRecord(t *testing.T) {
+	for _, subject := range []string{audit.OfWebhook("w"), audit.OfAsset("a")} {
+		log := newSealed(t, 1)
+		head := adminapi.Head{Seq: 1, Hash: log.entries[0].Hash}
+		e, err := newSealer(t, "a").Append(head, adminapi.Entry{Time: begun, Subject: subject})
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.entries, log.shown = append(log.entries, e), 2
+		if got, err := log.checker(t, "a").Check(t.Context()); err != nil || len(got.Problems) > 0 {
+			t.Errorf("%s: got %+v, %v; want no problem", subject, got, err)
+		}
 	}
 }
 

@@ -129,6 +129,8 @@ func (c *Console) Handler() http.Handler {
 	if c.assets != nil {
 		mux.Handle("GET /console/log", c.reading(c.showLog))
 		mux.Handle("GET /console/asset", c.reading(c.showHistory))
+		mux.Handle("GET /console/recover-asset", c.changing(c.showRecoverAsset))
+		mux.Handle("POST /console/recover-asset", c.changing(c.recoverAsset))
 		mux.Handle("GET /console/webhooks", c.reading(c.listWebhooks))
 		mux.Handle("GET /console/webhooks/{id}", c.reading(c.showWebhook))
 		mux.Handle("POST /console/webhooks/{id}/stop", c.changing(c.stopWebhook))

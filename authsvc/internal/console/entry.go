@@ -18,8 +18,8 @@ type auditEntry struct {
 	adminapi.Entry
 	Name    string // of the subject: name of a key, title of a broker; "": it has none
 	ID      string // of the subject
-	Kind    string // of the subject: "key", "broker" or "webhook"
-	Broker  string // broker of the key or webhook; "": none
+	Kind    string // of the subject: "key", "broker", "webhook" or "asset"
+	Broker  string // broker of the key, webhook or asset; "": none
 	By      string // name of the caller
 	ByID    string // id of the caller's key; "": the caller is a command
 	Changes []difference

@@ -14,11 +14,12 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Assets reads the public log, the history of assets and webhooks, and changes webhooks
-// (assetclient.Client).
+// Assets reads the public log, the history of assets and webhooks, gives assets new tokens, and
+// changes webhooks (assetclient.Client).
 type Assets interface {
 	Log(ctx context.Context) (assetclient.Log, error)
 	History(ctx context.Context, keyID, id, offset string) (assetclient.History, error)
+	Recover(ctx context.Context, by assetclient.Recoverer, id, reason string) (assetclient.Recovered, error)
 
 	Webhooks(ctx context.Context, keyID, broker, after string) (found []assetclient.Webhook, next string, err error)
 	Webhook(ctx context.Context, keyID, id string) (assetclient.Webhook, error)
@@ -49,6 +50,15 @@ type historyPage struct {
 	Older   string // path; "": there is no older page
 }
 
+// historyPath returns the path of a page of an asset's history. Offset is "" for the newest.
+func historyPath(id, offset string) string {
+	query := url.Values{"id": {id}}
+	if offset != "" {
+		query.Set("offset", offset)
+	}
+	return "/console/asset?" + query.Encode()
+}
+
 var assetID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // showHistory shows the changes of an asset to an operator. Auditors may not see
@@ -57,9 +67,9 @@ func (c *Console) showHistory(w http.ResponseWriter, r *http.Request, by admin.A
 	if by.Role != apikey.Operator {
 		return fault.New(fault.Forbidden, fault.Header, "Authorization", "Only operators may read the history of assets.")
 	}
-	id := strings.TrimSpace(r.URL.Query().Get("id"))
-	if !assetID.MatchString(id) {
-		return fault.New(fault.Invalid, fault.Query, "id", "Send the id of an asset: 32 hexadecimal digits in lower case.")
+	id, err := assetOf(r)
+	if err != nil {
+		return err
 	}
 	history, err := c.assets.History(r.Context(), keyOf(by), id, r.URL.Query().Get("offset"))
 	if err != nil {
@@ -67,9 +77,20 @@ func (c *Console) showHistory(w http.ResponseWriter, r *http.Request, by admin.A
 	}
 	p := historyPage{ID: id, History: history}
 	if history.Older != "" {
-		p.Older = "/console/asset?" + url.Values{"id": {id}, "offset": {history.Older}}.Encode()
+		p.Older = historyPath(id, history.Older)
 	}
-	return c.show(w, http.StatusOK, "asset", view{Title: "History of an asset", Section: "log", By: by, Body: p})
+	v := view{Title: "History of an asset", Section: "log", By: by, Notice: notices[r.URL.Query().Get("notice")], Body: p}
+	return c.show(w, http.StatusOK, "asset", v)
+}
+
+// assetOf returns the asset's id in the query of a request.
+func assetOf(r *http.Request) (string, error) {
+	id := strings.TrimSpace(r.URL.Query().Get("id"))
+	if !assetID.MatchString(id) {
+		return "", fault.New(fault.Invalid, fault.Query, "id",
+			"Send the id of an asset: 32 hexadecimal digits in lower case.")
+	}
+	return id, nil
 }
 
 // longestValue is the most bytes of a value that a page shows.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/authsvc/internal/console"
 	"asset-registry/shared/fault"
@@ -21,8 +22,9 @@ type records struct {
 	keyID   string                         // of the last reader of a history or caller of webhooks
 
 	webhooks []assetclient.Webhook
-	done     []string // changes of webhooks
+	done     []string // changes of webhooks, and recoveries
 	refusal  error    // of a change
+	service  *admin.Service
 }
 
 func (r *records) Log(context.Context) (assetclient.Log, error) {

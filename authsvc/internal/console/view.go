@@ -82,6 +82,9 @@ func subjectPath(subject string) string {
 	if id, ok := audit.WebhookOf(subject); ok {
 		return webhookPath(id)
 	}
+	if id, ok := audit.AssetOf(subject); ok {
+		return historyPath(id, "")
+	}
 	id, _ := audit.KeyOf(subject)
 	return keyPath(id)
 }

@@ -8,12 +8,15 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/assetclient"
+	"asset-registry/authsvc/internal/audit"
 	"asset-registry/authsvc/internal/problems"
 )
 
-// Notes writes entries about webhooks to the audit log (admin.Service).
+// Notes writes entries about webhooks to the audit log, and finds out whether a request has an
+// entry (admin.Service).
 type Notes interface {
-	NoteWebhook(ctx context.Context, by admin.Actor, action, id string, what any) error
+	Note(ctx context.Context, by admin.Actor, action, subject string, what any) error
+	NotDone(ctx context.Context, by admin.Actor) error
 }
 
 // webhookList is the body of the page of all webhooks.
@@ -127,7 +130,7 @@ func (c *Console) changeWebhook(
 		return err
 	}
 	entry := webhookEntry{Broker: found.Broker, State: found.State, Offset: offset}
-	if err := c.notes.NoteWebhook(r.Context(), by, string(do), id, entry); err != nil {
+	if err := c.notes.Note(r.Context(), by, string(do), audit.OfWebhook(id), entry); err != nil {
 		return err
 	}
 	err = c.assets.ChangeWebhook(r.Context(), keyOf(by), id, do, offset)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/authapi"
@@ -29,6 +30,7 @@ const maxBody = 64 << 10
 type API struct {
 	keys   Keys
 	tokens *token.Service
+	notes  *admin.Service
 	now    func() time.Time
 }
 
@@ -39,9 +41,10 @@ type Keys struct {
 	*apikey.Meter
 }
 
-// New returns the internal API for keys and tokens.
-func New(keys Keys, tokens *token.Service, now func() time.Time) *API {
-	return &API{keys, tokens, now}
+// New returns the internal API for keys and tokens. It writes recoveries to the audit log of
+// notes.
+func New(keys Keys, tokens *token.Service, notes *admin.Service, now func() time.Time) *API {
+	return &API{keys, tokens, notes, now}
 }
 
 // Route adds the routes to engine.
@@ -51,6 +54,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	r.POST(authapi.IssueTokensPath, httpserver.Handle(a.issueTokens))
 	r.POST(authapi.VerifyTokenPath, httpserver.Handle(a.verifyToken))
 	r.POST(authapi.ChangeOwnerPath, httpserver.Handle(a.changeOwner))
+	r.POST(authapi.RecoverPath, httpserver.Handle(a.recoverTokens))
 	r.POST(authapi.ResealPath, httpserver.Handle(a.reseal))
 	r.POST(authapi.CreateTransferPath, httpserver.Handle(a.createTransfer))
 	r.POST(authapi.ReadTransferPath, httpserver.Handle(a.readTransfer))
@@ -110,6 +114,28 @@ func (a *API) changeOwner(c *gin.Context) error {
 	answer, err := a.tokens.ChangeOwner(c.Request.Context(), r, a.now())
 	if err != nil {
 		return fmt.Errorf("change owner of asset %s: %w", r.AssetID, err)
+	}
+	return httpserver.JSON(c, http.StatusOK, answer)
+}
+
+// recoverTokens answers with new tokens only after the audit log has its entry.
+func (a *API) recoverTokens(c *gin.Context) error {
+	var r authapi.RecoverTokensRequest
+	if err := read(c, &r); err != nil {
+		return err
+	}
+	if r.KeyID == "" || r.Reason == "" {
+		return fault.New(fault.Invalid, fault.Body, "reason", "The request needs key_id and reason.")
+	}
+	ctx := c.Request.Context()
+	answer, err := a.tokens.Recover(ctx, r.AssetID, r.Sealed)
+	if err != nil {
+		return fmt.Errorf("recover tokens of asset %s: %w", r.AssetID, err)
+	}
+	by := admin.Actor{Name: r.KeyID + " " + r.Broker, From: r.From, RequestID: httpserver.RequestID(ctx)}
+	noted := admin.Recovery{Broker: answer.Owner, Reason: r.Reason}
+	if err := a.notes.NoteRecovery(ctx, by, r.AssetID, noted); err != nil {
+		return fmt.Errorf("note the recovery of asset %s: %w", r.AssetID, err)
 	}
 	return httpserver.JSON(c, http.StatusOK, answer)
 }

@@ -30,9 +30,9 @@ type Record struct {
 	Broker       string // owner of the asset
 	OwnerHash    string // authapi.Hash of the owner token
 	TransferHash string // authapi.Hash of the transfer token
-	Generation   int64  // 1 for a new asset, one more with each change of ownership
-	From         string // id of the transfer that led to this record; "" for a new asset
-	Former       string // TransferHash of the previous record; "" for a new asset
+	Generation   int64  // 1 for a new asset, one more with each change of ownership and each recovery
+	From         string // id of the transfer that led to this record; "" for a new asset and after a recovery
+	Former       string // TransferHash of the record before the transfer; "" without one
 }
 
 // ErrNotFound is the error of a Store that does not have a record or a transfer.
@@ -78,7 +78,7 @@ func NewService(store Store, sealer *Sealer, lifetime time.Duration) *Service {
 // Issue returns the tokens of a new asset: 32 random hex characters each. It does
 // not use the store.
 func (s *Service) Issue(assetID, broker string) (authapi.IssueTokensResponse, error) {
-	return s.issue(assetID, broker, newToken(), newToken())
+	return s.issue(assetID, broker, newToken(), newToken(), 1)
 }
 
 // IssueAgain returns the tokens of a new asset, derived from a seed. The same asset
@@ -88,16 +88,20 @@ func (s *Service) IssueAgain(assetID, broker string, seed []byte) (authapi.Issue
 	if err != nil {
 		return authapi.IssueTokensResponse{}, fmt.Errorf("derive tokens: %w", err)
 	}
-	return s.issue(assetID, broker, hex.EncodeToString(both[:tokenSize]), hex.EncodeToString(both[tokenSize:]))
+	owner, transfer := hex.EncodeToString(both[:tokenSize]), hex.EncodeToString(both[tokenSize:])
+	return s.issue(assetID, broker, owner, transfer, 1)
 }
 
-func (s *Service) issue(assetID, broker, owner, transfer string) (authapi.IssueTokensResponse, error) {
+// issue returns the tokens of an asset with its sealed record, which no transfer led to.
+func (s *Service) issue(
+	assetID, broker, owner, transfer string, generation int64,
+) (authapi.IssueTokensResponse, error) {
 	sealed, err := s.sealer.Seal(Record{
 		AssetID:      assetID,
 		Broker:       broker,
 		OwnerHash:    authapi.Hash(owner),
 		TransferHash: authapi.Hash(transfer),
-		Generation:   1,
+		Generation:   generation,
 	})
 	if err != nil {
 		return authapi.IssueTokensResponse{}, err
@@ -122,6 +126,18 @@ func (s *Service) Verify(ctx context.Context, r authapi.VerifyTokenRequest) (aut
 	}
 	answer.Owner, answer.Resealed = current.Broker, s.holds(r.Sealed, current)
 	return answer, nil
+}
+
+// Recover returns new random tokens of an asset for its owner, and the asset's next record.
+// The record takes effect with the asset's own atomic write, as with ChangeOwner. It returns
+// ErrForged if the sealed record is not the asset's.
+func (s *Service) Recover(ctx context.Context, assetID, sealed string) (authapi.RecoverTokensResponse, error) {
+	current, err := s.newest(ctx, sealed, assetID)
+	if err != nil {
+		return authapi.RecoverTokensResponse{}, err
+	}
+	issued, err := s.issue(assetID, current.Broker, newToken(), newToken(), current.Generation+1)
+	return authapi.RecoverTokensResponse{IssueTokensResponse: issued, Owner: current.Broker}, err
 }
 
 // holds reports whether a sealed text holds exactly this record, maybe sealed with

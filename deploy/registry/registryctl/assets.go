@@ -19,6 +19,7 @@ type assetCommands struct {
 	Patch     patchAsset    `cmd:"" help:"Change an asset."`
 	Transfer  transferAsset `cmd:"" help:"Hand an asset over: print what the new owner needs."`
 	Accept    acceptAsset   `cmd:"" help:"Take over an asset that its owner hands over."`
+	Recover   recoverAsset  `cmd:"" help:"Give an asset new tokens, as an administrator."`
 	Revisions listRevisions `cmd:"" help:"List the changes of an asset, the newest first."`
 	Follow    followAssets  `cmd:"" help:"Print each change of the feed as a line, and wait for more."`
 }

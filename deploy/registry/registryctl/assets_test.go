@@ -128,6 +128,44 @@ func TestCreateKeepsTheTokens(t *testing.T) {
 	}
 }
 
+// TestRecoverKeepsTheTokens writes the new tokens to a file that only the user may read.
+func TestRecoverKeepsTheTokens(t *testing.T) {
+	const recovery = "POST /api/2.5/assets/a1/recovery"
+	api := newPublicAPI(t, nil)
+	access := filepath.Join(t.TempDir(), "access.json")
+	recover := append(api.flags, "assets", "recover", "a1", "--reason", "lost", "--access", access)
+	if _, err := run(t, recover...); err == nil {
+		t.Error("an unknown asset: got nil, want an error")
+	}
+	if _, err := os.Stat(access); !os.IsNotExist(err) {
+		t.Errorf("after an error: got %v, want no file", err)
+	}
+	api.answers = map[string]string{
+		recovery: `{"access":{"token":"tok2","transfer":"tra2"},"data":{"id":"a1","owner":"me"}}`,
+	}
+	api.seen()
+	printed, err := run(t, recover...)
+	if err != nil || !strings.Contains(printed, "me") || strings.Contains(printed, "tok2") {
+		t.Errorf("got %q, %v, want the asset without its tokens", printed, err)
+	}
+	if diff := cmp.Diff([]string{recovery + ` {"data":{"reason":"lost"}}`}, api.seen()); diff != "" {
+		t.Errorf("the requests differ (-want +got):\n%s", diff)
+	}
+	held, err := readAccess(access, "a1")
+	if err != nil || held.Access.Token != "tok2" || held.Access.Transfer != "tra2" {
+		t.Errorf("got %+v, %v, want both tokens in the file", held, err)
+	}
+	if info, err := os.Stat(access); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v, want a file of mode 0600", info, err)
+	}
+	if _, err := run(t, recover...); err == nil || len(api.seen()) > 0 {
+		t.Errorf("an existing file: got %v, want an error before the request", err)
+	}
+	if _, err := run(t, append(api.flags, "assets", "recover", "a1", "--access", access)...); err == nil {
+		t.Error("without a reason: got nil, want an error")
+	}
+}
+
 func TestAFailedCreationLeavesNoFile(t *testing.T) {
 	api := newPublicAPI(t, nil)
 	dir := t.TempDir()

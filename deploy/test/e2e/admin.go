@@ -302,9 +302,10 @@ func testAudit(t *testing.T, o *office) {
 		strings.Contains(again, "no earlier head is known") {
 		t.Errorf("audit verify again: got %s, want it to compare with the head known before", again)
 	}
+	o.recoverTokens(t, o.create(t, validAsset()))
 	log := o.mustRun(t, "audit", "list", "-o", "json")
 	for _, says := range []string{"command admin-key", "broker.create", "broker.change", "key.create", "key.change",
-		"key.rotate", "key.revoke", `"before"`, "127.0.0.1"} {
+		"key.rotate", "key.revoke", `"before"`, "127.0.0.1", "asset.recover", "загублено sesame"} {
 		if !strings.Contains(log, says) {
 			t.Errorf("got no %s in the audit log, want it there", says)
 		}

@@ -30,6 +30,7 @@ var inEveryVersion = []scenario{
 	{"a repeated creation returns the same asset", testRepeatedCreation},
 	{"every change is a revision", testRevisions},
 	{"a webhook belongs to its broker", testWebhooks},
+	{"an administrator gives an asset new tokens", testRecovery},
 }
 
 // inVersion25 are the scenarios that one version is enough for.
@@ -80,6 +81,7 @@ var inVersion25 = []scenario{
 	{"an answer says whether a cache may keep it", testCaching},
 	{"an administrator erases a past revision", testErasure},
 	{"revisions that are erased at once are all erased", testErasuresAtOnce},
+	{"the newest of many concurrent recoveries counts", testRecoveryRaces},
 	{"a snapshot and the feed are everything", testSnapshot},
 	{"the public log has each change of a public asset", testPublicLog},
 	{"each public revision of an asset has a proof", testProofs},

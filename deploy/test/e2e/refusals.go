@@ -299,6 +299,7 @@ func testUnknown(t *testing.T, a api) {
 	for _, try := range []struct{ method, path, place string }{
 		{"DELETE", "/assets/" + missing, "url/asset_id"}, {"POST", "/assets/" + missing, "url/asset_id"},
 		{"GET", "/assets/" + missing + "/ownership", "url/asset_id"},
+		{"GET", "/assets/" + missing + "/recovery", "url/asset_id"},
 		{"DELETE", "/assets/" + missing + "/items/x", "url/asset_id"},
 		{"DELETE", "/assets/" + c.id + "/items/" + missing, "url/item_id"},
 		{"PATCH", "/transfers/" + missing, "url/transfer_id"}, {"DELETE", "/transfers/x", "url/transfer_id"},

@@ -47,9 +47,9 @@ func objectPath(c *gin.Context) (path string, ok bool) {
 	return readable(upstreamPath(c, v)), true
 }
 
-// readable returns the path of the asset for the path of its ownership or of one of its
-// revisions, which nobody can read. It returns any other path unchanged.
+// readable returns the path of the asset for the path of its ownership, its recovery or one of
+// its revisions, which nobody can read. It returns any other path unchanged.
 func readable(path string) string {
 	asset, _, _ := strings.Cut(path, "/"+routes.Revisions+"/")
-	return strings.TrimSuffix(asset, "/"+routes.Ownership)
+	return strings.TrimSuffix(strings.TrimSuffix(asset, "/"+routes.Ownership), "/"+routes.Recovery)
 }

@@ -1,0 +1,37 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/audit"
+)
+
+// Note appends an entry to the audit log: that the actor does something to a webhook or an
+// asset, which the asset service has. The entry shows what as the state after it.
+func (s *Service) Note(ctx context.Context, by Actor, action, subject string, what any) error {
+	return s.change(ctx, by, action, func(time.Time) (c Change, err error) {
+		c.Entry.Subject = subject
+		c.Entry.After, err = audit.Encode(what)
+		return c, err
+	})
+}
+
+// NotDone returns a DoneError if the request of an actor with Once has an entry. The same
+// request may be on its way to another service.
+func (s *Service) NotDone(ctx context.Context, by Actor) error { return s.notDone(ctx, by) }
+
+// Recovery is what the audit log shows of new tokens for an asset.
+type Recovery struct {
+	Broker string `json:"broker"` // owner of the asset
+	Reason string `json:"reason"`
+}
+
+// NoteRecovery appends an entry to the audit log: that an administrator of the public API, or
+// an operator in the console, gives an asset new tokens. The asset service has checked that the
+// caller may do so.
+func (s *Service) NoteRecovery(ctx context.Context, by Actor, asset string, r Recovery) error {
+	by.Role = apikey.Operator
+	return s.Note(ctx, by, audit.RecoverAsset, audit.OfAsset(asset), r)
+}

@@ -1,0 +1,74 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/assetclient"
+	"asset-registry/authsvc/internal/problems"
+)
+
+// recoverPage is the body of the pages that give an asset new tokens.
+type recoverPage struct {
+	ID      string
+	Form    form                  // zero once the tokens are there
+	Access  assetclient.Recovered // zero before
+	History string                // path of the asset's history
+}
+
+// The fields of the form that recovers an asset.
+var recoverFields = []string{"reason"}
+
+func (c *Console) showRecoverAsset(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	f, err := c.newForm(r.Context())
+	if err != nil {
+		return err
+	}
+	return c.recoverPage(w, r, by, f)
+}
+
+// recoverPage shows the form that asks for a reason.
+func (c *Console) recoverPage(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
+	id, err := assetOf(r)
+	if err != nil {
+		return err
+	}
+	v := view{Title: "Recover an asset", Section: "log", By: by}
+	v.Body = recoverPage{ID: id, Form: f, History: historyPath(id, "")}
+	return c.show(w, statusOf(f), "recover-asset", v)
+}
+
+// recoverAsset gives an asset new tokens and shows them once (docs/recovery.md). The auth
+// service that the asset service then asks writes the entry of the audit log, under the id of
+// the form. A form with an entry does nothing again.
+func (c *Console) recoverAsset(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	id, err := assetOf(r)
+	if err != nil {
+		return err
+	}
+	if err := c.notes.NotDone(r.Context(), by); err != nil {
+		return err
+	}
+	var wrong problems.List
+	unknown(r, recoverFields, &wrong)
+	reason := strings.TrimSpace(r.PostForm.Get("reason"))
+	if reason == "" {
+		wrong.Add("reason", "Say why: the audit log keeps it.")
+	}
+	err = wrong.Err()
+	var got assetclient.Recovered
+	if err == nil {
+		who := assetclient.Recoverer{KeyID: keyOf(by), RequestID: by.RequestID, From: by.From}
+		got, err = c.assets.Recover(r.Context(), who, id, reason)
+	}
+	if f, ok := refused(r, err, recoverFields); ok {
+		return c.recoverPage(w, r, by, f)
+	}
+	if err != nil {
+		return err
+	}
+	v := view{Title: "New tokens", Section: "log", By: by}
+	v.Body = recoverPage{ID: id, Access: got, History: historyPath(id, "")}
+	return c.show(w, http.StatusOK, "recovered-asset", v)
+}

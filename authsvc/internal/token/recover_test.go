@@ -1,0 +1,87 @@
+package token
+
+import (
+	"errors"
+	"testing"
+
+	"asset-registry/shared/authapi"
+)
+
+// TestARecoveryEndsTheOldTokens gives an asset new tokens. They become good with the asset's new
+// record, and the old ones end with it.
+func TestARecoveryEndsTheOldTokens(t *testing.T) {
+	h := newHandover(t)
+	got, err := h.Recover(t.Context(), asset, h.issued.Sealed)
+	if err != nil || got.Owner != "old" || len(got.Token) != 2*tokenSize || len(got.Transfer) != 2*tokenSize ||
+		got.Token == h.issued.Token || got.Transfer == h.issued.Transfer || got.Token == got.Transfer {
+		t.Fatalf("got %+v, %v; want the owner old and two new tokens", got, err)
+	}
+	if !h.is(t, "old", h.issued.Token, h.issued.Sealed) {
+		t.Error("the old token with the old record, before the new record is used: got invalid, want valid")
+	}
+	if h.is(t, "old", h.issued.Token, got.Sealed) || !h.is(t, "old", got.Token, got.Sealed) ||
+		h.is(t, "new", got.Token, got.Sealed) {
+		t.Error("the new record: got another token, want only the owner with the new token")
+	}
+	if h.is(t, "old", h.issued.Token, h.issued.Sealed) {
+		t.Error("the old token with the old record, after the new record is used: got valid, want invalid")
+	}
+	r := h.request()
+	r.Sealed = got.Sealed
+	if _, err := h.ChangeOwner(t.Context(), r, now); err == nil {
+		t.Error("a hand-over with the old transfer token: got nil, want a refusal")
+	}
+	r.TransferHash = authapi.Hash(got.Transfer)
+	if changed, err := h.ChangeOwner(t.Context(), r, now); err != nil || changed.Owner != "new" {
+		t.Errorf("a hand-over with the new transfer token: got %+v, %v; want the owner new", changed, err)
+	}
+	if _, err := h.Recover(t.Context(), "another", got.Sealed); !errors.Is(err, ErrForged) {
+		t.Errorf("a record of another asset: got %v, want ErrForged", err)
+	}
+}
+
+// TestARecoveryFreesAClaimedTransfer recovers an asset between the claim of a transfer and the
+// write of the hand-over. The transfer is free again, and the hand-over cannot be completed.
+func TestARecoveryFreesAClaimedTransfer(t *testing.T) {
+	h := newHandover(t)
+	if _, err := h.ChangeOwner(t.Context(), h.request(), now); err != nil {
+		t.Fatal(err)
+	}
+	got, err := h.Recover(t.Context(), asset, h.issued.Sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shown, err := h.read(got.Sealed, now); err != nil || shown.Claimed != "" || shown.AssetID != "" {
+		t.Errorf("the transfer: got %+v, %v; want it free", shown, err)
+	}
+	again := h.request()
+	again.Sealed = got.Sealed
+	if _, err := h.ChangeOwner(t.Context(), again, now); err == nil {
+		t.Error("the interrupted hand-over again: got nil, want a refusal")
+	}
+}
+
+// TestARecoveryAfterAHandover gives the new owner other tokens. The transfer stays used, and the
+// hand-over cannot be repeated.
+func TestARecoveryAfterAHandover(t *testing.T) {
+	h := newHandover(t)
+	changed, err := h.ChangeOwner(t.Context(), h.request(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := h.Recover(t.Context(), asset, changed.Sealed)
+	if err != nil || got.Owner != "new" {
+		t.Fatalf("got %+v, %v; want the owner new", got, err)
+	}
+	if h.is(t, "new", h.made.Token, got.Sealed) || !h.is(t, "new", got.Token, got.Sealed) {
+		t.Error("got the token of the transfer, want the recovered one only")
+	}
+	if shown, err := h.read("", now); err != nil || shown.AssetID != asset {
+		t.Errorf("the transfer: got %+v, %v; want it used", shown, err)
+	}
+	again := h.request()
+	again.Sealed = got.Sealed
+	if _, err := h.ChangeOwner(t.Context(), again, now); err == nil {
+		t.Error("the hand-over again: got nil, want a refusal")
+	}
+}
