@@ -55,12 +55,13 @@ func (c Config) openStore(ctx context.Context) (store, error) {
 func openFile(_ context.Context, c Config) (store, error) {
 	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), boltstore.Options{
 		Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log, Changing: c.Changing,
+		Owner: ownerOf,
 	})
 }
 
 func openMongo(ctx context.Context, c Config) (store, error) {
 	return mongostore.Open(ctx, c.Store, mongostore.Options{
 		Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter(),
-		FreshReads: c.FreshReads,
+		FreshReads: c.FreshReads, Owner: ownerOf,
 	})
 }

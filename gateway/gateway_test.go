@@ -114,12 +114,15 @@ func TestRoutes(t *testing.T) {
 		{"create", try{"POST", "/api/2.5/assets", "key", jsonType, "body", 200, "POST /api/2.5/assets body"}},
 		{"change", try{"PATCH", "/api/2.5/assets/there", "key", jsonType, "body", 200, "PATCH /api/2.5/assets/there body"}},
 		{"replace", try{"PUT", "/api/0/assets/there", "key", jsonType, "body", 200, "PUT /api/2.5/assets/there body"}},
+		{"remove", try{"DELETE", "/api/0/assets/there", "key", "", "", 200, "DELETE /api/2.5/assets/there"}},
+		{"own assets", try{"GET", "/api/0/me/assets", "key", "", "", 200, "GET /api/2.5/me/assets"}},
+		{"own assets without a key", try{"GET", "/api/2.5/me/assets", "", "", "", 401, "Authorization"}},
 		{"an unknown version", try{"GET", "/api/2.6/assets", "", "", "", 404, "not_found"}},
 		{"an unknown path", try{"GET", "/api/2.5/asset", "", "", "", 404, "not_found"}},
-		{"an unknown method", try{"DELETE", "/api/2.5/assets/there", "key", "", "", 404, "method_not_allowed"}},
-		{"an unknown method of a missing asset", try{"DELETE", "/api/2.5/assets/missing", "", "", "", 404, "asset_id"}},
+		{"an unknown method", try{"POST", "/api/2.5/assets/there", "key", "", "", 404, "method_not_allowed"}},
+		{"an unknown method of a missing asset", try{"POST", "/api/2.5/assets/missing", "", "", "", 404, "asset_id"}},
 		{"an unknown method of a missing asset in the current version",
-			try{"DELETE", "/api/0/assets/missing", "key", "", "", 404, "asset_id"}},
+			try{"POST", "/api/0/assets/missing", "key", "", "", 404, "asset_id"}},
 		{"an unknown method of a missing asset's ownership",
 			try{"GET", "/api/2.5/assets/missing/ownership", "", "", "", 404, "asset_id"}},
 		{"an unknown method of an asset's ownership",
@@ -215,7 +218,7 @@ func TestToLookForAnObjectCounts(t *testing.T) {
 	}
 	for range 10 { // more than one passes if a second ends in between
 		recorder := httptest.NewRecorder()
-		s.Handler().ServeHTTP(recorder, httptest.NewRequest("DELETE", "/api/2.5/assets/there", nil))
+		s.Handler().ServeHTTP(recorder, httptest.NewRequest("POST", "/api/2.5/assets/there", nil))
 		if recorder.Code == http.StatusTooManyRequests {
 			return
 		}

@@ -48,6 +48,16 @@ func (c *Client) Get(ctx context.Context, id string) (Asset, error) {
 	return one[Asset](ctx, c, read(path("assets", id), nil))
 }
 
+// Remove removes a draft for good (docs/contract.md, "Removal of drafts"). A retry whose first try was
+// done is an *Error with the status 404.
+func (c *Client) Remove(ctx context.Context, id string, w Write) error {
+	if err := checkIDs(id); err != nil {
+		return err
+	}
+	_, err := c.send(ctx, write(http.MethodDelete, path("assets", id), nil, w))
+	return err
+}
+
 // Patch changes the named fields of an asset and returns the whole asset
 // (docs/contract.md, "Change"). Without a difference nothing changes.
 func (c *Client) Patch(ctx context.Context, id string, change Fields, w Write) (Asset, error) {

@@ -368,6 +368,7 @@ func TestRequests(t *testing.T) {
 			`PUT /api/2.5/assets/a1 {"data":{"title":"x"}}`},
 		{"take over", func(c *Client) error { _, err := c.TakeOver(t.Context(), "a1", "t1", "tra"); return err },
 			`POST /api/2.5/assets/a1/ownership {"data":{"id":"t1","transfer":"tra"}}`},
+		{"remove", func(c *Client) error { return c.Remove(t.Context(), "a1", w) }, "DELETE /api/2.5/assets/a1"},
 		{"recover", func(c *Client) error { _, err := c.Recover(t.Context(), "a1", "lost"); return err },
 			`POST /api/2.5/assets/a1/recovery {"data":{"reason":"lost"}}`},
 		{"transfer", func(c *Client) error { _, err := c.Transfer(t.Context(), "t1"); return err },

@@ -41,6 +41,8 @@ var refusals = []refusal{
 		[]string{"Allow"}},
 	{http.StatusConflict, "Conflict", "Other requests keep changing the same asset or webhook. Repeat the request.",
 		[]string{"body/data"}, nil},
+	{http.StatusGone, "Gone", "The draft that this `Idempotency-Key` created was removed.",
+		[]string{"header/Idempotency-Key"}, nil},
 	{http.StatusPreconditionFailed, "PreconditionFailed",
 		"The asset has changed since it had the tag of `If-Match`, or the cookie `SERVER_ID` is of other data.",
 		[]string{"url/precondition"}, nil},
@@ -101,7 +103,7 @@ func (o operation) statusesOf(r routes.Route) []int {
 	if r.Key {
 		all = append(all, http.StatusUnauthorized)
 	}
-	if strings.Contains(r.Pattern, "/:") || r.Class == routes.List {
+	if strings.Contains(r.Pattern, "/:") || r.Class == routes.List || r.Class == routes.Own {
 		all = append(all, http.StatusNotFound)
 	}
 	if r.Class == routes.Write || r.Key {
@@ -216,8 +218,9 @@ func (w *writer) reply(o operation, name, text string, headers []string, content
 }
 
 var successText = map[int]string{
-	http.StatusOK:      "The whole object as it is after the request.",
-	http.StatusCreated: "The new object.",
+	http.StatusOK:        "The whole object as it is after the request.",
+	http.StatusCreated:   "The new object.",
+	http.StatusNoContent: "It is done. There is no body.",
 }
 
 func refusalOf(status int) refusal {
@@ -227,6 +230,9 @@ func refusalOf(status int) refusal {
 
 // content returns the media types of an operation's answer.
 func (o operation) content() object {
+	if o.status == http.StatusNoContent {
+		return nil
+	}
 	if o.media != "" {
 		return object{{o.media, object{{"schema", object{{"type", "string"}, {"format", "binary"}}}}}}
 	}
@@ -647,6 +653,9 @@ func parameters(version string) (all object, everywhere []object) {
 	add("query", "broker", "Broker whose webhooks an administrator asks for.", text)
 	add("query", "descending", "Any value: newest first.", text)
 	add("query", "mode", "`test` lists test assets, `_all_` all assets. Else real ones.", text)
+	addAs("ownMode", "query", "mode", "`test` lists test assets. Else all, or test assets only for a test-only key.", text)
+	addAs("ownStatus", "query", "status", "Lists assets in this state only.",
+		object{{"type", "string"}, {"enum", assetsvc.Statuses()}})
 	add("query", "opt_fields", "Names of fields to show, separated by commas; `*` for all.",
 		object{{"type", "string"}, {"examples", []string{"status,title"}}})
 	add("query", "feed", "Ignored. Links repeat it.", text)

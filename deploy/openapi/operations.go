@@ -63,7 +63,14 @@ var operations = map[string]operation{
 		text: "Creates a draft. Needs a key of role broker with level 3. The answer holds the owner token and the transfer " +
 			"token, which are shown this once.",
 		params: []string{"Idempotency-Key", "opt_pretty"}, body: "AssetInput", answer: "Created", status: http.StatusCreated,
-		location: true, tagged: true, statuses: []int{http.StatusForbidden},
+		location: true, tagged: true, statuses: []int{http.StatusForbidden, http.StatusGone},
+	},
+	"DELETE /assets/:id": {
+		id: "removeAsset", tag: "assets", summary: "Remove a draft",
+		text: "Removes a draft that was never published, for good. Only its owner may, with the owner token. Afterwards " +
+			"there is no such asset. A published asset takes the step to `deleted` instead.",
+		params: []string{"If-Match", "X-Access-Token", "acc_token"}, status: http.StatusNoContent,
+		statuses: []int{http.StatusForbidden, http.StatusConflict},
 	},
 	"GET /assets/:id": {
 		id: "readAsset", tag: "assets", summary: "Read an asset",
@@ -151,6 +158,13 @@ var operations = map[string]operation{
 	"GET /me": {
 		id: "readCaller", tag: "registry", summary: "Show the caller and its rate limits",
 		text: "Rate limits count it as a reading.", answer: "Caller", statuses: []int{http.StatusForbidden},
+	},
+	"GET /me/assets": {
+		id: "listOwnAssets", tag: "assets", summary: "List the caller's own assets",
+		text: "All assets of the key's broker, drafts too, in the order of their last change, in pages. A test-only key " +
+			"sees test assets only. An asset that was handed over is in the list of its new owner.",
+		params: append([]string{"offset", "limit", "descending", "ownMode", "ownStatus", "opt_fields"}, reading...),
+		answer: "Page", statuses: []int{http.StatusForbidden}, javascript: true,
 	},
 	"GET /spore": {
 		id: "describe", tag: "registry", summary: "Describe the API in the SPORE form",

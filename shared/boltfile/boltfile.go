@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -61,6 +62,7 @@ var (
 type Options struct {
 	Format  string   // names the contents and their encoding
 	Buckets [][]byte // of the format, besides boltfile's own
+	Added   [][]byte // further buckets, which a file of the format may lack; Open creates them
 
 	// Secrets are the registry's secrets, the current one first. The file must
 	// belong to one of them, and then belongs to the first. If Secrets is empty,
@@ -237,8 +239,8 @@ func rewriteMeta(file *os.File) error {
 	return file.Sync()
 }
 
-// prepare checks the file against o and stores the current secret. If the file has that
-// secret, it writes nothing, so that a service can start on a full disk.
+// prepare checks the file against o, creates the added buckets and stores the current secret. If
+// the file has all of them, it writes nothing, so that a service can start on a full disk.
 func (f *File) prepare(o Options) error {
 	var current bool
 	err := f.View(func(tx *bbolt.Tx) (err error) {
@@ -248,11 +250,18 @@ func (f *File) prepare(o Options) error {
 	if err != nil || current {
 		return err
 	}
-	return f.Update(func(tx *bbolt.Tx) error { return putSecret(tx.Bucket(metaBucket), o.Secrets) })
+	return f.Update(func(tx *bbolt.Tx) error {
+		for _, name := range o.Added {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
+		}
+		return putSecret(tx.Bucket(metaBucket), o.Secrets)
+	})
 }
 
 // check returns an error if the file has another format or secret, or lacks a bucket. It
-// reports whether the file has the current secret.
+// reports whether the file has the current secret and all added buckets.
 func (o Options) check(tx *bbolt.Tx) (current bool, err error) {
 	meta := tx.Bucket(metaBucket)
 	if meta == nil {
@@ -266,12 +275,16 @@ func (o Options) check(tx *bbolt.Tx) (current bool, err error) {
 			return false, fmt.Errorf("%w: the bucket %s is missing", ErrDamaged, name)
 		}
 	}
-	return checkSecret(meta, o.Secrets)
+	current, err = checkSecret(meta, o.Secrets)
+	for _, name := range o.Added {
+		current = current && tx.Bucket(name) != nil
+	}
+	return current, err
 }
 
 // fill writes the buckets, the format and the secret into a new file.
 func (o Options) fill(tx *bbolt.Tx) error {
-	for _, name := range append([][]byte{metaBucket}, o.Buckets...) {
+	for _, name := range slices.Concat([][]byte{metaBucket}, o.Buckets, o.Added) {
 		if _, err := tx.CreateBucket(name); err != nil {
 			return err
 		}

@@ -20,12 +20,13 @@ type Class string
 // The classes of requests.
 const (
 	List  Class = "list"  // returns a page of the feed, or searches
-	Read  Class = "read"  // changes nothing, and is not a List
+	Own   Class = "own"   // returns a page of the caller's own assets
+	Read  Class = "read"  // changes nothing, and is neither a List nor an Own
 	Write Class = "write" // may change something
 )
 
 // Classes returns every class, in the order in which answers list them.
-func Classes() []Class { return []Class{List, Read, Write} }
+func Classes() []Class { return []Class{List, Own, Read, Write} }
 
 // Version is one version of the API.
 type Version struct {
@@ -118,6 +119,9 @@ const Revisions = "revisions"
 // Segment is the pattern of a file of the snapshot (docs/contract.md, "Snapshot").
 const Segment = "/snapshot/segments/:file"
 
+// OwnAssets is the path of the list of the caller's own assets (docs/contract.md, "Own assets").
+const OwnAssets = "/me/assets"
+
 // Webhooks is the path of webhooks (docs/contract.md, "Webhooks").
 const Webhooks = "/webhooks"
 
@@ -135,6 +139,7 @@ func (v Version) Has(r Route) bool { return v.Target >= r.Since }
 func All() []Route {
 	all := []Route{
 		{Method: http.MethodGet, Pattern: "/me", Class: Read, Key: true, AtGateway: true},
+		{Method: http.MethodGet, Pattern: OwnAssets, Class: Own, Key: true},
 		{Method: http.MethodGet, Pattern: "/spore", Class: Read, AtGateway: true},
 		{Method: http.MethodGet, Pattern: "/health", AtGateway: true},
 		{Method: http.MethodGet, Pattern: "/openapi.json", Class: Read, AtGateway: true},
@@ -144,6 +149,7 @@ func All() []Route {
 		{Method: http.MethodGet, Pattern: "/assets/:id", Class: Read},
 		{Method: http.MethodPatch, Pattern: "/assets/:id", Class: Write, Key: true},
 		{Method: http.MethodPut, Pattern: "/assets/:id", Class: Write, Key: true},
+		{Method: http.MethodDelete, Pattern: "/assets/:id", Class: Write, Key: true},
 		{Method: http.MethodPost, Pattern: "/assets/:id/" + Ownership, Class: Write, Key: true},
 		{Method: http.MethodPost, Pattern: "/assets/:id/" + Recovery, Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: "/snapshot", Class: Read},

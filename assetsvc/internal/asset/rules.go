@@ -1,6 +1,7 @@
 package asset
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -124,6 +125,19 @@ func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
 	}
 	next := finish(fields, w.names)
 	return next, !record.Equal(next.fields, a.fields), nil
+}
+
+// CheckRemoval refuses a caller who may not remove an asset: only its owner may, and only a
+// draft (docs/contract.md, "Removal of drafts").
+func (a Asset) CheckRemoval(by Caller) error {
+	refusal := fmt.Sprintf("Can't remove asset in current (%s) status", a.Status())
+	switch {
+	case a.Status() != Draft:
+		return forbidden("data", refusal)
+	case by.Role != Owner:
+		return forbidden("data", refusal+because(cmp.Or(by.NotOwner, "only the owner removes a draft")))
+	}
+	return nil
 }
 
 const noCancellation = "You can set deleted status only when asset have at least one document " +

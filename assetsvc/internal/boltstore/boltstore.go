@@ -11,6 +11,8 @@
 // The record is one bucket from position to change. Each transaction writes the
 // changes with their assets, so R1 and R2 hold too.
 //
+// The lists of brokers are a bucket too (owners.go).
+//
 // The feed is two buckets from position to id, one of real and one of test
 // assets. bbolt is a B+tree: a page of the feed costs one seek and its entries,
 // however many assets there are. New keys come only at the end of the feeds and of
@@ -47,6 +49,7 @@ var (
 	historyBucket = []byte("history") // id and position of a change -> nothing
 	tileBucket    = []byte("tiles")   // level and index of a full part of the public log -> its data
 	censusBucket  = []byte("census")  // state -> number of assets
+	brokerBucket  = []byte("brokers") // broker, 0 and position -> id and facts (owners.go)
 
 	lastKey = []byte("last") // in stateBucket: the newest position
 )
@@ -57,6 +60,10 @@ type Options struct {
 	Meter   metric.Meter     // gets the store's metrics; nil: no metrics
 	Secrets [][]byte         // the file must carry one of these, and gets the first; none: any file is opened
 	Log     *slog.Logger     // nil: no log
+
+	// Owner returns the owner of an asset whose index of brokers is missing. nil: a store without
+	// the index is opened, and has no lists of brokers.
+	Owner func(registry.Record) (string, error)
 
 	// Changing is called with the ids of assets before they are written, and what it returns
 	// when nothing of that batch can be written any more. nil: nobody wants to know.
@@ -75,6 +82,7 @@ type Store struct {
 	once   sync.Once
 	err    error // result of Close
 
+	indexed bool // brokerBucket has every asset
 	numbers numbers
 	sender  sender       // of webhooks
 	silence func() error // ends the metrics
@@ -85,7 +93,9 @@ func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
 		stateBucket, numberBucket, assetBucket, realBucket, testBucket, changeBucket, historyBucket, tileBucket, censusBucket,
 		webhookBucket, ownedBucket,
 	}
-	return boltfile.Options{Format: format, Buckets: buckets, Secrets: secrets, Log: log}
+	return boltfile.Options{
+		Format: format, Buckets: buckets, Added: [][]byte{brokerBucket}, Secrets: secrets, Log: log,
+	}
 }
 
 // Open opens the file at path and creates it if it does not exist. It returns
@@ -102,6 +112,9 @@ func Open(path string, o Options) (*Store, error) {
 		queue:   make(chan *write, maxBatch),
 		closed:  make(chan struct{}),
 		done:    make(chan struct{}),
+	}
+	if s.indexed, err = s.indexOwners(o); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	if s.silence, err = s.measure(o.Meter); err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -128,6 +141,9 @@ func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record
 		r, err = decode(id, value, most)
 		return err
 	})
+	if r.Removed {
+		return registry.Record{ID: id, Origin: r.Origin}, registry.ErrRemoved
+	}
 	return r, err
 }
 

@@ -26,13 +26,13 @@ const maxFaults = 20
 
 // Check counts the assets of a store and reports its faults: those of
 // boltfile.Check, and up to maxFaults contradictions between the buckets. No
-// process may have the file open; Check does not change it. The function number
-// returns the number of an asset, such as "UA-AR-DGF-2026-11-20-000001".
+// process may have the file open; Check does not change it. The function facts
+// returns the number of an asset, such as "UA-AR-DGF-2026-11-20-000001", and its owner.
 func Check(
-	path string, secrets [][]byte, number func(registry.Record) (string, error),
+	path string, secrets [][]byte, facts func(registry.Record) (number, owner string, err error),
 ) (assets int, faults []error) {
 	faults = boltfile.Check(path, fileOptions(secrets, nil), func(tx *bbolt.Tx) []error {
-		c := &checker{tx: tx, number: number}
+		c := &checker{tx: tx, facts: facts}
 		c.check()
 		assets = c.assets
 		return c.faults
@@ -42,13 +42,15 @@ func Check(
 
 // checker compares the buckets of a store.
 type checker struct {
-	tx     *bbolt.Tx
-	number func(registry.Record) (string, error)
+	tx    *bbolt.Tx
+	facts func(registry.Record) (number, owner string, err error)
 
 	assets     int   // all
 	real, test int   // listed assets in each feed
+	enlisted   int   // in the lists of brokers
 	changes    int   // in the record
 	owned      int   // webhooks of brokers
+	indexed    bool  // the file has the index of brokers
 	last       int64 // newest position of an asset
 	faults     []error
 }
@@ -66,10 +68,13 @@ func (c *checker) fault(format string, args ...any) error {
 }
 
 func (c *checker) check() {
+	state := c.tx.Bucket(stateBucket)
+	c.indexed = c.tx.Bucket(brokerBucket) != nil && bytes.Equal(state.Get(lastKey), state.Get(indexedKey))
 	steps := []func() error{
 		func() error { return c.tx.Bucket(assetBucket).ForEach(c.asset) },
 		func() error { return c.entries(realBucket, c.real, "listed assets") },
 		func() error { return c.entries(testBucket, c.test, "listed assets") },
+		c.brokers,
 		func() error { return c.tx.Bucket(changeBucket).ForEach(c.change) },
 		func() error { return c.entries(historyBucket, c.changes, "changes") },
 		func() error { return c.tx.Bucket(webhookBucket).ForEach(c.webhook) },
@@ -96,12 +101,19 @@ func (c *checker) asset(key, value []byte) error {
 	if err != nil {
 		return c.fault("asset %s cannot be read", id)
 	}
-	number, err := c.number(r)
+	if r.Removed {
+		c.last = max(c.last, r.Position)
+		return c.isRecorded(key, r)
+	}
+	number, owner, err := c.facts(r)
 	if err != nil {
 		return c.fault("asset %s: %v", id, err)
 	}
 	c.last = max(c.last, r.Position)
 	if err := c.isRecorded(key, r); err != nil {
+		return err
+	}
+	if err := c.isEnlisted(key, owner, r); err != nil {
 		return err
 	}
 	if r.Listed {
@@ -126,6 +138,28 @@ func (c *checker) isRecorded(key []byte, r registry.Record) error {
 		return nil
 	}
 	return c.fault("the newest change of asset %s, at %d, is not in the record", r.ID, r.Position)
+}
+
+// isEnlisted checks that an asset is in the list of its owner, if the file has the lists. A file
+// of a former program gets them when it is opened.
+func (c *checker) isEnlisted(key []byte, owner string, r registry.Record) error {
+	if !c.indexed || owner == "" {
+		return nil
+	}
+	place := c.tx.Bucket(brokerBucket).Get(enlistedAt(owner, r.Position))
+	if !bytes.Equal(place, placeOf(key, r)) {
+		return c.fault("asset %s is not in the list of its owner at its position", r.ID)
+	}
+	c.enlisted++
+	return nil
+}
+
+// brokers checks that the lists of brokers have no other assets.
+func (c *checker) brokers() error {
+	if !c.indexed {
+		return nil
+	}
+	return c.entries(brokerBucket, c.enlisted, "assets of brokers")
 }
 
 // isCounted checks that the numbers of the day include the asset's number.

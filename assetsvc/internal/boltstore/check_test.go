@@ -18,8 +18,8 @@ import (
 )
 
 // twoAssets returns a store with a draft, a listed asset and a webhook, the store's path,
-// and the id of the listed asset. The function number is an argument for Check.
-func twoAssets(t *testing.T) (s *Store, path, id string, number func(registry.Record) (string, error)) {
+// and the id of the listed asset. The function facts is an argument for Check.
+func twoAssets(t *testing.T) (s *Store, path, id string, facts func(registry.Record) (string, string, error)) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "assets.db")
 	s, err := Open(path, Options{Now: time.Now})
@@ -34,7 +34,9 @@ func twoAssets(t *testing.T) (s *Store, path, id string, number func(registry.Re
 		}
 		id = storetest.NewID()
 		body := fmt.Appendf(nil, `{"assetID": "UA-AR-DGF-2026-11-20-%06d"}`, n)
-		r := registry.Record{ID: id, Listed: listed, Sealed: "sealed", Body: body, Change: []byte("c")}
+		r := registry.Record{
+			ID: id, Listed: listed, Sealed: "sealed", Owner: "one", Body: body, Change: []byte("c"),
+		}
 		if _, err := s.Create(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -42,8 +44,8 @@ func twoAssets(t *testing.T) (s *Store, path, id string, number func(registry.Re
 	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a1", Broker: "b1"}); err != nil {
 		t.Fatal(err)
 	}
-	return s, path, id, func(r registry.Record) (string, error) {
-		return strings.Trim(strings.TrimPrefix(string(r.Body), `{"assetID": `), `"}`), nil
+	return s, path, id, func(r registry.Record) (string, string, error) {
+		return strings.Trim(strings.TrimPrefix(string(r.Body), `{"assetID": `), `"}`), "one", nil
 	}
 }
 
@@ -77,6 +79,16 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 				tx.Bucket(changeBucket).Put(positionKey(1), encodeChange(make([]byte, idSize), change)),
 				tx.Bucket(historyBucket).Put(historyKey(make([]byte, idSize), 1), nil))
 		}, "that the asset does not have"},
+		{"an asset is missing from the list of its owner", func(tx *bbolt.Tx, _ []byte) error {
+			key, _ := tx.Bucket(brokerBucket).Cursor().First()
+			return tx.Bucket(brokerBucket).Delete(key)
+		}, "not in the list of its owner"},
+		{"the list of a broker has an entry without an asset", func(tx *bbolt.Tx, _ []byte) error {
+			return tx.Bucket(brokerBucket).Put(enlistedAt("two", 1), make([]byte, idSize+1))
+		}, "brokers has 3 entries for 2 assets of brokers"},
+		{"a former program has no lists of brokers", func(tx *bbolt.Tx, _ []byte) error {
+			return errors.Join(tx.DeleteBucket(brokerBucket), tx.Bucket(stateBucket).Delete(indexedKey))
+		}, ""},
 		{"a webhook cannot be read", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(webhookBucket).Put([]byte("a2"), []byte("half"))
 		}, "webhook \"a2\" cannot be read"},

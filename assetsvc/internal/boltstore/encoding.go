@@ -42,6 +42,8 @@ const (
 
 	stateShift = 3
 	stateMask  = 7 << stateShift
+
+	removedFlag = 1 << 6
 )
 
 // states are the states that a header can hold. The first is of records without a
@@ -55,7 +57,7 @@ var errCorrupt = fmt.Errorf("the stored asset differs from the one written: %w",
 type header struct {
 	position, revision int64
 	listed, test       bool
-	origin             bool
+	origin, removed    bool
 	state              asset.Status
 	sealed             int // bytes of the sealed token record
 }
@@ -70,6 +72,9 @@ func encode(r registry.Record) []byte {
 	}
 	if r.Origin != "" {
 		flags |= originFlag
+	}
+	if r.Removed {
+		flags |= removedFlag
 	}
 	flags |= byte(max(0, slices.Index(states[:], r.State))) << stateShift
 	value := make([]byte, 0, headerSize+len(r.Sealed)+lengthSize+len(r.Origin)+len(r.Body)+sumSize)
@@ -96,6 +101,7 @@ func decodeHeader(value []byte) (header, error) {
 		listed:   value[16]&listedFlag != 0,
 		test:     value[16]&testFlag != 0,
 		origin:   value[16]&originFlag != 0,
+		removed:  value[16]&removedFlag != 0,
 		state:    states[value[16]&stateMask>>stateShift],
 		sealed:   int(binary.BigEndian.Uint16(value[17:])),
 	}
@@ -135,6 +141,7 @@ func decode(id string, value []byte, most int) (registry.Record, error) {
 		Revision: h.revision,
 		Listed:   h.listed,
 		Test:     h.test,
+		Removed:  h.removed,
 		State:    h.state,
 		Sealed:   string(value[headerSize:sealedEnd]),
 		Origin:   string(value[originStart:originEnd]),

@@ -42,7 +42,7 @@ func TestFilesOfOtherFormatsAreRefused(t *testing.T) {
 		if text := fmt.Sprint(err); !strings.Contains(text, want) || strings.Contains(text, "\n") {
 			t.Errorf("open %q: got %v, want one line with %q", name, err, want)
 		}
-		_, faults := Check(path, nil, func(registry.Record) (string, error) { return "", nil })
+		_, faults := Check(path, nil, func(registry.Record) (string, string, error) { return "", "", nil })
 		if text := fmt.Sprint(faults); len(faults) != 1 || !strings.Contains(text, want) {
 			t.Errorf("check %q: got %v, want one line with %q", name, faults, want)
 		}

@@ -12,16 +12,23 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// Page returns up to q.Limit listed assets in the order that q asks for.
+// Page returns up to q.Limit assets of the feed or of a broker, in the order that q asks for.
 func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
 	if err := ctx.Err(); err != nil {
 		return page, err
+	}
+	places := feedOf
+	if q.Owner != "" {
+		if !s.indexed {
+			return page, errNotIndexed
+		}
+		places = ownPlaces
 	}
 	err = s.file.View(func(tx *bbolt.Tx) error {
 		if last := tx.Bucket(stateBucket).Get(lastKey); last != nil {
 			page.Upto = positionOf(last)
 		}
-		next := feedOf(tx, q)
+		next := places(tx, q)
 		assets := tx.Bucket(assetBucket)
 		size, most := 0, registry.AnySize // the first body always fits
 		page.Entries = make([]registry.Entry, 0, min(q.Limit, usualPage))
@@ -38,7 +45,7 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedP
 					return nil
 				}
 				if err != nil {
-					return fmt.Errorf("asset %s of the feed: %w", e.ID, err)
+					return fmt.Errorf("asset %s of a page: %w", e.ID, err)
 				}
 				e.Body = r.Body
 				size += len(r.Body)

@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -120,8 +121,12 @@ func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []
 		return nil, err
 	}
 	err = s.file.View(func(tx *bbolt.Tx) error {
-		if tx.Bucket(assetBucket).Get(key) == nil {
+		value := tx.Bucket(assetBucket).Get(key)
+		if value == nil {
 			return registry.ErrNotFound
+		}
+		if h, err := decodeHeader(value); err != nil || h.removed {
+			return cmp.Or(err, registry.ErrRemoved)
 		}
 		changes := tx.Bucket(changeBucket)
 		cursor := tx.Bucket(historyBucket).Cursor()

@@ -128,6 +128,11 @@ func (s *Store) commit(batch []*write) {
 		if err := t.state.Put(lastKey, positionKey(t.last)); err != nil {
 			return err
 		}
+		if t.brokers != nil {
+			if err := t.state.Put(indexedKey, positionKey(t.last)); err != nil {
+				return err
+			}
+		}
 		if err := t.counted.save(tx.Bucket(censusBucket)); err != nil {
 			return err
 		}
@@ -172,6 +177,8 @@ func isRefusal(err error) bool {
 type transaction struct {
 	assets, real, test, changes, history, state *bbolt.Bucket
 
+	brokers *bbolt.Bucket // nil: the file has no index of brokers
+
 	last    int64 // newest position given
 	now     int64 // µs since the Unix epoch
 	counted tally // of the census, by these writes
@@ -188,6 +195,9 @@ func (s *Store) begin(tx *bbolt.Tx) *transaction {
 		now:     s.now().UnixMicro(),
 
 		counted: tally{},
+	}
+	if s.indexed {
+		t.brokers = tx.Bucket(brokerBucket)
 	}
 	for _, b := range []*bbolt.Bucket{t.real, t.test, t.changes} {
 		b.FillPercent = 1 // new keys come only at the end
@@ -219,6 +229,9 @@ func (t *transaction) apply(w *write) (int64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("asset %s: %w", w.ID, err)
 		}
+		if before.removed {
+			return 0, registry.ErrRemoved
+		}
 		if before.revision != w.Revision {
 			return 0, registry.ErrStale
 		}
@@ -238,6 +251,9 @@ func (t *transaction) apply(w *write) (int64, error) {
 		if err := t.feed(w.Test).Put(positionKey(w.Position), key); err != nil {
 			return 0, err
 		}
+	}
+	if err := t.enlist(key, w.Record, from); err != nil {
+		return 0, err
 	}
 	if err := t.note(key, w.Record, from); err != nil {
 		return 0, err

@@ -71,6 +71,9 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedP
 	if err := ctx.Err(); err != nil {
 		return page, err
 	}
+	if q.Owner != "" {
+		return page, ErrReadOnly
+	}
 	size, full := 0, false
 	var fault error
 	page.Upto, err = s.copied.Feed(Query{

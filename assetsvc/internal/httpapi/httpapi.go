@@ -25,6 +25,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/routes"
 )
 
 // API answers the requests of every version. Each request uses a copy.
@@ -66,6 +67,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 		r := engine.Group(v.prefix(), httpserver.Identify(signer), caching)
 		list := httpserver.Handle(func(c *gin.Context) error { return a.list(c, v) })
 		routeRead(r, "/assets", list)
+		routeRead(r, routes.OwnAssets, httpserver.Handle(func(c *gin.Context) error { return a.own(c, v) }))
 		a.routeSnapshot(r, v)
 		routeRead(r, "/assets/:id", a.bounded(v, v.factor(), (*API).read))
 		routeRead(r, "/assets/:id/revisions", a.bounded(v, trees, (*API).revisions))
@@ -74,6 +76,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 		r.POST("/assets", a.bounded(v, trees, (*API).create))
 		r.PATCH("/assets/:id", a.bounded(v, trees, (*API).change))
 		r.PUT("/assets/:id", a.bounded(v, trees, (*API).change))
+		r.DELETE("/assets/:id", a.bounded(v, trees, (*API).remove))
 		for _, p := range asset.Parts() {
 			a.routePart(r, v, p)
 		}
@@ -174,6 +177,19 @@ func (a *API) change(c *gin.Context, v version) error {
 		return err
 	}
 	return a.answerChange(c, v, stored, in)
+}
+
+// remove answers DELETE of an asset (docs/contract.md, "Removal of drafts").
+func (a *API) remove(c *gin.Context, _ version) error {
+	in, err := parseBodiless(c)
+	if err != nil {
+		return a.missingFirst(c, err)
+	}
+	err = a.registry.Remove(c.Request.Context(), httpserver.Caller(c), c.Param("id"), in.token, in.guard)
+	if err == nil {
+		c.Status(http.StatusNoContent)
+	}
+	return err
 }
 
 // missingFirst returns the fault of an asset that does not exist, or err if it

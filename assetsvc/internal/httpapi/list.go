@@ -18,6 +18,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
 )
 
 // The size of a page (docs/contract.md, "Pages").
@@ -27,13 +28,56 @@ const (
 	maxPage      = registry.MaxAsset // bytes of assets that a page with fields is made of
 )
 
+// list answers with a page of the feed.
 func (a *API) list(c *gin.Context, v version) error {
+	return a.listFrom(c, v, listing{path: "/assets", parse: parseListing, read: a.registry.List})
+}
+
+// own answers with a page of the assets of the caller's broker (docs/contract.md, "Own assets").
+func (a *API) own(c *gin.Context, v version) error {
+	c.Header("Cache-Control", "no-store") // only some callers may read it
+	read := func(ctx context.Context, q registry.Query) (registry.FeedPage, error) {
+		return a.registry.Own(ctx, httpserver.Caller(c), q)
+	}
+	return a.listFrom(c, v, listing{path: routes.OwnAssets, parse: parseOwn, read: read, kept: []string{"status"}})
+}
+
+// parseOwn returns the query of a listing of own assets.
+func parseOwn(params url.Values) (registry.Query, error) {
+	q, err := parseListing(params)
+	if params.Get("mode") != "test" {
+		q.Mode = registry.All
+	}
+	q.State = asset.Status(params.Get("status"))
+	if err == nil && q.State != "" && !slices.Contains(asset.Statuses, q.State) {
+		err = fault.New(fault.Invalid, fault.Query, "status", "Value must be one of %v.", asset.Statuses)
+	}
+	return q, err
+}
+
+// reader reads a page of a list.
+type reader func(context.Context, registry.Query) (registry.FeedPage, error)
+
+// listing is a list of assets at a path.
+type listing struct {
+	path  string
+	parse func(url.Values) (registry.Query, error)
+	read  reader
+	kept  []string // further parameters that links take over from the request
+}
+
+// listFrom answers with a page of a list.
+func (a *API) listFrom(c *gin.Context, v version, from listing) error {
 	params, o, err := parseQuery(c.Request.URL.RawQuery)
 	if err != nil {
 		return err
 	}
+	q, err := from.parse(params)
+	if err != nil {
+		return err
+	}
 	names := strings.Split(params.Get("opt_fields"), ",")
-	a, q, page, leave, err := a.readList(c.Request.Context(), v, params, names)
+	a, page, leave, err := a.readPage(c.Request.Context(), v, q, names, from.read)
 	if err != nil {
 		return err
 	}
@@ -51,7 +95,8 @@ func (a *API) list(c *gin.Context, v version) error {
 	body = append(body, ']')
 	next, prev := a.offsets(params, q, entries)
 	l := links{
-		base: c.GetHeader(httpserver.BaseURLHeader), path: v.prefix() + "/assets", params: params, descending: q.Descending,
+		base: c.GetHeader(httpserver.BaseURLHeader), path: v.prefix() + from.path, params: params, descending: q.Descending,
+		kept: from.kept,
 	}
 	body = record.Append(append(body, `,"next_page":`...), l.next(next))
 	if q.Descending || params.Get("offset") != "" {
@@ -60,25 +105,22 @@ func (a *API) list(c *gin.Context, v version) error {
 	return a.write(c, http.StatusOK, append(body, '}'), o)
 }
 
-// readList reads the page of the feed that the parameters ask for. A page with assets
-// takes memory until leave is called, or until inside has sent the answer.
-func (a *API) readList(ctx context.Context, v version, params url.Values, names []string) (
-	inside *API, q registry.Query, page registry.FeedPage, leave func(), err error,
-) {
+// readPage reads a page of a list. A page with assets takes memory until leave is called, or
+// until inside has sent the answer.
+func (a *API) readPage(
+	ctx context.Context, v version, q registry.Query, names []string, read reader,
+) (inside *API, page registry.FeedPage, leave func(), err error) {
 	inside, leave = a, func() {}
-	if q, err = parseListing(params); err != nil {
-		return inside, q, page, leave, err
-	}
 	if slices.ContainsFunc(names, needsBody) {
 		q.Bodies = maxPage
 		if inside, leave, err = a.enter(ctx, int64(maxPage*v.factor())); err != nil {
-			return inside, q, page, leave, err
+			return inside, page, leave, err
 		}
 	}
-	if page, err = a.registry.List(ctx, q); err != nil {
+	if page, err = read(ctx, q); err != nil {
 		leave()
 	}
-	return inside, q, page, leave, err
+	return inside, page, leave, err
 }
 
 // needsBody tells whether the value of a field comes from the body of an asset.
@@ -188,6 +230,7 @@ type links struct {
 	base, path string
 	params     url.Values // of the request
 	descending bool       // the direction of the page
+	kept       []string   // further parameters to take over
 }
 
 // kept lists the parameters that links take over from the request.
@@ -204,7 +247,7 @@ func (l links) prev(offset string) record.Object {
 
 func (l links) to(offset string) record.Object {
 	params := url.Values{"offset": {offset}}
-	for _, name := range kept {
+	for _, name := range slices.Concat(kept, l.kept) {
 		if value := l.params.Get(name); value != "" {
 			params.Set(name, value)
 		}

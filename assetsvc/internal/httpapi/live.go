@@ -56,7 +56,11 @@ func (a *API) feedPage(c *gin.Context, v version) error {
 		return err
 	}
 	names := strings.Split(params.Get("opt_fields"), ",")
-	inside, q, page, leave, err := a.readList(c.Request.Context(), v, params, names)
+	q, err := parseListing(params)
+	if err != nil {
+		return err
+	}
+	inside, page, leave, err := a.readPage(c.Request.Context(), v, q, names, a.registry.List)
 	if err != nil {
 		return err
 	}

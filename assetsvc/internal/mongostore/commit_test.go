@@ -86,7 +86,7 @@ func TestWritesShareRoundTrips(t *testing.T) {
 
 func mustCreate(tb testing.TB, s *Store) registry.Record {
 	tb.Helper()
-	r := registry.Record{ID: storetest.NewID(), Listed: true, Sealed: "sealed", Body: body}
+	r := registry.Record{ID: storetest.NewID(), Listed: true, Owner: "one", Sealed: "sealed", Body: body}
 	position, err := s.Create(tb.Context(), r)
 	if err != nil {
 		tb.Error(err)

@@ -19,8 +19,10 @@ type document struct {
 	Listed   bool         `bson:"listed"`
 	Test     bool         `bson:"test"`
 	State    asset.Status `bson:"state,omitempty"` // voids have none
+	Owner    string       `bson:"owner,omitempty"` // absent also in an asset of a former program (owners.go)
 	Sealed   string       `bson:"sealed"`
 	Origin   string       `bson:"origin,omitempty"`
+	Removed  bool         `bson:"removed,omitempty"` // registry.Record.Removed
 	Body     []byte       `bson:"body"`
 	Size     int64        `bson:"size"` // length of Body, to select documents without reading Body
 	moved    bool         // Position is a former place, and there is no body
@@ -43,6 +45,7 @@ func newDocument(w feed.Write, r registry.Record) document {
 		Listed:   r.Listed,
 		Test:     r.Test,
 		State:    r.State,
+		Owner:    r.Owner,
 		Sealed:   r.Sealed,
 		Origin:   r.Origin,
 		Body:     r.Body,
@@ -53,18 +56,23 @@ func newDocument(w feed.Write, r registry.Record) document {
 // update returns the update that changes an asset whose former places are then those of a
 // trail.
 func update(w feed.Write, r registry.Record, former feed.Trail) bson.D {
-	return set(
-		bson.E{Key: "former", Value: placesOf(former)},
-		bson.E{Key: "position", Value: w.Position},
-		bson.E{Key: "revision", Value: w.Revision + 1},
-		bson.E{Key: "listed", Value: r.Listed},
-		bson.E{Key: "test", Value: r.Test},
-		bson.E{Key: "state", Value: r.State},
-		bson.E{Key: "sealed", Value: r.Sealed},
-		bson.E{Key: "origin", Value: r.Origin},
-		bson.E{Key: "body", Value: r.Body},
-		bson.E{Key: "size", Value: int64(len(r.Body))},
-	)
+	change := bson.D{
+		{Key: "former", Value: placesOf(former)},
+		{Key: "position", Value: w.Position},
+		{Key: "revision", Value: w.Revision + 1},
+		{Key: "listed", Value: r.Listed},
+		{Key: "test", Value: r.Test},
+		{Key: "state", Value: r.State},
+		{Key: "owner", Value: r.Owner},
+		{Key: "sealed", Value: r.Sealed},
+		{Key: "origin", Value: r.Origin},
+		{Key: "body", Value: r.Body},
+		{Key: "size", Value: int64(len(r.Body))},
+	}
+	if r.Removed {
+		change = append(change, bson.E{Key: "removed", Value: true})
+	}
+	return set(change...)
 }
 
 func (d document) record() registry.Record {
@@ -77,6 +85,7 @@ func (d document) record() registry.Record {
 		State:    d.State,
 		Sealed:   d.Sealed,
 		Origin:   d.Origin,
+		Removed:  d.Removed,
 		Body:     d.Body,
 	}
 }

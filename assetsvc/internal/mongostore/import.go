@@ -126,6 +126,7 @@ func imported(r registry.Record) document {
 		State:    r.State,
 		Sealed:   r.Sealed,
 		Origin:   r.Origin,
+		Removed:  r.Removed,
 		Body:     r.Body,
 		Size:     int64(len(r.Body)),
 	}
@@ -183,7 +184,7 @@ func (i *Import) read(ctx context.Context, records []registry.Record) (map[strin
 
 func same(a, b registry.Record) bool {
 	return a.ID == b.ID && a.Position == b.Position && a.Revision == b.Revision &&
-		a.Listed == b.Listed && a.Test == b.Test &&
+		a.Listed == b.Listed && a.Test == b.Test && a.Removed == b.Removed &&
 		a.Sealed == b.Sealed && a.Origin == b.Origin && bytes.Equal(a.Body, b.Body)
 }
 

@@ -19,6 +19,10 @@ var (
 	allIndex  = only("listed", "position", "test", "size", "_id")
 )
 
+// ownIndex is the index of the lists of brokers. It too has all fields of an entry without its
+// body.
+var ownIndex = only("owner", "position", "test", "state", "size", "_id")
+
 // recordIndex and logIndex are the indexes of the record: of all changes, and of one asset.
 var (
 	recordIndex = only("shown", "at")
@@ -53,7 +57,7 @@ func (d *database) createIndexes(ctx context.Context, log *slog.Logger) error {
 		keys []bson.D
 		more []mongo.IndexModel
 	}{
-		{d.assets, []bson.D{pageIndex, allIndex}, nil},
+		{d.assets, []bson.D{pageIndex, allIndex, ownIndex}, nil},
 		{d.changes, []bson.D{recordIndex, logIndex}, nil},
 		{d.hooks, []bson.D{webhookIndex}, []mongo.IndexModel{placeIndex()}},
 	} {

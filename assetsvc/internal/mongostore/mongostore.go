@@ -52,6 +52,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"asset-registry/assetsvc/internal/feed"
+	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/failurelog"
 )
 
@@ -78,6 +79,10 @@ type Options struct {
 	Lease   time.Duration         // a batch that stays open longer is fenced; 0: 3 s
 	Meter   metric.Meter          // gets the metrics of the feed and the store; nil: no metrics
 	Monitor *event.CommandMonitor // hears of each command to the database; nil: nobody does
+
+	// Owner returns the owner of an asset that a former program has stored, which has no field
+	// for it. nil: such an asset is in the list of no broker.
+	Owner func(registry.Record) (string, error)
 
 	// FreshReads makes Get, Page and Log show every change that any process has
 	// acknowledged before, even while MongoDB elects a primary. Each waits for a barrier,
@@ -113,6 +118,7 @@ type Store struct {
 	numbers *numbers
 	census  *census
 
+	filled   atomic.Bool   // each asset has its owner, so there are lists of brokers
 	patience time.Duration // of a page, while too many assets are above the horizon
 
 	unready atomic.Pointer[error] // why the database is not prepared; nil: it is
@@ -164,6 +170,7 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 		closers:  []func() error{func() error { failures.Close(); return nil }},
 	}
 	s.unready.Store(&errUnasked)
+	s.filled.Store(o.Owner == nil)
 	if s.metrics, err = newMetrics(o.Meter); err != nil {
 		return nil, err
 	}
@@ -208,6 +215,7 @@ func (s *Store) start(ctx context.Context, o Options) (first <-chan error) {
 			return
 		}
 		s.running.Go(func() { s.watch(ctx, o.Lease) })
+		s.running.Go(func() { s.keepFilling(ctx, o.Owner) })
 		s.running.Go(func() {
 			s.census.keep(ctx, func(err error) { s.log.Warn("counting the assets failed", "error", err) })
 		})

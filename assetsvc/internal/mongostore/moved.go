@@ -129,11 +129,11 @@ var errManyAbove = errors.New("too many assets have changed since a batch was op
 // boundAbove returns errManyAbove if too many assets are above the horizon of a clock. Each
 // has a position of its own, so it counts only if there are as many positions. Then it reads
 // so many keys of an index at most, and no document.
-func (d *database) boundAbove(ctx context.Context, last, horizon int64) error {
+func (d *database) boundAbove(ctx context.Context, q registry.Query, last, horizon int64) error {
 	if last-horizon <= d.mostAbove {
 		return nil
 	}
-	found, err := d.page(ctx, listedAbove(horizon), upwards().SetProjection(only("position")).
+	found, err := d.page(ctx, above(q, horizon), upwards(q).SetProjection(only("position")).
 		SetSkip(d.mostAbove).SetLimit(1).SetBatchSize(2))
 	switch {
 	case err != nil:
@@ -144,26 +144,32 @@ func (d *database) boundAbove(ctx context.Context, last, horizon int64) error {
 	return nil
 }
 
-func listedAbove(horizon int64) bson.D {
-	return bson.D{{Key: "listed", Value: true}, {Key: "position", Value: bson.D{{Key: "$gt", Value: horizon}}}}
+// above selects the assets of all modes and states above a horizon, of the feed or of a broker.
+func above(q registry.Query, horizon int64) bson.D {
+	all := registry.Query{Mode: registry.All, Owner: q.Owner}
+	return append(selected(all), bson.E{Key: "position", Value: bson.D{{Key: "$gt", Value: horizon}}})
 }
 
 // upwards reads assets of all modes in the order of their positions.
-func upwards() *options.FindOptionsBuilder {
-	return options.Find().SetHint(allIndex).SetSort(bson.D{{Key: "position", Value: 1}})
+func upwards(q registry.Query) *options.FindOptionsBuilder {
+	all := registry.Query{Mode: registry.All, Owner: q.Owner}
+	return options.Find().SetHint(indexOf(all)).SetSort(bson.D{{Key: "position", Value: 1}})
 }
 
 // moved returns the entries of assets in a range of positions that have a newer position
 // above the horizon. Each stands where it stood at the horizon, and has no body. It must be
 // called after the entries of the range are read: an asset moves from there to here. It reads
 // positions upwards, so it passes no asset that moves meanwhile, and may meet one twice.
-func (d *database) moved(ctx context.Context, mode registry.Mode, after, upto, horizon int64) ([]document, error) {
+//
+// The place of an asset tells its list of the feed, but neither its owner nor its state. So the
+// list of a broker has those that have the owner and the state now.
+func (d *database) moved(ctx context.Context, q registry.Query, after, upto, horizon int64) ([]document, error) {
 	there := bson.E{Key: "$or", Value: bson.A{
 		bson.D{{Key: "former.p", Value: bson.D{{Key: "$gt", Value: after}, {Key: "$lte", Value: upto}}}},
 		bson.D{{Key: "former.0.p", Value: bson.D{{Key: "$gt", Value: horizon}}}},
 	}}
-	found, err := d.page(ctx, append(listedAbove(horizon), there),
-		upwards().SetProjection(only("position", "listed", "test", "size", "former")))
+	found, err := d.page(ctx, append(above(q, horizon), there),
+		upwards(q).SetProjection(only("position", "listed", "test", "state", "size", "former")))
 	if err != nil {
 		return nil, fmt.Errorf("read assets that have moved: %w", err)
 	}
@@ -173,14 +179,23 @@ func (d *database) moved(ctx context.Context, mode registry.Mode, after, upto, h
 		switch {
 		case !known:
 			return nil, errUnknownPlace
-		case at.Position <= after || at.Position > upto || at.List == noList:
-		case mode == registry.All || (at.List == testList) == (mode == registry.Test):
+		case at.Position <= after || at.Position > upto:
+		case q.Owner != "":
+			if inMode(q.Mode, a.Test) && (q.State == "" || a.State == q.State) {
+				moved = append(moved, document{ID: a.ID, Position: at.Position, Test: a.Test, Size: a.Size, moved: true})
+			}
+		case at.List != noList && inMode(q.Mode, at.List == testList):
 			moved = append(moved, document{
 				ID: a.ID, Position: at.Position, Test: at.List == testList, Size: a.Size, moved: true,
 			})
 		}
 	}
 	return moved, nil
+}
+
+// inMode tells whether a mode selects test assets, or real ones.
+func inMode(mode registry.Mode, test bool) bool {
+	return mode == registry.All || test == (mode == registry.Test)
 }
 
 // merge returns the first entries of a page: those found, and those that have moved. An

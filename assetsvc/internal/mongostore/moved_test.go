@@ -147,7 +147,7 @@ func TestAReaderWithAnOldClockReadsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := s.db.moved(t.Context(), registry.All, 0, old, old)
+	got, err := s.db.moved(t.Context(), registry.Query{Mode: registry.All}, 0, old, old)
 	if err != errUnknownPlace {
 		t.Errorf("got %v, %v; want errUnknownPlace", got, err)
 	}

@@ -46,6 +46,9 @@ func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, 
 
 // recordOf returns an asset as Get does.
 func (d *database) recordOf(found document) registry.Record {
+	if found.Removed {
+		return registry.Record{ID: found.ID, Origin: found.Origin}
+	}
 	r := found.record()
 	if entered := found.trail().Entered(); entered > d.horizon.Load() {
 		r.Entered = entered
@@ -65,18 +68,21 @@ func (s *Store) findUpTo(ctx context.Context, id string, most int) (found docume
 		return document{}, false, nil
 	case err != nil:
 		return document{}, false, fmt.Errorf("get asset: %w", err)
+	case found.Removed:
+		return found, true, registry.ErrRemoved
 	}
 	return found, true, nil
 }
 
 // size returns the bytes of an asset's body, or registry.ErrNotFound.
 func (s *Store) size(ctx context.Context, id string) (int64, error) {
-	found, err := s.find(ctx, id, only("revision", "size"))
+	found, err := s.find(ctx, id, only("revision", "removed", "size"))
 	return found.Size, err
 }
 
 // find returns some fields of an asset, or registry.ErrNotFound. The fields must
-// include the revision; none is all.
+// include revision and removed; none is all. For a removed asset it returns
+// registry.ErrRemoved and the fields.
 func (s *Store) find(ctx context.Context, id string, fields bson.D) (found document, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {
 		return s.db.assets.FindOne(ctx, withID(id), options.FindOne().SetProjection(fields)).Decode(&found)
@@ -86,6 +92,8 @@ func (s *Store) find(ctx context.Context, id string, fields bson.D) (found docum
 		return document{}, registry.ErrNotFound
 	case err != nil:
 		return document{}, fmt.Errorf("get asset: %w", err)
+	case found.Removed:
+		return found, registry.ErrRemoved
 	}
 	return found, nil
 }
@@ -102,12 +110,15 @@ const (
 	mostPagePause  = 200 * time.Millisecond
 )
 
-// Page returns listed assets up to the horizon. It reads the horizon first,
+// Page returns assets of the feed or of a broker up to the horizon. It reads the horizon first,
 // because every change up to it is already stored (package feed). While too many assets are
 // above the horizon, Page waits, at most for Store.patience.
 func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
 	if err := s.db.fresh(ctx); err != nil {
 		return page, fmt.Errorf("read page: %w", err)
+	}
+	if q.Owner != "" && !s.filled.Load() {
+		return page, fmt.Errorf("read page: %w", errFilling)
 	}
 	begun := time.Now()
 	for pause := firstPagePause; ; pause = min(2*pause, mostPagePause) {
@@ -147,10 +158,10 @@ func (d *database) feedPage(ctx context.Context, q registry.Query) (page registr
 	if after >= upto {
 		return page, nil
 	}
-	if err := d.boundAbove(ctx, now.Last, horizon); err != nil {
+	if err := d.boundAbove(ctx, q, now.Last, horizon); err != nil {
 		return page, err
 	}
-	found, err := d.page(ctx, pageFilter(q.Mode, after, upto), pageOptions(q, "position", "size", "test"))
+	found, err := d.page(ctx, pageFilter(q, after, upto), pageOptions(q, "position", "size", "test"))
 	if err != nil {
 		return page, err
 	}
@@ -161,7 +172,7 @@ func (d *database) feedPage(ctx context.Context, q registry.Query) (page registr
 			upto = last
 		}
 	}
-	moved, err := d.moved(ctx, q.Mode, after, upto, horizon)
+	moved, err := d.moved(ctx, q, after, upto, horizon)
 	if err != nil {
 		return page, err
 	}
@@ -169,7 +180,7 @@ func (d *database) feedPage(ctx context.Context, q registry.Query) (page registr
 	fit := len(found)
 	if q.Bodies > 0 {
 		fit = fitting(found, q.Bodies)
-		if err := d.addBodies(ctx, q.Mode, found[:fit]); err != nil {
+		if err := d.addBodies(ctx, q, found[:fit]); err != nil {
 			return page, err
 		}
 	}
@@ -196,7 +207,7 @@ func (d *database) page(
 
 // addBodies adds the bodies to the entries of a page. An asset that has changed since the
 // entries were read has moved.
-func (d *database) addBodies(ctx context.Context, mode registry.Mode, entries []document) error {
+func (d *database) addBodies(ctx context.Context, q registry.Query, entries []document) error {
 	at := make(map[int64]*document, len(entries)) // no two assets have a position
 	var positions bson.A
 	for i := range entries {
@@ -209,8 +220,8 @@ func (d *database) addBodies(ctx context.Context, mode registry.Mode, entries []
 	if len(positions) == 0 {
 		return nil
 	}
-	there := append(listedIn(mode), bson.E{Key: "position", Value: bson.D{{Key: "$in", Value: positions}}})
-	found, err := d.page(ctx, there, options.Find().SetHint(indexOf(mode)).SetProjection(only("position", "body")))
+	there := append(selected(q), bson.E{Key: "position", Value: bson.D{{Key: "$in", Value: positions}}})
+	found, err := d.page(ctx, there, options.Find().SetHint(indexOf(q)).SetProjection(only("position", "body")))
 	for _, f := range found {
 		e := at[f.Position]
 		e.moved, e.Body = false, f.Body
@@ -242,24 +253,35 @@ func rangeOf(q registry.Query, horizon int64) (after, upto int64) {
 	}
 }
 
-func pageFilter(mode registry.Mode, after, upto int64) bson.D {
+func pageFilter(q registry.Query, after, upto int64) bson.D {
 	within := bson.D{{Key: "$gt", Value: after}, {Key: "$lte", Value: upto}}
-	return append(listedIn(mode), bson.E{Key: "position", Value: within})
+	return append(selected(q), bson.E{Key: "position", Value: within})
 }
 
-func listedIn(mode registry.Mode) bson.D {
+// selected selects the assets that pages of a query have, wherever they begin.
+func selected(q registry.Query) bson.D {
 	filter := bson.D{{Key: "listed", Value: true}}
-	if mode != registry.All {
-		filter = append(filter, bson.E{Key: "test", Value: mode == registry.Test})
+	if q.Owner != "" {
+		filter = bson.D{{Key: "owner", Value: q.Owner}}
+		if q.State != "" {
+			filter = append(filter, bson.E{Key: "state", Value: q.State})
+		}
+	}
+	if q.Mode != registry.All {
+		filter = append(filter, bson.E{Key: "test", Value: q.Mode == registry.Test})
 	}
 	return filter
 }
 
-func indexOf(mode registry.Mode) bson.D {
-	if mode == registry.All {
+func indexOf(q registry.Query) bson.D {
+	switch {
+	case q.Owner != "":
+		return ownIndex
+	case q.Mode == registry.All:
 		return allIndex
+	default:
+		return pageIndex
 	}
-	return pageIndex
 }
 
 func pageOptions(q registry.Query, names ...string) *options.FindOptionsBuilder {
@@ -268,7 +290,7 @@ func pageOptions(q registry.Query, names ...string) *options.FindOptionsBuilder 
 		direction = -1
 	}
 	return options.Find().
-		SetHint(indexOf(q.Mode)).
+		SetHint(indexOf(q)).
 		SetSort(bson.D{{Key: "position", Value: direction}}).
 		SetLimit(int64(q.Limit)).
 		SetBatchSize(int32(q.Limit) + 1). // all entries in one answer, and no cursor is left

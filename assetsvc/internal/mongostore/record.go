@@ -216,7 +216,7 @@ func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []
 	if err != nil {
 		return nil, fmt.Errorf("read the changes of an asset: %w", err)
 	}
-	if len(log) == 0 {
+	if len(log) == 0 || !log[0].Listed { // only an asset that was never listed can have been removed
 		if _, err := s.size(ctx, id); err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
 		return position, err
 	}
 	switch _, err := s.size(ctx, r.ID); {
-	case err == nil:
+	case err == nil, errors.Is(err, registry.ErrRemoved):
 		return 0, registry.ErrExists
 	case errors.Is(err, registry.ErrNotFound):
 		return 0, registry.ErrVoid // a void of a fenced batch

@@ -162,6 +162,7 @@ func (r *Registry) changed(stored Record, before, next asset.Asset, sealed strin
 	stored.Listed = next.Listed()
 	stored.Test = next.Test()
 	stored.State = next.Status()
+	stored.Owner, stored.Former = next.Owner(), before.Owner()
 	stored.Sealed = sealed
 	stored.Body = next.Encode()
 	if len(stored.Body) > MaxAsset && len(stored.Body) > size {

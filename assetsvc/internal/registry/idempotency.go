@@ -153,7 +153,7 @@ func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Inpu
 		b := in.Seed.birth(use, now)
 		b.origin = origin{Request: in.Seed.fingerprint(in), Created: now.UnixMicro()}
 		stored, err := r.store.Get(ctx, b.id, r.most)
-		if errors.Is(err, ErrNotFound) {
+		if errors.Is(err, ErrNotFound) && !errors.Is(err, ErrRemoved) {
 			var created Created
 			created, err = r.create(ctx, by, in, b)
 			if errors.Is(err, ErrVoid) {
@@ -163,6 +163,12 @@ func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Inpu
 				return created, err
 			}
 			stored, err = r.store.Get(ctx, b.id, r.most) // another process was faster
+		}
+		if errors.Is(err, ErrRemoved) {
+			if err := r.removedUnder(stored, in, in.Seed); err != nil {
+				return Created{}, err
+			}
+			continue
 		}
 		if err != nil {
 			return Created{}, Unavailable("read asset "+b.id, err)
@@ -199,6 +205,13 @@ func (r *Registry) createdUnder(
 	for use := 0; use < maxUses && gaps < maxGaps; use++ {
 		b := seed.birth(use, now)
 		stored, err := r.store.Get(ctx, b.id, r.most)
+		if errors.Is(err, ErrRemoved) {
+			if err := r.removedUnder(stored, in, seed); err != nil {
+				return Created{}, false, err
+			}
+			gaps = 0
+			continue
+		}
 		if errors.Is(err, ErrNotFound) {
 			gaps++
 			continue
@@ -226,12 +239,16 @@ func (r *Registry) again(
 	case before == (origin{}):
 		return Created{}, false, nil
 	case before.Request != seed.fingerprint(in):
-		const text = "Another request was made with this key within 24 hours."
-		return Created{}, true, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", text)
+		return Created{}, true, anotherRequest()
 	}
 	b.now = time.UnixMicro(before.Created)
 	created, err = r.repeat(ctx, by, in, b, stored, before.Position)
 	return created, true, err
+}
+
+func anotherRequest() error {
+	const text = "Another request was made with this key within 24 hours."
+	return fault.New(fault.Invalid, fault.Header, "Idempotency-Key", text)
 }
 
 // repeat returns the same result as the creation of stored. First is the position

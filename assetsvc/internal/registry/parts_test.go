@@ -54,6 +54,7 @@ func (s *busy) Replace(ctx context.Context, r registry.Record) (int64, error) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
+		others.Owner, others.Former = r.Former, r.Former // Get does not return it
 		if _, err := s.Store.Replace(ctx, others); err != nil {
 			s.t.Fatal(err)
 		}

@@ -142,6 +142,7 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 		State:    a.Status(),
 		Sealed:   tokens.Sealed,
 		Body:     a.Encode(),
+		Owner:    a.Owner(),
 	}
 	if stored.Origin, err = b.origin.encode(); err != nil {
 		return Created{}, err
@@ -242,7 +243,7 @@ func decode(stored Record) (asset.Asset, error) {
 	return a, nil
 }
 
-// List returns one page of the feed.
+// List returns one page of the feed, or of the list of q.Owner.
 func (r *Registry) List(ctx context.Context, q Query) (FeedPage, error) {
 	page, err := r.store.Page(ctx, q)
 	if err != nil {
@@ -252,6 +253,19 @@ func (r *Registry) List(ctx context.Context, q Query) (FeedPage, error) {
 		return page, nil
 	}
 	return r.withFormer(ctx, page)
+}
+
+// Own returns one page of the assets of the caller's broker (docs/contract.md, "Own assets"). A
+// test-only key sees those in test mode.
+func (r *Registry) Own(ctx context.Context, by identity.Identity, q Query) (FeedPage, error) {
+	if by.IsAnonymous() || by.Broker == "" {
+		return FeedPage{}, forbidden("an API key of a broker is needed")
+	}
+	q.Owner = by.Broker
+	if by.TestOnly() {
+		q.Mode = Test
+	}
+	return r.List(ctx, q)
 }
 
 // Ready returns nil if assets can be read and written.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
 
 	"asset-registry/assetsvc/internal/asset"
@@ -24,6 +25,9 @@ type Record struct {
 	Sealed   string       // sealed token record, opaque to all but authsvc
 	Origin   string       // answers a repeat of the creation, opaque to a store
 	Body     []byte       // JSON object: the asset without its dateModified, which is Position
+	Owner    string       // the broker in whose list the asset is; "": in none; not in what Get returns
+	Former   string       // for Replace: Owner at the stored revision
+	Removed  bool         // there is no asset any more; for Replace of one that was never listed
 	Change   []byte       // describes the change that makes this revision, opaque to a store; not in what Get returns
 	Whole    []byte       // more of some changes, up to a whole asset, opaque to a store; not in what Get returns
 	Entered  int64        // position where it entered its list, if pages may end before it; else 0; only Get sets it
@@ -85,7 +89,7 @@ const (
 	All
 )
 
-// Query asks for one page of the feed.
+// Query asks for one page of the feed, or of the list of a broker's assets.
 type Query struct {
 	// Offset is exclusive: an ascending page has positions above it, a descending
 	// page positions below it. 0 starts at the oldest position, or at the newest
@@ -94,6 +98,10 @@ type Query struct {
 	Limit      int // most entries, at least 1
 	Descending bool
 	Mode       Mode
+	// Owner asks for a page of the list of a broker's assets: all that have this Owner, also
+	// those that are not listed. "": a page of the feed.
+	Owner string
+	State asset.Status // of the assets of an Owner; "": any
 	// Bodies is the most bytes that the bodies on the page have together; the
 	// first body may have more. 0 asks for a page without bodies.
 	Bodies int
@@ -129,6 +137,7 @@ type FeedPage struct {
 var (
 	ErrNotFound = errors.New("no such asset")
 	ErrExists   = errors.New("an asset with this id exists")
+	ErrRemoved  = fmt.Errorf("%w: it was removed", ErrNotFound)
 	ErrVoid     = errors.New("this id can no longer be used")
 	ErrStale    = errors.New("the asset has changed since it was read")
 	ErrLarge    = errors.New("the asset's body is larger than the limit")
@@ -154,6 +163,11 @@ var (
 //   - F5, prompt: an acknowledged change is in the feed as soon as the changes are
 //     done that other processes began before it.
 //
+// The list of a broker's assets has F3, F4 and F5, and each walk along it is whole: it has every
+// asset that was in the list when it began and stays in it. An asset that changes may stand in
+// the list twice, as it was and as it is. So no walk loses a change, but a page may show an
+// asset at or below an offset that another page was given before.
+//
 // The record of changes has these properties too:
 //
 //   - R1, one record: each change that was made is in the record once, at its
@@ -171,11 +185,15 @@ type Store interface {
 	// Replace stores r as the next revision at a new position, which it returns,
 	// if the stored revision is r.Revision. Otherwise it returns ErrStale, or
 	// ErrNotFound if there is no asset. Of several calls with the same revision
-	// one succeeds. r.Position must be the position at that revision.
+	// one succeeds. r.Position must be the position at that revision, and r.Former
+	// its Owner. If r.Removed, the asset is gone with the write: every method treats
+	// it as one that does not exist, but its id stays taken, and the record keeps its
+	// changes.
 	Replace(ctx context.Context, r Record) (position int64, err error)
 	// Get returns an asset as of its last acknowledged change or a later one. It
 	// returns ErrNotFound if there is none, also for a malformed id, and ErrLarge
-	// if the body has more than most bytes.
+	// if the body has more than most bytes. For a removed asset it returns ErrRemoved, which
+	// is an ErrNotFound, and a Record with ID and Origin.
 	Get(ctx context.Context, id string, most int) (Record, error)
 	// Log returns changes of one asset, the newest first. It returns ErrNotFound as
 	// Get does.
@@ -187,7 +205,8 @@ type Store interface {
 	// returned, if its Change is still old.Change. It reports whether it did. After an
 	// error it may have done so or not.
 	Rewrite(ctx context.Context, old Revision, change, whole []byte) (done bool, err error)
-	// Page returns up to q.Limit listed assets, in the order of their positions.
+	// Page returns up to q.Limit assets of the feed, or of an owner, in the order of their
+	// positions.
 	// A page with bodies may end before q.Limit, but has an entry if there is one.
 	Page(ctx context.Context, q Query) (FeedPage, error)
 	// NextNumber returns a number for an asset created on a day ("2026-11-20").

@@ -113,7 +113,7 @@ var (
 	newKeyFields  = append([]string{"broker"}, editKeyFields...)
 	editKeyFields = []string{
 		"name", "role", "levels", "test", "expires", "limits",
-		limitField + "list", limitField + "read", limitField + "write", "allow",
+		limitField + "list", limitField + "own", limitField + "read", limitField + "write", "allow",
 	}
 	rotateFields = []string{"grace"}
 	revokeFields = []string{"confirm"}

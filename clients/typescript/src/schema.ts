@@ -22,6 +22,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/me/assets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the caller's own assets
+         * @description All assets of the key's broker, drafts too, in the order of their last change, in pages. A test-only key sees test assets only. An asset that was handed over is in the list of its new owner.
+         */
+        get: operations["listOwnAssets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/spore": {
         parameters: {
             query?: never;
@@ -147,7 +167,11 @@ export interface paths {
          */
         put: operations["replaceAsset"];
         post?: never;
-        delete?: never;
+        /**
+         * Remove a draft
+         * @description Removes a draft that was never published, for good. Only its owner may, with the owner token. Afterwards there is no such asset. A published asset takes the step to `deleted` instead.
+         */
+        delete: operations["removeAsset"];
         options?: never;
         head?: never;
         /**
@@ -174,6 +198,29 @@ export interface paths {
          * @description The caller becomes the owner. It sends the id of a transfer that it made, and the transfer token of the asset. The tokens of the transfer become those of the asset; the old ones end. Needs level 3.
          */
         post: operations["takeOver"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/assets/{id}/recovery": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the asset. */
+                id: components["parameters"]["idParameter"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give an asset new tokens
+         * @description For an owner who has lost its tokens: the owner token and the transfer token are replaced, and shown this once. The old ones end at once. Only the administrator may do it, in any state. The reason goes to the audit log and nowhere else.
+         */
+        post: operations["recoverAsset"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2547,6 +2594,14 @@ export interface components {
              */
             transfer: string | number | boolean;
         };
+        /** @description The request to give an asset new tokens. As a client sends it to create one. */
+        RecoveryInput: {
+            /**
+             * @description Why. Only the audit log keeps it. Also taken: an integer, a boolean.
+             * @example The owner lost the answer to the creation.
+             */
+            reason: string | number | boolean;
+        };
         /** @description A transfer as clients send it back. All fields are ignored. As a client sends it to create one. */
         TransferInput: {
             /** @description Ignored. Also taken: an integer, a boolean. */
@@ -2580,6 +2635,13 @@ export interface components {
         /** @description The body of a request. Other members are ignored. */
         OwnershipInputBody: {
             data: components["schemas"]["OwnershipInput"];
+            access?: components["schemas"]["BodyAccess"];
+            /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+            options?: unknown;
+        };
+        /** @description The body of a request. Other members are ignored. */
+        RecoveryInputBody: {
+            data: components["schemas"]["RecoveryInput"];
             access?: components["schemas"]["BodyAccess"];
             /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
             options?: unknown;
@@ -2686,6 +2748,17 @@ export interface components {
         /** @description A new asset and its tokens. */
         Created: {
             access: components["schemas"]["Access"];
+            data: components["schemas"]["Asset"];
+        };
+        /** @description An asset and its new tokens. */
+        Recovered: {
+            /** @description The new tokens of the asset. */
+            access: {
+                /** @description Owner token. */
+                token: string;
+                /** @description Transfer token. */
+                transfer: string;
+            };
             data: components["schemas"]["Asset"];
         };
         /** @description An asset in a listing: id, dateModified, and the fields that `opt_fields` names. */
@@ -3656,6 +3729,15 @@ export interface components {
             };
         };
         /** @description The whole object as it is after the request. */
+        PageReading: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Page"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
         SporeReply: {
             headers: {
                 [name: string]: unknown;
@@ -3703,7 +3785,7 @@ export interface components {
             };
         };
         /** @description The whole object as it is after the request. */
-        PageReading: {
+        PageReadingOfListAssets: {
             headers: {
                 "X-Accel-Buffering": components["headers"]["X-Accel-BufferingHeader"];
                 [name: string]: unknown;
@@ -3741,6 +3823,23 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["AssetAnswer"];
+            };
+        };
+        /** @description It is done. There is no body. */
+        RemoveAssetReply: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description The whole object as it is after the request. */
+        RecoveredReply: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Recovered"];
             };
         };
         /** @description The whole object as it is after the request. */
@@ -4118,6 +4217,15 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The draft that this `Idempotency-Key` created was removed. */
+        Gone: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The asset has changed since it had the tag of `If-Match`, or the cookie `SERVER_ID` is of other data. */
         PreconditionFailed: {
             headers: {
@@ -4223,6 +4331,10 @@ export interface components {
         descendingParameter: string;
         /** @description `test` lists test assets, `_all_` all assets. Else real ones. */
         modeParameter: string;
+        /** @description `test` lists test assets. Else all, or test assets only for a test-only key. */
+        ownModeParameter: string;
+        /** @description Lists assets in this state only. */
+        ownStatusParameter: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
         /** @description Names of fields to show, separated by commas; `*` for all. */
         opt_fieldsParameter: string;
         /** @description Ignored. Links repeat it. */
@@ -4344,6 +4456,43 @@ export interface operations {
             default: components["responses"]["OtherError"];
         };
     };
+    listOwnAssets: {
+        parameters: {
+            query?: {
+                /** @description Where the page starts, exclusive: the `offset` of a link, or any ISO 8601 time. */
+                offset?: components["parameters"]["offsetParameter"];
+                /** @description Entries of a page. More than 1000 counts as 1000. */
+                limit?: components["parameters"]["limitParameter"];
+                /** @description Any value: newest first. */
+                descending?: components["parameters"]["descendingParameter"];
+                /** @description `test` lists test assets. Else all, or test assets only for a test-only key. */
+                mode?: components["parameters"]["ownModeParameter"];
+                /** @description Lists assets in this state only. */
+                status?: components["parameters"]["ownStatusParameter"];
+                /** @description Names of fields to show, separated by commas; `*` for all. */
+                opt_fields?: components["parameters"]["opt_fieldsParameter"];
+                /** @description Any value: the answer is indented. */
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
+                /** @description Name of a JavaScript function that the answer calls. */
+                opt_jsonp?: components["parameters"]["opt_jsonpParameter"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["PageReading"];
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OtherError"];
+        };
+    };
     describe: {
         parameters: {
             query?: never;
@@ -4448,7 +4597,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["PageReading"];
+            200: components["responses"]["PageReadingOfListAssets"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             429: components["responses"]["TooManyRequests"];
@@ -4479,6 +4628,7 @@ export interface operations {
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            410: components["responses"]["Gone"];
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -4561,6 +4711,39 @@ export interface operations {
             default: components["responses"]["OtherError"];
         };
     };
+    removeAsset: {
+        parameters: {
+            query?: {
+                /** @description Owner token. */
+                acc_token?: components["parameters"]["acc_tokenParameter"];
+            };
+            header?: {
+                /** @description Tag that the asset must have, or `*`. */
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
+                /** @description Owner token. */
+                "X-Access-Token"?: components["parameters"]["X-Access-TokenParameter"];
+            };
+            path: {
+                /** @description Id of the asset. */
+                id: components["parameters"]["idParameter"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: components["responses"]["RemoveAssetReply"];
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OtherError"];
+        };
+    };
     changeAsset: {
         parameters: {
             query?: {
@@ -4625,6 +4808,43 @@ export interface operations {
         };
         responses: {
             200: components["responses"]["AssetReply"];
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    recoverAsset: {
+        parameters: {
+            query?: {
+                /** @description Any value: the answer is indented. */
+                opt_pretty?: components["parameters"]["opt_prettyParameter"];
+            };
+            header?: {
+                /** @description Tag that the asset must have, or `*`. */
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
+            };
+            path: {
+                /** @description Id of the asset. */
+                id: components["parameters"]["idParameter"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RecoveryInputBody"];
+            };
+        };
+        responses: {
+            200: components["responses"]["RecoveredReply"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];

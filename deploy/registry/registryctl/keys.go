@@ -127,12 +127,12 @@ func (u keyUsage) Run(ctx context.Context, p *program) error {
 	var rows []row
 	for _, d := range answer.Data {
 		r := row{d.Day}
-		for _, class := range []string{"list", "read", "write"} {
+		for _, class := range []string{"list", "own", "read", "write"} {
 			r = append(r, strconv.FormatInt(d.Counts[class], 10))
 		}
 		rows = append(rows, r)
 	}
-	return p.print(answer, row{"DAY", "LIST", "READ", "WRITE"}, rows...)
+	return p.print(answer, row{"DAY", "LIST", "OWN", "READ", "WRITE"}, rows...)
 }
 
 // oneKey makes a call that returns a key, and prints the key with its secrets.

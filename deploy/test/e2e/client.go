@@ -30,7 +30,7 @@ type api struct {
 
 // call is a request to send.
 type call struct {
-	method, path string // do adds the version to /assets, /transfers and /webhooks
+	method, path string // do adds the version to /assets, /me/, /transfers and /webhooks
 	key          string // API key; "" sends none
 	token        string // owner token for X-Access-Token; "" sends none
 	body         any    // a string goes out unchanged, any other value as JSON
@@ -52,7 +52,7 @@ func (a api) do(t *testing.T, c call) answer {
 	t.Helper()
 	url := a.base + c.path
 	inVersion := func(start string) bool { return strings.HasPrefix(c.path, start) }
-	if slices.ContainsFunc([]string{"/assets", "/transfers", "/webhooks"}, inVersion) {
+	if slices.ContainsFunc([]string{"/assets", "/me/", "/transfers", "/webhooks"}, inVersion) {
 		url = a.base + "/api/" + a.version + c.path
 	}
 	sent, body := c.encode(t)

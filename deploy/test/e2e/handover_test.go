@@ -50,3 +50,57 @@ func TestKillDuringHandover(t *testing.T) {
 	}
 	t.Logf("%d of 10 requests had an answer before the crash", done)
 }
+
+// TestKillDuringRemoval kills the registry while a draft is removed. After the restart the draft is
+// there or gone, and the same request leaves it gone.
+func TestKillDuringRemoval(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	a := api{"http://" + addr, "2.5"}
+	done, gone := 0, 0
+	for range 8 {
+		registry := standalone(t, addr, dir, &processes.Output{})
+		c := a.create(t, validAsset())
+		answered := make(chan int, 1)
+		go func() { answered <- sendAsOwner(a, c, "DELETE", "/api/2.5/assets/"+c.id) }()
+		time.Sleep(randtest.N(8 * time.Millisecond)) // a random moment of the crash
+		if err := registry.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		status := <-answered
+		registry = standalone(t, addr, dir, &processes.Output{})
+		found := a.do(t, call{method: "GET", path: "/assets/" + c.id}).status
+		switch {
+		case status == http.StatusNoContent && found != http.StatusNotFound:
+			t.Errorf("got %d for a draft whose removal was acknowledged, want 404", found)
+		case found == http.StatusNotFound:
+			gone++
+		default:
+			a.remove(t, "broker", c.id, c.token).must(t, 204)
+		}
+		if status == http.StatusNoContent {
+			done++
+		}
+		a.isGone(t, c)
+		if err := registry.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d of 8 requests had an answer before the crash, and %d drafts were gone", done, gone)
+}
+
+// sendAsOwner sends a request without a body by the owner of an asset, and returns the status; 0: no
+// answer.
+func sendAsOwner(a api, c created, method, path string) int {
+	req, err := http.NewRequest(method, a.base+path, nil)
+	if err != nil {
+		return 0
+	}
+	call{key: "broker", token: c.token}.setHeader(req)
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}

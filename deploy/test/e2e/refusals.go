@@ -285,7 +285,7 @@ func testUnknown(t *testing.T, a api) {
 		}
 	}
 	for _, try := range []struct{ method, path, allow string }{
-		{"DELETE", "/assets/" + c.id, "GET, HEAD, PATCH, PUT"}, {"POST", "/assets/" + c.id, "GET, HEAD, PATCH, PUT"},
+		{"POST", "/assets/" + c.id, "DELETE, GET, HEAD, PATCH, PUT"},
 		{"PATCH", "/assets", "GET, HEAD, POST"}, {"BREW", "/assets", "GET, HEAD, POST"},
 	} {
 		got := a.do(t, call{method: try.method, path: try.path, key: "broker"}).fails(t, 404, "url/method_not_allowed")
@@ -297,7 +297,7 @@ func testUnknown(t *testing.T, a api) {
 	}
 	missing := strings.Repeat("0", 32)
 	for _, try := range []struct{ method, path, place string }{
-		{"DELETE", "/assets/" + missing, "url/asset_id"}, {"POST", "/assets/" + missing, "url/asset_id"},
+		{"BREW", "/assets/" + missing, "url/asset_id"}, {"POST", "/assets/" + missing, "url/asset_id"},
 		{"GET", "/assets/" + missing + "/ownership", "url/asset_id"},
 		{"GET", "/assets/" + missing + "/recovery", "url/asset_id"},
 		{"DELETE", "/assets/" + missing + "/items/x", "url/asset_id"},

@@ -3,6 +3,7 @@ package openapi
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -193,6 +194,9 @@ func refused(o operation, p place) (all []expected) {
 		if o.OperationID == "takeOver" {
 			q.body = []byte(`{"data":{"id":"x","transfer":"x"}}`)
 		}
+		if o.OperationID == "recoverAsset" {
+			q.body = []byte(`{"data":{"reason":"x"}}`)
+		}
 	})
 	return all
 }
@@ -202,14 +206,23 @@ func succeeding(t *testing.T, r *registry, o operation, p place) (all []expected
 	t.Helper()
 	q := requestTo(o, p)
 	status := http.StatusOK
-	if o.Responses.Status(status) == nil {
+	switch {
+	case o.Responses.Status(http.StatusCreated) != nil:
 		status = http.StatusCreated
+	case o.Responses.Status(http.StatusNoContent) != nil:
+		status = http.StatusNoContent
 	}
 	if o.RequestBody != nil {
 		q.body = exampleOf(t, o)
 	}
-	if o.OperationID == "eraseRevision" {
+	switch o.OperationID {
+	case "eraseRevision", "recoverAsset":
 		q.header["Authorization"] = basic("administrator")
+	case "removeAsset":
+		draft, _ := newDraft(t, r)
+		q.path, q.header["X-Access-Token"] = draft.pathOf(o), draft.token
+	case "createAsset":
+		all = append(all, expected{repeatRemoved(t, r), http.StatusGone})
 	}
 	if o.OperationID == "takeOver" {
 		q.header["Authorization"] = basic("broker3")
@@ -251,6 +264,36 @@ func exampleOf(t *testing.T, o operation) []byte {
 func newTransfer(t *testing.T, r *registry) string {
 	t.Helper()
 	return newID(t, r, "/api/2.5/transfers", "broker3", `{"data":{}}`)
+}
+
+// newDraft returns a new draft of "broker", which was created under an Idempotency-Key, and the request
+// that has created it.
+func newDraft(t *testing.T, r *registry) (place, request) {
+	t.Helper()
+	q := request{method: http.MethodPost, path: "/api/2.5/assets", body: []byte(clients.Creation)}
+	q.header = map[string]string{
+		"Authorization": basic("broker"), "Content-Type": "application/json", "Idempotency-Key": rand.Text(),
+	}
+	got, err := r.send(t.Context(), q)
+	if err != nil || got.status != http.StatusCreated {
+		t.Fatalf("create: got %d %.300s, %v, want 201", got.status, got.body, err)
+	}
+	var c created
+	if err := json.Unmarshal(got.body, &c); err != nil {
+		t.Fatal(err)
+	}
+	return place{id: c.Data.ID, key: "broker", token: c.Access.Token}, q
+}
+
+// repeatRemoved returns a request that repeats the creation of a draft that was removed.
+func repeatRemoved(t *testing.T, r *registry) request {
+	t.Helper()
+	draft, creation := newDraft(t, r)
+	if _, err := r.must(t.Context(), http.StatusNoContent, "DELETE", "/api/2.5/assets/"+draft.id, draft.key, draft.token,
+		""); err != nil {
+		t.Fatal(err)
+	}
+	return creation
 }
 
 // addProcess returns the id of a new related process of an asset.

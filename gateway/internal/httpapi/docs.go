@@ -91,7 +91,7 @@ func costsInWords(p ratelimit.Policy) string {
 
 // classNames are the names of what a policy counts.
 var classNames = map[ratelimit.Class]string{
-	routes.List: "page", routes.Read: "read", routes.Write: "write",
+	routes.List: "page", routes.Own: "page of own assets", routes.Read: "read", routes.Write: "write",
 	ratelimit.Failed: "wrong key", ratelimit.Bytes: "byte of a body", ratelimit.FileBytes: "byte of an upload",
 }
 

@@ -106,6 +106,9 @@ func (a *API) TimeoutOf(c *gin.Context) time.Duration {
 	case !isRead(c.Request):
 		return 0
 	case isList(c):
+		if isOwn(c) {
+			return cmp.Or(a.config.Settings.ListTimeout, a.config.Timeout)
+		}
 		format, wait, _ := asked(c.Request)
 		if format != stream.None {
 			return httpserver.Unlimited
@@ -116,8 +119,11 @@ func (a *API) TimeoutOf(c *gin.Context) time.Duration {
 	}
 }
 
-// isList tells whether the request's path is that of the feed, /assets.
+// isList tells whether the request's path is that of the feed or of the caller's own assets.
 func isList(c *gin.Context) bool { return strings.HasSuffix(c.FullPath(), "/assets") }
+
+// isOwn tells whether the request's path is that of the caller's own assets.
+func isOwn(c *gin.Context) bool { return strings.HasSuffix(c.FullPath(), routes.OwnAssets) }
 
 // isRead tells whether the request's method reads.
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

@@ -59,7 +59,7 @@ func open(t *testing.T, service http.Handler, change func(*Config)) (*API, *gin.
 	}
 	c.Current = concurrency.New(c.Settings.MaxConcurrent)
 	// A minute has one request of each client.
-	once := map[ratelimit.Class]int64{routes.List: 1, routes.Read: 1, routes.Write: 1}
+	once := map[ratelimit.Class]int64{routes.List: 1, routes.Own: 1, routes.Read: 1, routes.Write: 1}
 	c.Limits, err = limits.New(limits.Settings{Table: ratelimit.Table{
 		{Name: "address", By: ratelimit.ByAddress, Costs: once, Windows: map[string]int64{"1m": 1}},
 		{Name: "key", By: ratelimit.ByKey, Costs: once, Windows: map[string]int64{"1m": 1}},
@@ -121,7 +121,7 @@ func served(engine *gin.Engine) (all [][2]string) {
 		}
 		all = append(all, [2]string{r.Method, strings.Join(segments, "/")})
 	}
-	return append(all, [2]string{"DELETE", "/api/2.5/assets/x"}, [2]string{"PUT", "/api/0/transfers/x"})
+	return append(all, [2]string{"POST", "/api/2.5/assets/x"}, [2]string{"PUT", "/api/0/transfers/x"})
 }
 
 // variants are gateways that serve different routes.

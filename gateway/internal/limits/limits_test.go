@@ -39,6 +39,7 @@ func TestDecisionsAreCountedByTheErrorThatTellsThem(t *testing.T) {
 	slices.Sort(got)
 	want := []string{ // a count of 0 is exported, too
 		"list admitted 0", "list refused 0", "list uncounted 2",
+		"own admitted 0", "own refused 0", "own uncounted 0",
 		"read admitted 2", "read refused 0", "read uncounted 0",
 		"write admitted 0", "write refused 1", "write uncounted 0",
 	}

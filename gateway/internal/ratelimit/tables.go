@@ -21,7 +21,7 @@ func one(class Class) map[Class]int64 { return map[Class]int64{class: 1} }
 
 // weighted are the costs of the policy over all requests of a tenant.
 func weighted() map[Class]int64 {
-	return map[Class]int64{routes.List: 5, routes.Read: 1, routes.Write: 5}
+	return map[Class]int64{routes.List: 5, routes.Own: 5, routes.Read: 1, routes.Write: 5}
 }
 
 // tenantBytes limits what a tenant may write.
@@ -43,10 +43,12 @@ func fileBytes() Policy {
 func Production() Table {
 	return Table{
 		{"address-list", ByAddress, one(routes.List), map[string]int64{"1s": 100, "1m": 3_000}},
+		{"address-own", ByAddress, one(routes.Own), map[string]int64{"1s": 20, "1m": 600}},
 		{"address-read", ByAddress, one(routes.Read), map[string]int64{"1s": 1_000, "1m": 30_000}},
 		{"address-write", ByAddress, one(routes.Write), map[string]int64{"1s": 50, "1m": 600}},
 		{"address-failed", ByAddress, one(Failed), map[string]int64{"1m": 60, "1h": 600}},
 		{"key-list", ByKey, one(routes.List), map[string]int64{"1s": 100, "1m": 3_000}},
+		{"key-own", ByKey, one(routes.Own), map[string]int64{"1s": 20, "1m": 600}},
 		{"key-read", ByKey, one(routes.Read), map[string]int64{"1s": 1_000, "1m": 30_000}},
 		{"key-write", ByKey, one(routes.Write), map[string]int64{"1s": 200, "1m": 6_000}},
 		{"tenant", ByTenant, weighted(), map[string]int64{"1s": 2_000, "1m": 60_000}},
@@ -59,10 +61,12 @@ func Production() Table {
 func Sandbox() Table {
 	return Table{
 		{"address-list", ByAddress, one(routes.List), map[string]int64{"1s": 50, "1m": 1_000}},
+		{"address-own", ByAddress, one(routes.Own), map[string]int64{"1s": 10, "1m": 300}},
 		{"address-read", ByAddress, one(routes.Read), map[string]int64{"1s": 200, "1m": 5_000}},
 		{"address-write", ByAddress, one(routes.Write), map[string]int64{"1s": 20, "1m": 300}},
 		{"address-failed", ByAddress, one(Failed), map[string]int64{"1m": 60, "1h": 600}},
 		{"key-list", ByKey, one(routes.List), map[string]int64{"1s": 50, "1m": 1_000}},
+		{"key-own", ByKey, one(routes.Own), map[string]int64{"1s": 10, "1m": 300}},
 		{"key-read", ByKey, one(routes.Read), map[string]int64{"1s": 200, "1m": 5_000}},
 		{"key-write", ByKey, one(routes.Write), map[string]int64{"1s": 50, "1m": 1_000}},
 		{"tenant", ByTenant, weighted(), map[string]int64{"1s": 400, "1m": 10_000}},

@@ -1,0 +1,114 @@
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+)
+
+// openOwners opens a file, whose bodies are names of owners.
+func openOwners(t *testing.T, path string, owner func(registry.Record) (string, error)) *Store {
+	t.Helper()
+	s, err := Open(path, Options{Now: time.Now, Owner: owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func inBody(r registry.Record) (string, error) { return string(r.Body), nil }
+
+// own returns the ids in the list of a broker.
+func own(t *testing.T, s *Store, broker string) (ids []string) {
+	t.Helper()
+	page, err := s.Page(t.Context(), registry.Query{Owner: broker, Mode: registry.All, Limit: 10_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range page.Entries {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// TestAFileOfAFormerProgramGetsTheListsOfBrokers removes the index, or writes as a program does that
+// does not keep it. The next Open makes the index, also after one that was interrupted.
+func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "assets.db")
+	s := openOwners(t, path, inBody)
+	var want []string
+	create := func(count int) {
+		t.Helper()
+		for i := range count {
+			owner := []string{"one", "two"}[i%2]
+			r := registry.Record{ID: storetest.NewID(), Owner: owner, State: "draft", Body: []byte(owner)}
+			if _, err := s.Create(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			if owner == "one" {
+				want = append(want, r.ID)
+			}
+		}
+	}
+	check := func(doing string) {
+		t.Helper()
+		if got := own(t, s, "one"); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: got %d assets, want %d in their order", doing, len(got), len(want))
+		}
+		if got := own(t, s, "two"); len(got) != len(want) {
+			t.Errorf("%s: got %d assets of the other broker, want %d", doing, len(got), len(want))
+		}
+	}
+	reopen := func(owner func(registry.Record) (string, error)) {
+		t.Helper()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = openOwners(t, path, owner)
+	}
+	create(60)
+	check("a new file")
+	forget := func() {
+		t.Helper()
+		if err := s.file.Update(func(tx *bbolt.Tx) error {
+			return errors.Join(tx.DeleteBucket(brokerBucket), tx.Bucket(stateBucket).Delete(indexedKey))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forget()
+	reopen(inBody)
+	check("a file without the index")
+
+	forget()
+	reopen(nil)
+	if _, err := s.Page(t.Context(), registry.Query{Owner: "one", Limit: 1}); !errors.Is(err, errNotIndexed) {
+		t.Errorf("without the index: got %v, want errNotIndexed", err)
+	}
+	create(20) // does not keep the index
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	broken, calls := errors.New("broken"), 0
+	_, err := Open(path, Options{Now: time.Now, Owner: func(r registry.Record) (string, error) {
+		if calls++; calls > 50 {
+			return "", broken
+		}
+		return inBody(r)
+	}})
+	if !errors.Is(err, broken) {
+		t.Fatalf("got %v, want the error of an interrupted index", err)
+	}
+	s = openOwners(t, path, inBody)
+	check("a file that a former program has written")
+	create(2)
+	check("after further writes")
+}

@@ -1,0 +1,133 @@
+package mongostore
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/mongotest"
+)
+
+// TestAssetsOfAFormerProgramGetTheirOwners removes the field, as a former program stores assets, and
+// opens the store again. Voids stay as they are.
+func TestAssetsOfAFormerProgramGetTheirOwners(t *testing.T) {
+	uri := mongotest.Start(t).URI(t, "owners")
+	o := Options{Owner: func(r registry.Record) (string, error) { return string(r.Body), nil }}
+	s := openWith(t, uri, o)
+	eventually(t, s.filled.Load, "a store with lists of brokers")
+	var want []string
+	for i := range 12 {
+		owner := []string{"one", "two"}[i%2]
+		r := registry.Record{ID: storetest.NewID(), Owner: owner, State: "draft", Body: []byte(owner)}
+		if _, err := s.Create(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if owner == "one" {
+			want = append(want, r.ID)
+		}
+	}
+	void := storetest.NewID()
+	if _, err := s.db.assets.InsertOne(t.Context(), document{ID: void, Revision: voidRevision}); err != nil {
+		t.Fatal(err)
+	}
+	remove := bson.D{{Key: "$unset", Value: bson.D{{Key: "owner", Value: ""}}}}
+	if _, err := s.db.assets.UpdateMany(t.Context(), bson.D{}, remove); err != nil {
+		t.Fatal(err)
+	}
+	list := func(s *Store) []registry.Entry {
+		t.Helper()
+		page, err := s.Page(t.Context(), registry.Query{Owner: "one", Mode: registry.All, Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page.Entries
+	}
+	if got := list(s); len(got) != 0 {
+		t.Errorf("without the field: got %d assets, want none", len(got))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openWith(t, uri, o)
+	eventually(t, s.filled.Load, "a store with lists of brokers")
+	got := list(s)
+	if len(got) != len(want) {
+		t.Fatalf("got %d assets, want %d", len(got), len(want))
+	}
+	for i, e := range got {
+		if e.ID != want[i] {
+			t.Errorf("entry %d: got %s, want %s", i, e.ID, want[i])
+		}
+	}
+	var found bson.M
+	if err := s.db.assets.FindOne(t.Context(), withID(void)).Decode(&found); err != nil || found["owner"] != nil {
+		t.Errorf("the void: got %v, %v; want no owner", found, err)
+	}
+}
+
+// TestNoAssetOfABrokerVanishesWhileABatchIsOpen changes assets, publishes a draft and hands one over,
+// while the batch of another process holds back the horizon. The list has each asset where it stood,
+// but for the one that belongs to somebody else now.
+func TestNoAssetOfABrokerVanishesWhileABatchIsOpen(t *testing.T) {
+	s := openWith(t, mongotest.Start(t).URI(t, "own"), Options{Lease: time.Hour})
+	var before []registry.Record
+	for i := range 6 {
+		r := registry.Record{
+			ID: storetest.NewID(), Owner: "one", Listed: i > 2, Test: i == 2, State: "draft", Revision: 1,
+			Body: fmt.Appendf(nil, `{"n":%d}`, i),
+		}
+		var err error
+		if r.Position, err = s.Create(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		before = append(before, r)
+	}
+	release := hold(t, s)
+	changed := map[int]registry.Record{}
+	for _, i := range []int{0, 3, 0, 1, 4} {
+		changed[i] = mustChange(t, s, before[i].ID, func(r *registry.Record) {
+			r.Owner, r.Former, r.State = "one", "one", "pending"
+			r.Listed = r.Listed || i == 1
+			if i == 4 {
+				r.Owner = "two"
+			}
+			r.Body = append(slices.Clone(r.Body), ' ')
+		})
+	}
+	for _, q := range []registry.Query{{Limit: 100}, {Limit: 1}, {Limit: 2}, {Limit: 100, Bodies: 1000}} {
+		for _, q.Descending = range []bool{false, true} {
+			q.Owner, q.Mode = "one", registry.All
+			var want []registry.Entry
+			for i, r := range before {
+				if _, moved := changed[i]; i != 4 {
+					want = append(want, entry(r, moved, q.Bodies))
+				}
+			}
+			if diff := cmp.Diff(want, walk(t, s, q)); diff != "" {
+				t.Errorf("%+v: the list differs (-want +got):\n%s", q, diff)
+			}
+		}
+	}
+	release()
+	var want []registry.Entry
+	for _, i := range []int{2, 5, 3, 0, 1} {
+		r, moved := changed[i]
+		if !moved {
+			r = before[i]
+		}
+		want = append(want, entry(r, false, 1000))
+	}
+	got := walk(t, s, registry.Query{Owner: "one", Limit: 2, Mode: registry.All, Bodies: 1000})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("after the batch: the list differs (-want +got):\n%s", diff)
+	}
+	if got := walk(t, s, registry.Query{Owner: "two", Limit: 2, Mode: registry.All}); len(got) != 1 {
+		t.Errorf("the new owner: got %v, want one asset", got)
+	}
+}

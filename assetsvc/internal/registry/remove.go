@@ -1,0 +1,72 @@
+package registry
+
+import (
+	"context"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// Remove removes a draft for good (docs/contract.md, "Removal of drafts"). Token is the owner
+// token, "" for none. One atomic write does it. The id and the number of the asset are not used
+// again. The record of changes keeps the changes of the draft, which nobody can read any more.
+func (r *Registry) Remove(ctx context.Context, caller identity.Identity, id, token string, guard Guard) error {
+	if caller.IsAnonymous() {
+		return forbidden("an API key is needed")
+	}
+	var as standing
+	_, err := r.save(ctx, id, step{
+		ask: func(stored Record) error {
+			current, err := decode(stored)
+			if err != nil {
+				return err
+			}
+			as, err = r.standing(ctx, caller, current, token, stored.Sealed)
+			return err
+		},
+		next: func(stored Record) (Record, error) {
+			current, err := decode(stored)
+			if err != nil {
+				return Record{}, err
+			}
+			by := asset.Caller{Role: as.role, NotOwner: as.notOwner(caller, token, tokenOfRead)}
+			err = current.OwnedBy(as.owner).CheckRemoval(by)
+			if err = guard.check(stored, withinTest(caller, err, current)); err != nil {
+				return Record{}, err
+			}
+			return r.removed(stored, current, Author{caller.Broker, caller.KeyID, asset.Owner})
+		},
+	})
+	return err
+}
+
+// removed returns what is left of a draft.
+func (r *Registry) removed(stored Record, draft asset.Asset, by Author) (Record, error) {
+	origin, err := stored.originAfter(r.now())
+	if err != nil {
+		return Record{}, err
+	}
+	left := Record{
+		ID: stored.ID, Position: stored.Position, Revision: stored.Revision, Sealed: stored.Sealed, Origin: origin,
+		Former: draft.Owner(), Removed: true, Body: []byte{},
+	}
+	err = r.packer.describe(&left, by, false, draft.Fields(), record.Object{})
+	return left, err
+}
+
+// removedUnder returns the refusal of a repeat whose draft was removed. It returns nil if the
+// creation is too old to be repeated.
+func (r *Registry) removedUnder(stored Record, in Input, seed Seed) error {
+	before, err := stored.origin(r.now())
+	switch {
+	case err != nil || before == (origin{}):
+		return err
+	case before.Request != seed.fingerprint(in):
+		return anotherRequest()
+	default:
+		const text = "The asset %s, which this key created, was removed."
+		return fault.New(fault.Gone, fault.Header, "Idempotency-Key", text, stored.ID)
+	}
+}

@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ownIDs follows the list of own assets of a key to its end, and returns the ids in their order.
+func (a api) ownIDs(t *testing.T, key, query string) (ids []string) {
+	t.Helper()
+	for path := "/me/assets?" + query; ; {
+		got := a.do(t, call{method: "GET", path: path, key: key}).must(t, 200)
+		if got.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("got Cache-Control %q, want no-store", got.header.Get("Cache-Control"))
+		}
+		entries := list(got.json["data"])
+		if len(entries) == 0 {
+			return ids
+		}
+		for _, e := range entries {
+			ids = append(ids, text(at(e, "id")))
+		}
+		next := text(at(got.json, "next_page.path"))
+		path = next[strings.Index(next, "/me/assets"):]
+	}
+}
+
+// testOwn lists the own assets of brokers (docs/contract.md, "Own assets").
+// Promises: own-assets, own-order, own-owner
+func testOwn(t *testing.T, a api) {
+	draft := a.create(t, validAsset())
+	published := a.publish(t, validAsset())
+	test := a.create(t, validAsset().set("mode", "test"))
+	// Other scenarios make assets of the same broker, so this one looks at its own.
+	mine := func(key, query string) (found []string) {
+		for _, id := range a.ownIDs(t, key, query) {
+			if slices.Contains([]string{draft.id, published.id, test.id}, id) {
+				found = append(found, id)
+			}
+		}
+		return found
+	}
+	check := func(doing string, got []string, want ...string) {
+		t.Helper()
+		equal(t, doing, fmt.Sprint(got), fmt.Sprint(want))
+	}
+	check("all", mine("broker", "limit=1000"), draft.id, published.id, test.id)
+	check("the newest first", mine("broker", "limit=1000&descending=1"), test.id, published.id, draft.id)
+	check("drafts", mine("broker", "limit=1000&status=draft"), draft.id, test.id)
+	check("test assets", mine("broker", "limit=1000&mode=test"), test.id)
+	check("another broker", mine("broker3", "limit=1000"))
+	page := a.do(t, call{method: "GET", path: "/me/assets?limit=1&opt_fields=status,title", key: "broker"}).must(t, 200)
+	entry := list(page.json["data"])[0]
+	if at(entry, "status") == nil || at(entry, "title") == nil || at(entry, "description") != nil {
+		t.Errorf("got the entry %v, want its status and title", entry)
+	}
+	draft.answer = a.patch(t, draft, fields{"description": "інший"}).must(t, 200)
+	check("after a change", mine("broker", "limit=1000"), published.id, test.id, draft.id)
+	made := a.makeTransfer(t, "broker3")
+	token := text(at(test.json["access"], "transfer"))
+	a.takeOver(t, "broker3", test.id, made.id, token).must(t, 200)
+	check("the former owner", mine("broker", "limit=1000"), published.id, draft.id)
+	check("the new owner", mine("broker3", "limit=1000"), test.id)
+
+	a.do(t, call{method: "GET", path: "/me/assets"}).fails(t, 401, "header/Authorization")
+	a.do(t, call{method: "GET", path: "/me/assets", key: "nobody"}).fails(t, 401, "header/Authorization")
+	a.do(t, call{method: "GET", path: "/me/assets?status=x", key: "broker"}).fails(t, 400, "querystring/status")
+	a.do(t, call{method: "GET", path: "/me/assets?limit=0", key: "broker"}).fails(t, 400, "querystring/limit")
+	a.do(t, call{method: "GET", path: "/me/assets?offset=x", key: "broker"}).fails(t, 404, "querystring/offset")
+	a.do(t, call{method: "POST", path: "/me/assets", key: "broker", body: data(fields{})}).
+		fails(t, 404, "url/method_not_allowed")
+}
