@@ -55,9 +55,8 @@ func (c *Client) Recover(ctx context.Context, asset, reason string) (Created, er
 	if err := checkIDs(asset); err != nil {
 		return Created{}, err
 	}
-	body, err := call[Asset](ctx, c, request{
-		method: http.MethodPost, path: path("assets", asset, "recovery"), data: Fields{"reason": reason},
-	})
-	body.Data.setTag(Tag(body.header.Get("ETag")))
+	r := request{method: http.MethodPost, path: path("assets", asset, "recovery"), data: Fields{"reason": reason}}
+	body, err := call[Asset](ctx, c, r)
+	body.Data.setTagged(taggedBy(r, body.header))
 	return Created{Asset: body.Data, Access: body.Access}, err
 }

@@ -76,7 +76,7 @@ func testOwners(t *testing.T, open Opener) {
 }
 
 // ownWalks and ownAssets are how often, and over how many assets, testOwnWalks goes.
-const ownWalks, ownAssets = 30, 12
+const ownWalks, ownAssets = 6, 12
 
 // testOwnWalks walks along the list of a broker while all of his assets change. Each walk has all
 // of them.

@@ -620,7 +620,6 @@ func TestMeterRefusesWhatIsNoReport(t *testing.T) {
 		"a use without a key":      {Uses: []authapi.Use{{Addr: use.Addr}}},
 		"a malformed key id":       {Counts: []authapi.Count{{KeyID: "{x}", Day: count.Day, Class: "read"}}},
 		"a malformed day":          {Counts: []authapi.Count{{KeyID: "k", Day: "today", Class: "read"}}},
-		"an unknown class":         {Counts: []authapi.Count{{KeyID: "k", Day: count.Day, Class: "dance"}}},
 		"a negative count":         {Counts: []authapi.Count{{KeyID: "k", Day: count.Day, Class: "read", Requests: -1}}},
 		"too many uses":            {Uses: slices.Repeat([]authapi.Use{use}, authapi.MaxReport+1)},
 	} {

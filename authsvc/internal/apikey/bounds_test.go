@@ -117,7 +117,6 @@ func TestReportsOfUseAreChecked(t *testing.T) {
 		{"a use from no address", func(r *authapi.ReportUsageRequest) { r.Uses[1].Addr = netip.Addr{} }, false},
 		{"a use from a zone", func(r *authapi.ReportUsageRequest) { r.Uses[1].Addr = netip.MustParseAddr("fe80::1%x") }, false},
 		{"a count of no day", func(r *authapi.ReportUsageRequest) { r.Counts[1].Day = "x" }, false},
-		{"a count of an unknown class", func(r *authapi.ReportUsageRequest) { r.Counts[1].Class = "x" }, false},
 		{"a negative count", func(r *authapi.ReportUsageRequest) { r.Counts[1].Requests = -1 }, false},
 		{"a count of {", func(r *authapi.ReportUsageRequest) { r.Counts[1].KeyID = "{" }, false},
 	} {
@@ -131,6 +130,14 @@ func TestReportsOfUseAreChecked(t *testing.T) {
 		if isFault := fault.KindOf(err) == fault.Invalid; isFault == c.want || (to.uses > 0) != c.want {
 			t.Errorf("%s: got %v and %d stored uses, want it stored: %t", c.name, err, to.uses, c.want)
 		}
+	}
+	newer := &recorder{}
+	report := authapi.ReportUsageRequest{
+		Uses:   []authapi.Use{use},
+		Counts: []authapi.Count{count, {KeyID: "k", Day: "2026-11-21", Class: "of a newer gateway"}},
+	}
+	if err := NewMeter(newer).Report(t.Context(), report); err != nil || newer.uses != 1 || newer.counts != 1 {
+		t.Errorf("an unknown class: got %d uses and %d counts, %v; want 1 and 1", newer.uses, newer.counts, err)
 	}
 	down := errors.New("down")
 	if err := NewMeter(&recorder{err: down}).Report(t.Context(), authapi.ReportUsageRequest{}); !errors.Is(err, down) {

@@ -16,14 +16,18 @@ type Meter struct{ uses Recorder }
 func NewMeter(uses Recorder) *Meter { return &Meter{uses} }
 
 // Report adds a gateway's report. A gateway repeats a report whose answer it did
-// not get, and Report then counts it twice: usage is informative, not a bill. A
+// not get, and Report then counts it twice: usage is informative, not a bill. Report leaves
+// out counts of unknown classes: while versions change, a gateway may be newer and have more. A
 // malformed report is a fault of kind Invalid.
 func (m *Meter) Report(ctx context.Context, r authapi.ReportUsageRequest) error {
 	if len(r.Uses) > authapi.MaxReport || len(r.Counts) > authapi.MaxReport ||
 		slices.ContainsFunc(r.Uses, malformedUse) || slices.ContainsFunc(r.Counts, malformedCount) {
 		return fault.New(fault.Invalid, fault.Body, "data", "This is not a report about the use of keys.")
 	}
-	return m.uses.AddUsage(ctx, r.Uses, r.Counts)
+	known := slices.DeleteFunc(slices.Clone(r.Counts), func(c authapi.Count) bool {
+		return !slices.Contains(authapi.Classes(), c.Class)
+	})
+	return m.uses.AddUsage(ctx, r.Uses, known)
 }
 
 func malformedUse(u authapi.Use) bool {
@@ -32,5 +36,5 @@ func malformedUse(u authapi.Use) bool {
 
 func malformedCount(c authapi.Count) bool {
 	_, err := time.Parse(time.DateOnly, c.Day)
-	return err != nil || !IsID(c.KeyID) || c.Requests < 0 || !slices.Contains(authapi.Classes(), c.Class)
+	return err != nil || !IsID(c.KeyID) || c.Requests < 0
 }
