@@ -201,6 +201,7 @@ func upgrade(t *testing.T, dist, next string) {
 			t.Fatalf("%s: %v", c.when, err)
 		}
 		s.goOn(c.when)
+		run(t, ".", "chroot", bare, "/registry", "health", "http://"+addr+"/readyz")
 		if err := p.Stop(); err != nil {
 			t.Errorf("%s: got %v at the end, want exit code 0; the output is %s", c.when, err, output)
 		}

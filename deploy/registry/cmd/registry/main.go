@@ -16,6 +16,7 @@ import (
 	"asset-registry/deploy/registry/mirror"
 	"asset-registry/shared/config"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/probe"
 )
 
 // commands declares the commands and their flags.
@@ -81,6 +82,9 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
+	if len(args) == 2 && args[0] == "health" {
+		return probe.Ready(ctx, args[1])
+	}
 	var c commands
 	command, err := config.Parse(&c, "registry", "The asset registry.", "REGISTRY", args)
 	if err != nil {
