@@ -15,6 +15,7 @@ func TestCodeListsAreReadWhole(t *testing.T) {
 		want  []string // substrings of the error; nil: no error about code lists
 	}{
 		{"two lists", files{"CPV.txt": "03111000-2 Seeds\n", "kvtspz.txt": "01.01\n", ".hidden": "x"}, nil},
+		{"schemes of identifiers", files{"identifier-schemes.txt": "UA-NEW\n"}, nil},
 		{"no list", nil, []string{"has no file such as CPV.txt"}},
 		{"faults in two lists", files{"CPV.txt": "x\n", "CPVS.txt": "y\n"},
 			[]string{"CPV.txt: line 1", "CPVS.txt: line 1"}},

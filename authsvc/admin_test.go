@@ -246,11 +246,11 @@ func TestTheAdminAPITellsEveryProblemOfARequestByField(t *testing.T) {
 		{"data of another type", "PATCH", "/brokers/b", `{"data": [1]}`, 400, []string{"body/data: Data not available"}},
 		{
 			"malformed JSON", "POST", "/brokers", `{"data": {`, 400,
-			[]string{`body/data: The body must be JSON of the form {"data": {...}}: `},
+			[]string{"body/data: The body is not JSON: it breaks off or has a fault near byte 10."},
 		},
 		{
 			"text after the JSON", "POST", "/brokers", `{"data": {"name": "c"}} x`, 400,
-			[]string{"body/data: The body must be JSON"},
+			[]string{"body/data: The body is not JSON: it breaks off or has a fault near byte 25."},
 		},
 		{
 			"a body that is not UTF-8", "POST", "/brokers", "{\"data\": {\"name\": \"c\xff\"}}", 400,

@@ -65,6 +65,12 @@ func New(kind Kind, location, name, format string, args ...any) *Error {
 	return &Error{Kind: kind, Details: []Detail{{location, name, fmt.Sprintf(format, args...)}}}
 }
 
+// BrokenJSON returns the fault of a body that is not one JSON value. Near is the byte at which
+// reading ended. All APIs say it in the same words.
+func BrokenJSON(near int64) *Error {
+	return New(Invalid, Body, "data", "The body is not JSON: it breaks off or has a fault near byte %d.", near)
+}
+
 // Error lists the details, for the log.
 func (e *Error) Error() string {
 	parts := make([]string, len(e.Details))

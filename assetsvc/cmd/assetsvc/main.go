@@ -78,7 +78,7 @@ type settings struct {
 	Sandbox    bool     `help:"Accept sandboxParameters."`
 
 	// Codes of a scheme without a list are checked by their form.
-	CodeLists string `placeholder:"DIR" help:"Directory with CPV.txt, CPVS.txt, dk018.txt or kvtspz.txt, one code a line."`
+	CodeLists string `placeholder:"DIR" help:"Directory of CPV.txt, CPVS.txt, dk018.txt, kvtspz.txt and identifier-schemes.txt."`
 
 	// All services with one store have the same. With MongoDB they need fresh-reads too.
 	// All services with one store hide the same, and so does the command snapshot.

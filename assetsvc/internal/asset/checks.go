@@ -51,12 +51,16 @@ func (w *walk) isCode(path string, o record.Object, schemes schemeList) bool {
 	return true
 }
 
+// isFilled tells whether a field has a value for the rules over several fields: an optional text
+// may be stored empty.
+func isFilled(value record.Value) bool { return value != nil && value != "" }
+
 func checkRegistration(w *walk, path string, o record.Object) {
 	if o.Text("status") == registrationComplete {
 		return
 	}
 	for _, name := range []string{"registrationID", "registrationDate"} {
-		if o.Get(name) != nil {
+		if isFilled(o.Get(name)) {
 			w.breaks(record.Join(path, name), "You can fill %s only when status is complete", name)
 		}
 	}
@@ -90,7 +94,7 @@ func checkDocument(w *walk, path string, o record.Object) {
 		return
 	}
 	for _, name := range []string{"url", "hash"} {
-		if o.Get(name) != nil {
+		if isFilled(o.Get(name)) {
 			w.breaks(record.Join(path, name), "This field is not required.")
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -24,6 +25,20 @@ var suppliedSchemes = map[string]schemeList{
 	"CPVS":   additionalSchemes,
 	"dk018":  additionalSchemes,
 	"kvtspz": additionalSchemes,
+	identifierList: {forms: map[string]*regexp.Regexp{
+		identifierList: regexp.MustCompile(`^[A-Z][A-Z0-9]*(-[A-Z0-9_]+)*$`),
+	}},
+}
+
+// identifierList names the list of schemes of identifiers. That of an operator adds to the built-in one.
+const identifierList = "identifier-schemes"
+
+// identifierSchemes returns the schemes that an identifier may have.
+func (r Rules) identifierSchemes() codeList {
+	if supplied := r.Codes[identifierList].all; supplied != nil {
+		return supplied
+	}
+	return identifierSchemes
 }
 
 // codes returns all codes of a scheme, and those that a classification accepts.
@@ -76,7 +91,11 @@ func (l CodeLists) Add(scheme, text string) error {
 	if len(codes) == 0 {
 		faults = append(faults, errors.New("the list has no code"))
 	}
+	if scheme == identifierList {
+		codes = append(codes, identifierSchemes...)
+	}
 	slices.Sort(codes)
+	codes = slices.Compact(codes)
 	l[scheme] = suppliedCodes{codes, withoutCoarse(codes)}
 	return errors.Join(faults...)
 }

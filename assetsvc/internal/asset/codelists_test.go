@@ -56,6 +56,36 @@ func TestSuppliedListsDecideWhichCodesAreValid(t *testing.T) {
 	}
 }
 
+func TestAnOperatorAddsSchemesOfIdentifiers(t *testing.T) {
+	extended := rules
+	extended.Codes = CodeLists{}
+	if err := extended.Codes.Add("identifier-schemes", "# ours\nUA-NEW a new register\nUA-EDR\nLUX2\n"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, scheme string
+		rules        Rules
+		refused      string // place of the fault; "<nil>": the scheme is accepted
+	}{
+		{"an added scheme", "UA-NEW", extended, "<nil>"},
+		{"an added scheme without a country", "LUX2", extended, "<nil>"},
+		{"a built-in scheme that the list has too", "UA-EDR", extended, "<nil>"},
+		{"a built-in scheme beside the list", "GB-COH", extended, "<nil>"},
+		{"a scheme of neither", "UA-NEWER", extended, "assetHolder.identifier.scheme"},
+		{"an added scheme without the list", "UA-NEW", rules, "assetHolder.identifier.scheme"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sent := `{"assetHolder":{"name":"x","identifier":{"scheme":"` + c.scheme + `","id":"1"}}}`
+			_, _, err := c.rules.Change(in(t, Pending), Change{
+				Fields: parse(t, sent), Caller: Caller{Role: Owner}, Now: evening, NewID: ids(),
+			})
+			if got := places(err); got != c.refused {
+				t.Errorf("got a fault at %q (%v), want %q", got, err, c.refused)
+			}
+		})
+	}
+}
+
 func TestARefusalDoesNotPrintALongList(t *testing.T) {
 	var long strings.Builder
 	for i := range 9000 {
@@ -85,8 +115,9 @@ func TestTheErrorOfAListHasEachFault(t *testing.T) {
 		{"a code that comes twice", "dk018", "1110\n\n1110 again\n", []string{"line 3: 1110 is already in line 1"}},
 		{"no code", "CPVS", "# nothing\n", []string{"the list has no code"}},
 		{"text that is not UTF-8", "CPVS", "AA01-1 \xcf", []string{"the text is not UTF-8"}},
+		{"a scheme of identifiers in small letters", "identifier-schemes", "ua-new\n", []string{`line 1: "ua-new" does not`}},
 		{"a scheme with a built-in list", "CAV-PS", "06111000-3",
-			[]string{`"CAV-PS" is not a scheme with a list of its own; name the file for one of CPV, CPVS, dk018, kvtspz`}},
+			[]string{`"CAV-PS" is not a scheme with a list of its own; name the file for one of CPV, CPVS, dk018, identifier-schemes, kvtspz`}},
 		{"more faults than the error prints", "CPV", strings.Repeat("x\n", 100),
 			[]string{"line 20:", "and 80 more faults"}},
 	} {

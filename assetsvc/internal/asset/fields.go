@@ -207,7 +207,7 @@ var organisationFields = []field{
 }
 
 var identifierModel = model{name: "Identifier", fields: []field{
-	{name: "scheme", of: oneOfCodes(identifierSchemes), required: true},
+	{name: "scheme", of: identifierScheme, required: true},
 	{name: "id", of: identifierID, required: true},
 	{name: "legalName", of: line},
 	{name: "legalName_en", of: line},

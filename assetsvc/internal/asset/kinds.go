@@ -116,6 +116,13 @@ func oneOfCodes(codes codeList) plain {
 	}}
 }
 
+// identifierScheme accepts the built-in schemes of identifiers and those of the operator. Its form
+// has the built-in ones.
+var identifierScheme = plain{form: choiceForm(identifierSchemes),
+	take: func(w *walk, path string, old, sent record.Value) record.Value {
+		return oneOfCodes(w.rules.identifierSchemes()).take(w, path, old, sent)
+	}}
+
 func notOneOf(choices []string) string {
 	return "Value must be one of [" + quoted(choices) + "]."
 }

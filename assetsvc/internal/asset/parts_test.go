@@ -201,6 +201,10 @@ func TestPartFaults(t *testing.T) {
 		{"a familiarization document with a url", "documents", Add,
 			`{"documentType":"x_dgfAssetFamiliarization","title":"x","url":"https://x.ua","hash":"md5:` +
 				strings.Repeat("0", 32) + `"}`, "url hash accessDetails", "This field is not required."},
+		{"a familiarization document with a hash", "documents", Add, `{"documentType":"x_dgfAssetFamiliarization","title":"x",
+			"accessDetails":"x","hash":"md5:` + strings.Repeat("0", 32) + `"}`, "hash", "This field is not required."},
+		{"an empty url where one is needed", "documents", Add, `{"documentType":"notice","title":"x","url":""}`, "url",
+			"This field is required."},
 		{"the first document gets another type", "documents", Merge, `{"documentType":"notice"}`, "documentType",
 			"First document should be document with informationDetailsdocumentType"},
 		{"an incomplete version of a document", "documents", Replace, `{"title_en":"x"}`, "documentType title",
@@ -498,4 +502,25 @@ func FuzzPart(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestAnEmptyTextIsNotFilledIn tries the rules over several fields of an object with texts that
+// are stored empty (docs/contract.md, "Field rules").
+func TestAnEmptyTextIsNotFilledIn(t *testing.T) {
+	for _, c := range []struct{ name, path, sent string }{
+		{"a number of a registration", "items",
+			strings.Replace(validItem, `"registrationDetails":{}`, `"registrationDetails":{"registrationID":""}`, 1)},
+		{"a number while it is registered", "items", strings.Replace(validItem, `"registrationDetails":{}`,
+			`"registrationDetails":{"status":"registering","registrationID":""}`, 1)},
+		{"url, hash and format", "documents", `{"documentType":"x_dgfAssetFamiliarization","title":"x",
+			"accessDetails":"щодня","url":"","hash":"","format":""}`},
+		{"only url", "documents",
+			`{"documentType":"x_dgfAssetFamiliarization","title":"x","accessDetails":"x","url":""}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, _, err := ask(t, in(t, Pending), Owner, c.path, Add, c.sent); err != nil {
+				t.Errorf("got %v, want no fault", err)
+			}
+		})
+	}
 }

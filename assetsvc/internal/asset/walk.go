@@ -224,7 +224,7 @@ func (w *walk) member(f field, parent string, old, sent record.Object) record.Va
 	if value == nil && f.absent != nil {
 		value = f.absent(w, stored)
 	}
-	if f.required && reason == "" && len(w.details) == faults && (value == nil || value == "") {
+	if f.required && reason == "" && len(w.details) == faults && !isFilled(value) {
 		w.breaks(record.Join(parent, f.name), required)
 	}
 	return value

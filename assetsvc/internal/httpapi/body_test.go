@@ -39,16 +39,18 @@ func TestParseBody(t *testing.T) {
 	}
 }
 
+const brokenJSON = "The body is not JSON: it breaks off or has a fault near byte "
+
 func TestParseBodyRefuses(t *testing.T) {
 	cases := []struct {
 		name              string
 		body, place, says string
 	}{
-		{"an empty body", ``, "data", "not JSON"},
-		{"a body that is not JSON", `title=x`, "data", "not JSON"},
-		{"half a body", `{"data":{"a":`, "data", "not JSON"},
-		{"a second value", `{"data":{}} {}`, "data", "goes on"},
-		{"trailing bytes", `{"data":{}}x`, "data", "not JSON"},
+		{"an empty body", ``, "data", brokenJSON},
+		{"a body that is not JSON", `title=x`, "data", brokenJSON},
+		{"half a body", `{"data":{"a":`, "data", brokenJSON},
+		{"a second value", `{"data":{}} {}`, "data", brokenJSON},
+		{"trailing bytes", `{"data":{}}x`, "data", brokenJSON},
 		{"invalid UTF-8", "{\"data\":{\"a\":\"\xff\"}}", "data", "could not decode params"},
 		{"a list", `[]`, "data", "Data not available"},
 		{"null", `null`, "data", "Data not available"},
@@ -65,7 +67,11 @@ func TestParseBodyRefuses(t *testing.T) {
 		{"lists 20,000 deep", `{"data":` + strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000) + `}`, "data",
 			"deeper"},
 		{"objects 20,000 deep", strings.Repeat(`{"data":`, 20000), "data", "deeper"},
-		{"a number with a leading zero", `{"data":{"a":01}}`, "data", "not JSON"},
+		{"a text without its end", `{"data":{"a":"x`, "data", brokenJSON},
+		{"an unknown escape", `{"data":{"a":"\x"}}`, "data", brokenJSON},
+		{"a comma at the end", `{"data":{"a":1,}}`, "data", brokenJSON},
+		{"NaN", `{"data":{"a":NaN}}`, "data", brokenJSON},
+		{"a number with a leading zero", `{"data":{"a":01}}`, "data", brokenJSON},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

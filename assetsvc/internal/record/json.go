@@ -65,7 +65,7 @@ func (p *parser) value(path string, depth int) (Value, error) {
 		return nil, p.syntax(err)
 	}
 	if kind := token.Kind(); (kind == '{' || kind == '[') && depth == p.depth {
-		return nil, p.fault("the body nests deeper than %d levels", p.depth)
+		return nil, p.fault("The body nests deeper than %d levels.", p.depth)
 	}
 	switch token.Kind() {
 	case '{':
@@ -150,7 +150,7 @@ func (p *parser) end() error {
 	case err != nil:
 		return p.syntax(err)
 	default:
-		return p.fault("the body goes on after its JSON value, at byte %d", p.decoder.InputOffset())
+		return p.broken()
 	}
 }
 
@@ -159,11 +159,12 @@ func (p *parser) syntax(err error) error {
 	if err == nil {
 		return nil
 	}
-	reason := "it ends too early"
-	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok && syntactic.Err != nil {
-		reason = syntactic.Err.Error()
-	}
-	return p.fault("the body is not JSON: %s, at byte %d", reason, p.decoder.InputOffset())
+	return p.broken()
+}
+
+// broken returns the one fault of all texts that are not JSON, with the place where reading ended.
+func (p *parser) broken() error {
+	return fault.BrokenJSON(p.decoder.InputOffset())
 }
 
 func (p *parser) fault(format string, args ...any) error {

@@ -44,10 +44,9 @@ func parseData(text []byte) (sent, error) {
 	if !utf8.Valid(text) {
 		return sent{}, fault.New(fault.Invalid, fault.Body, "data", "could not decode params: the body is not valid UTF-8")
 	}
-	if !json.Valid(text) {
-		var nothing any
-		return sent{}, fault.New(fault.Invalid, fault.Body, "data", "The body must be JSON of the form %s: %v.",
-			form, json.Unmarshal(text, &nothing))
+	var broken *json.SyntaxError
+	if err := json.Unmarshal(text, new(any)); errors.As(err, &broken) {
+		return sent{}, fault.BrokenJSON(broken.Offset)
 	}
 	var s sent
 	var members map[string]json.RawMessage

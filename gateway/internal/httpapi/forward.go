@@ -59,14 +59,15 @@ func pathIn(v routes.Version) func(*gin.Context) string {
 // wrong content type and a missing key (docs/contract.md, "Order of checks").
 // The gateway stores no assets, so before these two refusals, and only then, it
 // asks the asset service whether the asset exists.
-func (a *API) require(v routes.Version, needed func(*gin.Context) error) step {
+func (a *API) require(needed func(*gin.Context) error) step {
 	return check(func(c *gin.Context) error {
 		refusal := needed(c)
 		kind := fault.KindOf(refusal)
-		if c.Param("id") == "" || kind != fault.UnsupportedMedia && kind != fault.Unauthorized {
+		path, ok := objectPath(c)
+		if !ok || kind != fault.UnsupportedMedia && kind != fault.Unauthorized {
 			return refusal
 		}
-		missing := a.config.Assets.Missing(c.Request.Context(), readable(upstreamPath(c, v)))
+		missing := a.config.Assets.Missing(c.Request.Context(), path)
 		if fault.KindOf(missing) == fault.NotFound {
 			return missing
 		}

@@ -33,8 +33,8 @@ func (a *API) noMethod() gin.HandlerFunc {
 	}
 }
 
-// objectPath returns the asset service's path of the asset, part or transfer
-// that the request's path names. ok is false if it names none of these.
+// objectPath returns the asset service's path of the asset or transfer that the request's path
+// names, or whose part it names. ok is false if it names neither.
 func objectPath(c *gin.Context) (path string, ok bool) {
 	segments := strings.Split(c.Request.URL.Path, "/") // "", "api", version, kind, id, ...
 	if len(segments) < 5 || segments[3] != "assets" && segments[3] != "transfers" {
@@ -44,12 +44,5 @@ func objectPath(c *gin.Context) (path string, ok bool) {
 	if !ok {
 		return "", false
 	}
-	return readable(upstreamPath(c, v)), true
-}
-
-// readable returns the path of the asset for the path of its ownership, its recovery or one of
-// its revisions, which nobody can read. It returns any other path unchanged.
-func readable(path string) string {
-	asset, _, _ := strings.Cut(path, "/"+routes.Revisions+"/")
-	return strings.TrimSuffix(strings.TrimSuffix(asset, "/"+routes.Ownership), "/"+routes.Recovery)
+	return routes.Prefix(v.Target) + "/" + segments[3] + "/" + segments[4], true
 }

@@ -45,8 +45,8 @@ func (a *API) pipeline(r route) gin.HandlerFunc {
 		{counted, a.limit(r.class)},
 		{r.live, a.follow(r)},
 		{r.share != nil, r.share},
-		{r.body, a.require(r.version, needJSON)},
-		{r.key, a.require(r.version, needKey)},
+		{r.body, a.require(needJSON)},
+		{r.key, a.require(needKey)},
 		{r.body, check(a.readBody)},
 	}
 	answer := r.answer
