@@ -146,13 +146,16 @@ func NewKey() (key, hash string) {
 // accept the key at once. The audit log does not mention the key until an operator
 // changes it: AddKey does not know the registry's secret.
 func AddKey(ctx context.Context, address, hash string, holder identity.Identity) error {
-	if !apikey.IsID(holder.KeyID) {
-		return apikey.ErrID
+	if err := CheckKey(hash, holder); err != nil {
+		return err
 	}
 	return Config{Store: address}.withStore(func(s store) error {
 		return s.unaudited.AddKey(ctx, apikey.NewUnaudited(hash, holder, time.Now().UTC().Truncate(time.Microsecond)))
 	})
 }
+
+// CheckKey returns everything wrong with a key that AddKey or a keys file shall have.
+func CheckKey(hash string, holder identity.Identity) error { return apikey.CheckEntry(hash, holder) }
 
 // RevokeKey removes a key of AddKey from the store at an address. Gateways accept
 // the key for less than a second longer. A key that an operator created or changed

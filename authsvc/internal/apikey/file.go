@@ -60,6 +60,11 @@ func read(r io.Reader) (Fixed, error) {
 	return keys, nil
 }
 
+// CheckEntry returns everything wrong with a key for a keys file.
+func CheckEntry(hash string, holder identity.Identity) error {
+	return entry{ID: holder.KeyID, Broker: holder.Broker, Role: holder.Role, Levels: holder.Levels, SHA256: hash}.check()
+}
+
 func (e entry) check() error {
 	var faults []error
 	switch {

@@ -3,6 +3,7 @@ package registryctl
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -88,7 +89,7 @@ func (l listAssets) Run(ctx context.Context, p *program) error {
 type createAsset struct {
 	File string `short:"f" required:"" help:"JSON of the asset, {\"data\": ...} or its content. - is the standard input."`
 
-	Access string `placeholder:"FILE" help:"New file for the tokens, instead of printing them."`
+	Access string `placeholder:"FILE" help:"New file for the tokens, instead of printing them. After an interruption, name it again."`
 	Once   string `placeholder:"KEY" help:"Idempotency key: the same asset and key within 24 hours create one asset."`
 }
 
@@ -102,17 +103,17 @@ func (a createAsset) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	file, err := newAccessFile(a.Access)
+	begun, err := beginCreation(a.Access, a.Once)
 	if err != nil {
 		return err
 	}
-	created, err := c.CreateFields(ctx, fields, a.Once)
+	created, err := c.CreateFields(ctx, fields, begun.key)
 	if err != nil {
-		return file.discard(err)
+		return begun.failed(err)
 	}
 	p.tellIgnored(created.Asset.Tagged)
 	got := answer{Data: &created.Asset, Access: &created.Access}
-	if err := file.write(got); err != nil {
+	if err := begun.keep(got); err != nil {
 		return p.printTokens(got, err)
 	}
 	if a.Access == "" {
@@ -193,12 +194,12 @@ func (p *program) fields(file string) (client.Fields, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil {
-		return nil, fmt.Errorf("%s is not a JSON object: %w", name, err)
+		return nil, usage("%s is not a JSON object%s", name, faultAt(err))
 	}
 	if data, wrapped := object["data"]; wrapped {
 		object = nil
 		if err := json.Unmarshal(data, &object); err != nil {
-			return nil, fmt.Errorf("data in %s is not a JSON object: %w", name, err)
+			return nil, usage("data in %s is not a JSON object%s", name, faultAt(err))
 		}
 	}
 	fields := client.Fields{}
@@ -206,6 +207,14 @@ func (p *program) fields(file string) (client.Fields, error) {
 		fields[name] = value
 	}
 	return fields, nil
+}
+
+// faultAt tells where a text ceases to be JSON, "" if it is JSON.
+func faultAt(err error) string {
+	if broken, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf(": it breaks off or has a fault near byte %d", broken.Offset)
+	}
+	return ""
 }
 
 // printAssets prints the answer as JSON, or a row for each asset.

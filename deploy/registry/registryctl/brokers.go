@@ -80,6 +80,9 @@ func (c changeBroker) Run(ctx context.Context, p *program) error {
 	if c.Blocked != nil {
 		patch["blocked"] = *c.Blocked
 	}
+	if len(patch) == 0 {
+		return usage("nothing to change: give --title, --contact or --blocked")
+	}
 	return p.oneBroker(ctx, http.MethodPatch, c.path(), patch)
 }
 

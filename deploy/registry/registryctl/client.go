@@ -3,13 +3,16 @@ package registryctl
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"asset-registry.example/client"
@@ -23,8 +26,13 @@ const (
 	maxAnswer   = 64 << 20 // bytes
 )
 
-// errNoKey is returned for a request that needs an API key when none is set.
-var errNoKey = errors.New("no API key: set one in the config file, the environment or a flag (registryctl --help)")
+// The errors of requests that need an API key when none is set.
+var (
+	errNoKey = usage("no API key: set REGISTRYCTL_KEY, or key in the config file (registryctl --help); " +
+		"an operator of the registry makes keys with registryctl keys create")
+	errNoAdminKey = usage("no API key for the admin API: set REGISTRYCTL_ADMIN_KEY, or admin-key in the config file; " +
+		"registry admin-key, or authsvc admin-key, makes the first one")
+)
 
 // public returns a client of the public API. withKey says that the call needs an
 // API key.
@@ -38,12 +46,52 @@ func (p *program) public(withKey bool) (*client.Client, error) {
 	})
 }
 
-// noAnswer says in front of a network's error that the registry does not answer.
-func noAnswer(err error) error {
-	if _, ok := errors.AsType[*url.Error](err); ok {
-		return fmt.Errorf("the registry does not answer: %w", err)
+// silence is the error of a registry that does not answer, in words. It wraps the cause.
+type silence struct {
+	address string
+	cause   error
+}
+
+// Error says which server does not answer, and why.
+func (s silence) Error() string {
+	why := "the connection fails"
+	var (
+		lookup    *net.DNSError
+		untrusted *tls.CertificateVerificationError
+		plainHTTP tls.RecordHeaderError
+		slow      net.Error
+	)
+	switch {
+	case errors.Is(s.cause, syscall.ECONNREFUSED):
+		why = "nothing listens there"
+	case errors.As(s.cause, &lookup):
+		why = "the name " + lookup.Name + " has no address"
+	case errors.As(s.cause, &untrusted):
+		why = "its certificate is not valid for the address"
+	case errors.As(s.cause, &plainHTTP), errors.Is(s.cause, http.ErrSchemeMismatch):
+		why = "it speaks HTTP where HTTPS is asked for, or the reverse"
+	case errors.Is(s.cause, context.Canceled):
+		why = "the command was interrupted"
+	case errors.Is(s.cause, context.DeadlineExceeded), errors.As(s.cause, &slow) && slow.Timeout():
+		why = "no answer came in time"
 	}
-	return err
+	return "the registry at " + s.address + " does not answer: " + why
+}
+
+// Unwrap returns the cause.
+func (s silence) Unwrap() error { return s.cause }
+
+// noAnswer returns an error in words for one of the network.
+func noAnswer(err error) error {
+	failed, ok := errors.AsType[*url.Error](err)
+	if _, told := errors.AsType[silence](err); !ok || told {
+		return err
+	}
+	address := failed.URL
+	if u, err := url.Parse(failed.URL); err == nil {
+		address = u.Scheme + "://" + u.Host
+	}
+	return silence{address, err}
 }
 
 // send makes a request of the admin API and returns the body of the answer. For a
@@ -53,7 +101,7 @@ func send(ctx context.Context, method, address, key string, body []byte) ([]byte
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("%q is not a valid address", address)
+		return nil, usage("%q is not a valid address", address)
 	}
 	req.SetBasicAuth(key, "")
 	if body != nil {
@@ -71,20 +119,30 @@ func send(ctx context.Context, method, address, key string, body []byte) ([]byte
 	if resp.StatusCode < http.StatusBadRequest {
 		return text, nil
 	}
-	return nil, refusal(resp.Status, text)
+	return nil, refusal(resp, text)
 }
 
-// refusal describes an answer with an error status.
-func refusal(status string, text []byte) error {
+// refusal describes an answer of the admin API with an error status.
+func refusal(resp *http.Response, text []byte) error {
 	var answer struct{ Errors []fault.Detail }
-	if err := json.Unmarshal(text, &answer); err != nil || len(answer.Errors) == 0 {
-		return fmt.Errorf("the server answers %s and is not the registry: check the address", status)
+	_ = json.Unmarshal(text, &answer) // another server's answer has no errors
+	says := ""
+	switch {
+	case len(answer.Errors) == 0 && isAway(resp.StatusCode):
+		says = "a server in front of the admin API answers " + resp.Status + ": it does not reach the admin API"
+	case len(answer.Errors) == 0:
+		says = "the server answers " + resp.Status + " and is not the admin API: check --admin-url"
+	case resp.StatusCode == http.StatusNotFound && answer.Errors[0].Name == "not_found":
+		says = "the server at --admin-url has no admin API: it may be the public address of the registry. " +
+			"The admin API has an address of its own, by default http://127.0.0.1:8079"
+	default:
+		details := make([]string, len(answer.Errors))
+		for i, d := range answer.Errors {
+			details[i] = fmt.Sprintf("%s %s: %s", d.Location, d.Name, d.Description)
+		}
+		says = resp.Status + ": " + strings.Join(details, "; ")
 	}
-	details := make([]string, len(answer.Errors))
-	for i, d := range answer.Errors {
-		details[i] = fmt.Sprintf("%s %s: %s", d.Location, d.Name, d.Description)
-	}
-	return fmt.Errorf("%s: %s", status, strings.Join(details, "; "))
+	return &statusError{resp.StatusCode, plain(says)}
 }
 
 // call calls the admin API. body is sent as JSON; nil sends no body.
@@ -92,7 +150,7 @@ func call[T any](ctx context.Context, p *program, method, path string, query url
 	answer adminapi.Response[T], err error,
 ) {
 	if p.AdminKey == "" {
-		return answer, errNoKey
+		return answer, errNoAdminKey
 	}
 	var encoded []byte
 	if body != nil {

@@ -2,7 +2,10 @@ package registryctl
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"asset-registry.example/client"
 )
 
 type eraseRevisions struct {
@@ -23,16 +26,22 @@ or remove those too.`
 }
 
 // Run erases the revisions, the oldest first.
-func (c eraseRevisions) Run(ctx context.Context, p *program) error {
+func (c eraseRevisions) Run(ctx context.Context, p *program) (err error) {
 	if c.Through == 0 {
 		c.Through = c.Revision
 	}
 	if c.Revision < 1 || c.Through < c.Revision {
-		return fmt.Errorf("got the revisions %d through %d, want numbers from 1 in their order", c.Revision, c.Through)
+		return usage("got the revisions %d through %d, want numbers from 1 in their order", c.Revision, c.Through)
 	}
 	registry, err := p.public(true)
 	if err != nil {
 		return err
+	}
+	done := []client.Revision{}
+	if p.output == asJSON {
+		defer func() { // also after an error: what was erased is gone
+			err = errors.Join(err, p.printJSON(map[string]any{"data": done}, "  "))
+		}()
 	}
 	for revision := c.Revision; revision <= c.Through; revision++ {
 		erased, err := registry.EraseRevision(ctx, c.ID, revision)
@@ -42,6 +51,7 @@ func (c eraseRevisions) Run(ctx context.Context, p *program) error {
 		if erased.Erased == nil {
 			return fmt.Errorf("revision %d: the registry does not say that it is erased", revision)
 		}
+		done = append(done, erased)
 		if err := p.note("revision %d is erased since %s", revision, erased.Erased.Date); err != nil {
 			return err
 		}

@@ -81,6 +81,8 @@ func (followAssets) Help() string {
 with tabs between them. With -o json, a line is an object with the fields of --fields. An asset comes again with each
 change.
 
+While the registry does not answer, the command says so on the standard error and waits.
+
 FILE is written after the lines of a page are printed. So a run that is interrupted prints some lines again, and
 loses none. It prints on the standard error the offset to go on from.
 
@@ -120,7 +122,7 @@ func (f followAssets) Run(ctx context.Context, p *program) error {
 			if f.UpToDate || !passes(err) {
 				return err
 			}
-			if err := p.note("# %s", plain(noAnswer(err).Error())); err != nil {
+			if err := p.say("%s; the command waits and asks again", plain(noAnswer(err).Error())); err != nil {
 				return err
 			}
 			continue

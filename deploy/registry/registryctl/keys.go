@@ -36,6 +36,12 @@ type listKeys struct {
 
 // Run lists keys.
 func (l listKeys) Run(ctx context.Context, p *program) error {
+	if l.Broker != "" { // an unknown broker is a mistake, not one without keys
+		_, err := call[adminapi.Broker](ctx, p, http.MethodGet, brokerName{l.Broker}.path(), nil, nil)
+		if err != nil {
+			return err
+		}
+	}
 	found := []adminapi.Key{}
 	query := url.Values{"broker": {l.Broker}, "state": {l.State}, "q": {l.Search}}
 	err := all(ctx, p, "/keys", query, func(page []adminapi.Key) { found = append(found, page...) })
@@ -73,7 +79,7 @@ func (c createKey) Run(ctx context.Context, p *program) error {
 	}
 	body, err := c.body()
 	if err != nil {
-		return err
+		return asUsage(err)
 	}
 	body["broker"] = c.Broker
 	return p.oneKey(ctx, http.MethodPost, "/keys", body)
@@ -88,7 +94,10 @@ type changeKey struct {
 func (c changeKey) Run(ctx context.Context, p *program) error {
 	body, err := c.body()
 	if err != nil {
-		return err
+		return asUsage(err)
+	}
+	if len(body) == 0 {
+		return usage("nothing to change: give --name, --role, --levels, --expires, --test, --limit or --allow")
 	}
 	return p.oneKey(ctx, http.MethodPatch, c.path(), body)
 }
@@ -119,6 +128,9 @@ type keyUsage struct {
 
 // Run prints the requests of each day.
 func (u keyUsage) Run(ctx context.Context, p *program) error {
+	if _, err := call[adminapi.Key](ctx, p, http.MethodGet, u.path(), nil, nil); err != nil { // there is no such key
+		return err
+	}
 	query := url.Values{"days": {strconv.Itoa(u.Days)}}
 	answer, err := call[[]adminapi.Day](ctx, p, http.MethodGet, u.path()+"/usage", query, nil)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 )
 
 // row is one line of a table.
@@ -39,10 +40,11 @@ func (p *program) printJSON(value any, indent string) error {
 	return encoder.Encode(value)
 }
 
-// plain replaces control characters, so that a terminal does not interpret them.
+// plain replaces control characters, those that change the direction of text among them, so that
+// a terminal does not interpret them.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
 			return '?'
 		}
 		return r

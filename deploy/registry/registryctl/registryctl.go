@@ -73,7 +73,8 @@ Keep keys in the file: every user of the machine can see flags in the process li
 
 // Run parses args, which exclude the program's name, and runs the command. errOut is
 // for what a command says beside its output. Without a command, or with the name of a
-// group only, it prints help. --help prints help and exits the process with 0.
+// group only, it prints help. --help prints help and exits the process with 0. Describe and
+// ExitCode tell what a process says and returns after an error.
 func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) error {
 	var c commands
 	parser, err := newParser(&c, out)
@@ -82,23 +83,42 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return explain(err)
+		return asUsage(explain(err))
 	}
 	if err := missingValue(parsed, args); err != nil {
-		return err
+		return asUsage(err)
 	}
 	p := &program{in: in, out: out, errOut: errOut}
 	if err := p.load(c); err != nil {
-		return err
+		return asUsage(err)
 	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	return noAnswer(parsed.Run(p))
+}
+
+// helpOf prints the help of a command, or of a group with that of the command that it stands for.
+func helpOf(o kong.HelpOptions, of *kong.Context) error {
+	group := of.Selected()
+	if group == nil || group.DefaultCmd == nil {
+		return kong.DefaultHelpPrinter(o, of)
+	}
+	of.Path = append(of.Path, &kong.Path{Parent: group, Command: group.DefaultCmd})
+	if err := kong.DefaultHelpPrinter(o, of); err != nil {
+		return err
+	}
+	for _, other := range group.Children {
+		if other != group.DefaultCmd {
+			fmt.Fprintf(of.Stdout, "\n%s: %s\n", other.FullPath(), other.Help)
+		}
+	}
+	return nil
 }
 
 func newParser(c *commands, out io.Writer) (*kong.Kong, error) {
 	parser, err := kong.New(c,
 		kong.Name("registryctl"),
 		kong.Description(description),
+		kong.Help(helpOf),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, NoAppDescFormat: true}),
 		kong.Vars{
 			"mode":  "'test' shows test assets only, '_all_' adds them. By default they are left out.",

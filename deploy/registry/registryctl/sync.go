@@ -53,9 +53,9 @@ func (s syncCopy) Run(ctx context.Context, p *program) error {
 	verifies := s.Verify || s.VerifySample > 0
 	switch {
 	case s.VerifySample < 0:
-		return fmt.Errorf("--verify-sample must not be negative, got %d", s.VerifySample)
+		return usage("--verify-sample must not be negative, got %d", s.VerifySample)
 	case !verifies && (s.Policy != "" || len(s.PublicKey) > 0):
-		return errors.New("--public-key and --policy are for --verify and --verify-sample")
+		return usage("--public-key and --policy are for --verify and --verify-sample")
 	}
 	var v copyVerifier
 	if verifies {

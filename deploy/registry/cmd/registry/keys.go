@@ -20,8 +20,11 @@ type newKey struct {
 // store prints the entry of a keys file.
 func (n newKey) run(ctx context.Context) error {
 	key, hash := authsvc.NewKey()
+	i := identity.Identity{KeyID: n.ID, Broker: n.Broker, Role: identity.Role(n.Role), Levels: n.Levels}
+	if err := authsvc.CheckKey(hash, i); err != nil {
+		return err
+	}
 	if n.Store != "" {
-		i := identity.Identity{KeyID: n.ID, Broker: n.Broker, Role: identity.Role(n.Role), Levels: n.Levels}
 		if err := authsvc.AddKey(ctx, n.Store, hash, i); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	if err := registryctl.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "registryctl:", err)
-		os.Exit(1)
+		fmt.Fprintln(os.Stderr, "registryctl:", registryctl.Describe(err))
+		os.Exit(registryctl.ExitCode(err))
 	}
 }

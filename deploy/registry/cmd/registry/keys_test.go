@@ -1,0 +1,20 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAKeyThatNoGatewayTakesIsNotMade(t *testing.T) {
+	for _, c := range []struct{ name, id, broker, levels, says string }{
+		{"a level that does not exist", "k", "b", "7", `levels "7"`},
+		{"a level beside good ones", "k", "b", "13x", `levels "13x"`},
+		{"an id with a blank", "a b", "b", "1", "id"},
+		{"no broker", "k", "", "1", "broker is missing"},
+	} {
+		n := newKey{Broker: c.broker, Role: "broker", Levels: c.levels, ID: c.id}
+		if err := n.run(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.says)
+		}
+	}
+}

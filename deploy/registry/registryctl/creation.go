@@ -1,0 +1,102 @@
+package registryctl
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+
+	"asset-registry.example/client"
+	"asset-registry/shared/durable"
+)
+
+// creation is the creation of an asset that may be repeated after an interruption, so that its
+// tokens are not lost. The idempotency key is in the access file before the request is sent.
+type creation struct {
+	file    string // for the tokens; "": they are printed
+	key     string // idempotency key
+	resumed bool   // an earlier run has sent the request, perhaps
+}
+
+// begunFile is the content of an access file whose creation is not known to be done.
+type begunFile struct {
+	Once   string          `json:"idempotencyKey"`
+	Access json.RawMessage `json:"access,omitempty"`
+}
+
+// beginCreation returns the creation that a file keeps, or begins one. The key is once, or a new
+// one if that is "". It refuses a file that has anything else.
+func beginCreation(file, once string) (creation, error) {
+	c := creation{file: file, key: once}
+	if c.key == "" {
+		c.key = rand.Text()
+	}
+	if file == "" {
+		return c, nil
+	}
+	made, err := newAccessFile(file)
+	if errors.Is(err, fs.ErrExist) {
+		return resumed(c, once, err)
+	}
+	if err != nil {
+		return c, err
+	}
+	err = errors.Join(json.NewEncoder(made).Encode(begunFile{Once: c.key}), made.Sync(), made.Close())
+	if err != nil {
+		return c, fmt.Errorf("keep the idempotency key: %w", errors.Join(err, os.Remove(file)))
+	}
+	return c, nil
+}
+
+// resumed returns the creation that a file keeps, or the error exists if it keeps something else.
+func resumed(c creation, once string, exists error) (creation, error) {
+	text, err := os.ReadFile(c.file)
+	if err != nil {
+		return c, fmt.Errorf("keep the tokens: %w", err)
+	}
+	var begun begunFile
+	if json.Unmarshal(text, &begun) != nil || begun.Once == "" || begun.Access != nil {
+		return c, exists
+	}
+	if once != "" && once != begun.Once {
+		return c, usage("%s keeps a creation with another idempotency key than --once: name a new file", c.file)
+	}
+	c.key, c.resumed = begun.Once, true
+	return c, nil
+}
+
+// keep stores the tokens in place of the idempotency key.
+func (c creation) keep(a answer) error {
+	if c.file == "" {
+		return nil
+	}
+	a.Data = &client.Asset{ID: a.Data.ID}
+	text, err := json.Marshal(a)
+	if err == nil {
+		err = durable.WriteFile(c.file, append(text, '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the tokens: %w", err)
+	}
+	return nil
+}
+
+// failed returns what to do after a creation that failed with err. If the registry has certainly
+// created nothing, it removes the file.
+func (c creation) failed(err error) error {
+	status := client.StatusOf(err)
+	refused := status >= http.StatusBadRequest && status < http.StatusInternalServerError && !c.resumed
+	switch {
+	case c.file == "" && refused:
+		return err
+	case c.file == "":
+		return fmt.Errorf("%w; the asset may be there: repeat the command within 24 hours with --once %s to get its tokens",
+			err, c.key)
+	case refused:
+		return errors.Join(err, os.Remove(c.file))
+	}
+	return fmt.Errorf("%w; the asset may be there: repeat the command within 24 hours to get its tokens into %s", err, c.file)
+}

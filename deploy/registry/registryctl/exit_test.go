@@ -1,0 +1,144 @@
+package registryctl
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"asset-registry/shared/httpserver"
+)
+
+const refusedBody = `{"status":"error","errors":[{"location":"url","name":"NAME","description":"No\u202e\u009b31m"}]}`
+
+// TestExitCodesTellWhoMustAct runs commands that fail for different reasons.
+func TestExitCodesTellWhoMustAct(t *testing.T) {
+	server := func(status int, name string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(status)
+			if name != "" {
+				w.Write([]byte(strings.Replace(refusedBody, "NAME", name, 1)))
+			}
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	admin := func(url string, args ...string) []string {
+		return append([]string{"--admin-url", url, "--admin-key", "k"}, args...)
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"an unknown flag", []string{"--nope"}, 2, "nope"},
+		{"no value", []string{"keys", "get"}, 2, "1 argument"},
+		{"an unknown output", []string{"-o", "xml", "me"}, 2, "--output"},
+		{"no key", []string{"me"}, 2, "REGISTRYCTL_KEY"},
+		{"no key of an operator", []string{"keys", "list"}, 2, "REGISTRYCTL_ADMIN_KEY"},
+		{"no change of a broker", admin(gone.URL, "brokers", "change", "b"), 2, "nothing to change"},
+		{"no change of a key", admin(gone.URL, "keys", "change", "k"), 2, "nothing to change"},
+		{"a limit of another form", admin(gone.URL, "keys", "change", "k", "--limit", "x"), 2, "CLASS:WINDOW"},
+		{"revisions in the wrong order", []string{"--url", gone.URL, "--key", "k", "erase", "a", "--revision", "3",
+			"--through", "2"}, 2, "want numbers"},
+		{"nothing listens", admin(gone.URL, "keys", "list"), 3, "nothing listens there"},
+		{"a proxy without the admin API", admin(server(502, ""), "keys", "list"), 3, "in front of the admin API"},
+		{"the admin API is down", admin(server(503, "store"), "keys", "list"), 3, "503"},
+		{"the public address", admin(server(404, "not_found"), "keys", "list"), 1, "no admin API"},
+		{"another server", admin(server(404, ""), "keys", "list"), 1, "is not the admin API"},
+		{"an unknown key", admin(server(404, "key"), "keys", "usage", "nope"), 1, "404"},
+		{"an unknown broker", admin(server(404, "broker"), "keys", "list", "--broker", "nope"), 1, "404"},
+		{"a refusal", admin(server(403, "permission"), "keys", "list"), 1, "No??31m"},
+	} {
+		_, err := run(t, c.args...)
+		if err == nil || ExitCode(err) != c.code || !strings.Contains(Describe(err), c.says) {
+			t.Errorf("%s: got %v and the code %d, want %q and %d", c.name, err, ExitCode(err), c.says, c.code)
+		}
+	}
+	if got := ExitCode(nil); got != 0 {
+		t.Errorf("no error: got %d, want 0", got)
+	}
+	const bad = "a\u001b[31m\u009b\u202e\u2066\u061c\u2028b\nc"
+	if got, want := Describe(errors.New(bad)), "a?[31m?????b\nc"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestAnInterruptedCreationGetsItsTokens loses the answer of a creation, and repeats the command.
+func TestAnInterruptedCreationGetsItsTokens(t *testing.T) {
+	var keys []string
+	lost := true
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys = append(keys, r.Header.Get("Idempotency-Key"))
+		if lost {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set(httpserver.RequestIDHeader, "r")
+		w.Write([]byte(`{"data":{"id":"a1","status":"draft"},"access":{"token":"tok1","transfer":"tra1"}}`))
+	}))
+	defer s.Close()
+	dir := t.TempDir()
+	asset, access := filepath.Join(dir, "asset.json"), filepath.Join(dir, "access.json")
+	if err := os.WriteFile(asset, []byte(`{}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	create := []string{"--url", s.URL, "--key", "k", "assets", "create", "-f", asset, "--access", access}
+	if _, err := run(t, create...); err == nil || !strings.Contains(err.Error(), "within 24 hours") {
+		t.Fatalf("the lost answer: got %v, want what to do", err)
+	}
+	if _, err := run(t, append(create, "--once", "other")...); err == nil || ExitCode(err) != 2 {
+		t.Errorf("another idempotency key: got %v, want an error of the command line", err)
+	}
+	lost = false
+	if _, err := run(t, create...); err != nil {
+		t.Fatal(err)
+	}
+	held, err := readAccess(access, "a1")
+	if err != nil || held.Access.Token != "tok1" {
+		t.Errorf("got %+v, %v, want the tokens in the file", held, err)
+	}
+	for _, key := range keys {
+		if key == "" || key != keys[0] {
+			t.Errorf("got the idempotency keys %q, want the same each time", keys)
+		}
+	}
+	if _, err := run(t, create...); err == nil || !strings.Contains(err.Error(), "exists") {
+		t.Errorf("a file with tokens: got %v, want an error", err)
+	}
+	lost = true
+	_, err = run(t, create[:len(create)-2]...)
+	if err == nil || !strings.Contains(err.Error(), "--once "+keys[len(keys)-1]) {
+		t.Errorf("without a file: got %v, want the idempotency key to repeat with", err)
+	}
+}
+
+func TestTheHelpOfSyncShowsTheCommandThatItStandsFor(t *testing.T) {
+	got := helpText(t, "sync")
+	for _, says := range []string{"<dir>", "--once", "--verify", "sync export"} {
+		if !strings.Contains(got, says) {
+			t.Errorf("got %s, want %q in it", got, says)
+		}
+	}
+}
+
+// helpText returns what --help prints for a command.
+func helpText(t *testing.T, command string) string {
+	t.Helper()
+	var c commands
+	var out strings.Builder
+	parser, err := newParser(&c, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser.Exit = func(int) {}
+	_, _ = parser.Parse([]string{command, "--help"}) // it goes on after the help, as it cannot exit
+	return out.String()
+}
