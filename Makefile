@@ -35,6 +35,7 @@ WAITING     := test-crash test-compose test-browser model-quick fuzz
 WORKING     := tools vuln test-faults test-feed test-alerts test-traces test-clients test-stores test-k8s \
 	test-docs test-release test-log test-webhooks test-search test-std test-openapi check-apart
 DATA        ?= ./data
+ADDR        ?= 127.0.0.1:8080
 
 # The folder of a release, and the secret key that signs its checksums.
 DIST        ?= dist
@@ -78,7 +79,7 @@ build: ## build the programs into ./bin
 	$(LARGE) go build -o bin/ $(PROGRAMS)
 
 run: build ## run the whole registry as one process, with sandbox keys
-	bin/registry serve --sandbox --search --data $(DATA) --admin-addr 127.0.0.1:8079
+	bin/registry serve --sandbox --search --addr $(ADDR) --data $(DATA) --admin-addr 127.0.0.1:8079
 
 run-split: build ## run the three services as processes of their own
 	bin/split

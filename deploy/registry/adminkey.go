@@ -62,9 +62,10 @@ func AdminKey(ctx context.Context, dir, name string) (string, error) {
 	return string(text), nil
 }
 
-// adminKeyOfStopped creates the key in the files of a registry that does not run.
+// adminKeyOfStopped creates the key in the files of a registry that does not run. It creates no
+// data directory.
 func adminKeyOfStopped(ctx context.Context, dir, name string) (string, error) {
-	secrets, err := openData(dir)
+	secrets, err := openExisting(dir)
 	if err != nil {
 		return "", err
 	}

@@ -30,7 +30,7 @@ type Rotated struct {
 // such as tokens in requests. The registry must not run. After an interruption,
 // call RotateSecret again: it continues with the secret that it has created.
 func RotateSecret(ctx context.Context, dir string) (Rotated, error) {
-	secrets, err := openRotation(dir)
+	secrets, err := openExisting(dir)
 	if err != nil {
 		return Rotated{}, err
 	}
@@ -46,7 +46,7 @@ func RotateSecret(ctx context.Context, dir string) (Rotated, error) {
 // the new one. The registry must not run. FinishRotation may be repeated after an
 // interruption. Without a rotation it returns an error.
 func FinishRotation(ctx context.Context, dir string) (Rotated, error) {
-	secrets, err := openRotation(dir)
+	secrets, err := openExisting(dir)
 	if err != nil {
 		return Rotated{}, err
 	}
@@ -62,11 +62,11 @@ func FinishRotation(ctx context.Context, dir string) (Rotated, error) {
 	return done, err
 }
 
-// openRotation returns the secrets of an existing data directory: two during a
+// openExisting returns the secrets of an existing data directory: two during a
 // rotation, else one.
-func openRotation(dir string) (keyring.Ring, error) {
+func openExisting(dir string) (keyring.Ring, error) {
 	if _, err := os.Stat(filepath.Join(dir, formatFile)); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no data directory of the registry", dir)
+		return nil, fmt.Errorf("%s is no data directory of the registry: name it with --data; registry serve creates it", dir)
 	}
 	return openData(dir)
 }

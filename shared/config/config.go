@@ -27,7 +27,7 @@ import (
 //   - args.
 //
 // The error lists all faults of the file, such as unknown keys; dst then has the
-// valid values. --help prints the flags and ends the process.
+// valid values. If dst has no commands, the word serve in front means nothing. --help prints the flags and ends the process.
 func Parse(dst any, name, description, envPrefix string, args []string) (command string, err error) {
 	var file struct {
 		Config kong.ConfigFlag `placeholder:"FILE" help:"YAML file with settings, named like the flags."`
@@ -47,6 +47,9 @@ func Parse(dst any, name, description, envPrefix string, args []string) (command
 	)
 	if err != nil {
 		return "", fmt.Errorf("declare settings: %w", err)
+	}
+	if len(args) > 0 && args[0] == "serve" && len(parser.Model.Children) == 0 {
+		args = args[1:] // as for a service that has other commands, too
 	}
 	parsed, err := parser.Parse(args)
 	if err = errors.Join(append(append(read.faults, read.unknown(parser.Model)...), err)...); err != nil {

@@ -27,6 +27,24 @@ func (r *rows) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+func TestServeIsAWordOfEveryService(t *testing.T) {
+	var alone example
+	command, err := Parse(&alone, "example", "", "EXAMPLE", []string{"serve", "--addr", "given"})
+	if err != nil || command != "" || alone.Addr != "given" {
+		t.Errorf("a service without commands: got %q, %v and %+v, want no fault and the address", command, err, alone)
+	}
+	var several struct {
+		Serve example `cmd:""`
+	}
+	command, err = Parse(&several, "example", "", "EXAMPLE", []string{"serve", "--addr", "given"})
+	if err != nil || command != "serve" || several.Serve.Addr != "given" {
+		t.Errorf("a service with commands: got %q, %v and %+v, want the command serve", command, err, several)
+	}
+	if _, err := Parse(&alone, "example", "", "EXAMPLE", []string{"--addr", "a", "serve"}); err == nil {
+		t.Error("serve behind a flag: got nil, want an error")
+	}
+}
+
 func TestTheLaterOfFileEnvironmentAndFlagsWins(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	text := "addr: from-file\nmax-body: 20\ntimeout: 2s\ntypes: [a, b]\nsandbox: true\n"
@@ -94,7 +112,7 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		{"an unknown flag", []string{"--adr=x"}, "--adr"},
 		{"a malformed number in a flag", []string{"--max-body=many"}, "many"},
-		{"an argument", []string{"serve"}, "serve"},
+		{"an argument", []string{"stray"}, "stray"},
 		{"a missing file", []string{"--config", filepath.Join(dir, "none.yaml")}, "none.yaml"},
 		{"unknown settings in a file", []string{"--config", filepath.Join(dir, "unknown.yaml")}, "colour"},
 		{"malformed YAML", []string{"--config", filepath.Join(dir, "broken.yaml")}, "config file"},

@@ -77,7 +77,8 @@ func readExample(file string) (record.Object, error) {
 // fill writes assets that are like an example.
 func fill(ctx context.Context, store *boltstore.Store, example record.Object, assets int, seed uint64) error {
 	records := make(chan registry.Record)
-	makers, making := errgroup.WithContext(ctx)
+	writers, writing := errgroup.WithContext(ctx)
+	makers, making := errgroup.WithContext(writing) // nobody takes records once a writer has failed
 	part := runtime.GOMAXPROCS(0)
 	for i := range part {
 		makers.Go(func() error {
@@ -96,7 +97,6 @@ func fill(ctx context.Context, store *boltstore.Store, example record.Object, as
 			return nil
 		})
 	}
-	writers, writing := errgroup.WithContext(ctx)
 	for range waiting {
 		writers.Go(func() error {
 			for {

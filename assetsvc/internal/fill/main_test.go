@@ -1,0 +1,28 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/boltstore"
+	"asset-registry/assetsvc/internal/record"
+)
+
+// TestFillEndsWhenTheStoreFails fills a store that takes nothing, as one on a full disk.
+func TestFillEndsWhenTheStoreFails(t *testing.T) {
+	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	example := record.Object{
+		{Name: "id", Value: strings.Repeat("a", 32)}, {Name: "status", Value: "pending"}, {Name: "title", Value: "x"},
+	}
+	if err := fill(t.Context(), store, example, 10_000, 1); err == nil || !strings.Contains(err.Error(), "write asset") {
+		t.Errorf("got %v, want the error of the store", err)
+	}
+}
