@@ -38,6 +38,7 @@ type plan struct {
 	words   []asked
 	pairs   [][]string // of neighbours: terms of pairField
 	filters []condition
+	weigh   []int64 // of each word, by relevance
 }
 
 // newPlan returns the plan of a question. Without words in the reading, those of the text count.

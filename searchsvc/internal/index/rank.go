@@ -40,7 +40,11 @@ type place struct {
 // cursor returns the cursor of the page after the place.
 func (p place) cursor(q *plan) *search.Cursor {
 	sign := direction(q.Sort)
-	return &search.Cursor{Sort: q.Sort, Key: sign * p.key, At: sign * p.at, Reading: q.reading}
+	c := &search.Cursor{Sort: q.Sort, Key: sign * p.key, At: sign * p.at, Reading: q.reading}
+	if len(q.weigh) <= search.MaxWords {
+		c.Weights = q.weigh
+	}
+	return c
 }
 
 func comparePlaces(a, b place) int { return cmp.Or(cmp.Compare(b.key, a.key), cmp.Compare(b.at, a.at)) }
@@ -58,13 +62,16 @@ func (v *view) rank(ctx context.Context, q *plan, matches []match) ([]place, err
 	if q.After != nil {
 		r.after = rank{sign * q.After.Key, sign * q.After.At}
 	}
-	var weigh []int64
-	if q.Sort == search.ByRelevance {
-		weigh = weights(matches, len(q.words), v.assets)
+	switch {
+	case q.Sort != search.ByRelevance:
+	case q.After != nil && len(q.After.Weights) == len(q.words): // the order is that of the first page
+		q.weigh = q.After.Weights
+	default:
+		q.weigh = weights(matches, len(q.words), v.assets)
 	}
 	for i := range matches {
 		m := &matches[i]
-		keys, free, err := m.keys(ctx, q, weigh)
+		keys, free, err := m.keys(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -101,11 +108,11 @@ func (r *ranking) offer(p *part, keys []int64, sign int64, numbers []uint32) {
 
 // keys returns the keys of the assets of a part by their numbers; nil if the order has none.
 // The caller calls free after use.
-func (m *match) keys(ctx context.Context, q *plan, weigh []int64) (keys []int64, free func(), err error) {
+func (m *match) keys(ctx context.Context, q *plan) (keys []int64, free func(), err error) {
 	free = func() {}
 	switch q.Sort {
 	case search.ByRelevance:
-		return m.scores(ctx, q, weigh)
+		return m.scores(ctx, q)
 	case search.LatestPublished, search.FirstPublished:
 		return m.published, free, nil
 	}
@@ -125,7 +132,7 @@ const (
 )
 
 // scores adds the weights of the words that the titles of the found assets have.
-func (m *match) scores(ctx context.Context, q *plan, weigh []int64) (scores []int64, free func(), err error) {
+func (m *match) scores(ctx context.Context, q *plan) (scores []int64, free func(), err error) {
 	scores, free = scorePool.zeros(int(m.count))
 	add := func(set *roaring.Bitmap, weight int64) {
 		set.And(m.found)
@@ -138,17 +145,17 @@ func (m *match) scores(ctx context.Context, q *plan, weigh []int64) (scores []in
 	whole := m.found
 	for w, word := range q.words {
 		if q.reading.Has(search.ByMissing) {
-			add(m.words[w].Clone(), byText*weigh[w])
+			add(m.words[w].Clone(), byText*q.weigh[w])
 		}
 		titles, failed := m.meeting(word, titleField)
 		if failed != nil {
 			free()
 			return nil, nil, failed
 		}
-		add(titles, byTitle*weigh[w])
+		add(titles, byTitle*q.weigh[w])
 		whole = roaring.And(whole, titles)
 		if word.exact != "" {
-			m.addTerms(exactField, []string{word.exact}, byForm*weigh[w], add, &err)
+			m.addTerms(exactField, []string{word.exact}, byForm*q.weigh[w], add, &err)
 		}
 	}
 	if len(q.words) > 0 && !whole.IsEmpty() {

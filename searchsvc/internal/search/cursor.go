@@ -12,6 +12,9 @@ type Cursor struct {
 	Sort Sort
 	Key  int64 // the score of ByRelevance, or the publication in microseconds since the epoch; else 0
 	At   int64 // dateModified in microseconds since the epoch; no two assets share it
+	// Weights are those of the words of ByRelevance on the first page. Scores of all pages are made
+	// with them, so that a change of the number of assets moves none across a page.
+	Weights []int64
 	// Reading is that of the first page, so that all pages are of one. Zero: the question itself.
 	Reading Reading
 }
@@ -19,6 +22,12 @@ type Cursor struct {
 // String returns the cursor as a client sends it. The text is short and safe in a URL.
 func (c Cursor) String() string {
 	text := string(c.Sort) + "," + strconv.FormatInt(c.Key, 36) + "," + strconv.FormatInt(c.At, 36)
+	if len(c.Weights) > 0 {
+		text += ","
+		for _, w := range c.Weights {
+			text += strconv.FormatInt(w, 36) + "."
+		}
+	}
 	text = base64.RawURLEncoding.EncodeToString([]byte(text))
 	if c.Reading.IsAnother() {
 		text += "." + c.Reading.text()
@@ -29,7 +38,22 @@ func (c Cursor) String() string {
 var errCursor = errors.New("the cursor is none that the registry has written")
 
 // maxCursor is the length of a cursor that the registry may write, without a reading.
-const maxCursor = 64
+const maxCursor = 64 + (MaxWords*3+1)*4/3
+
+// maxWeight is the largest weight of a word: a bit more than the bits of a number of assets.
+const maxWeight = 65
+
+// parseWeights reads weights, each with a full stop behind it.
+func parseWeights(text string) (weights []int64, ok bool) {
+	for one := range strings.SplitSeq(strings.TrimSuffix(text, "."), ".") {
+		w, err := strconv.ParseInt(one, 36, 64)
+		if err != nil || w < 1 || w > maxWeight || len(weights) == MaxWords {
+			return nil, false
+		}
+		weights = append(weights, w)
+	}
+	return weights, true
+}
 
 // ParseCursor reads a cursor.
 func ParseCursor(text string) (c Cursor, err error) {
@@ -42,12 +66,18 @@ func ParseCursor(text string) (c Cursor, err error) {
 		return Cursor{}, errCursor
 	}
 	parts := strings.Split(string(plain), ",")
-	if len(parts) != 3 {
+	var weights []int64
+	if len(parts) == 4 {
+		var ok bool
+		if weights, ok = parseWeights(parts[3]); !ok {
+			return Cursor{}, errCursor
+		}
+	} else if len(parts) != 3 {
 		return Cursor{}, errCursor
 	}
 	key, err1 := strconv.ParseInt(parts[1], 36, 64)
 	at, err2 := strconv.ParseInt(parts[2], 36, 64)
-	c = Cursor{Sort: Sort(parts[0]), Key: key, At: at}
+	c = Cursor{Sort: Sort(parts[0]), Key: key, At: at, Weights: weights}
 	if hasWords {
 		if c.Reading, err = parseReading(words); err != nil {
 			return Cursor{}, errCursor

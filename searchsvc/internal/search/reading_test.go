@@ -22,6 +22,21 @@ func TestACursorCarriesTheWords(t *testing.T) {
 	}
 }
 
+func TestACursorCarriesTheWeights(t *testing.T) {
+	for _, weights := range [][]int64{nil, {1}, {1, 65, 9}, slices.Repeat([]int64{65}, MaxWords)} {
+		c := Cursor{Sort: ByRelevance, Key: 1 << 40, At: 1764000000000000, Weights: weights}
+		got, err := ParseCursor(c.String())
+		if diff := cmp.Diff(c, got); err != nil || diff != "" {
+			t.Errorf("got %v; the cursor differs (-want +got):\n%s", err, diff)
+		}
+	}
+	for _, weights := range [][]int64{{0}, {-1}, {66}, slices.Repeat([]int64{1}, MaxWords+1)} {
+		if _, err := ParseCursor(Cursor{Sort: ByRelevance, Weights: weights}.String()); err == nil {
+			t.Errorf("the weights %v: got no error, want one", weights)
+		}
+	}
+}
+
 func TestACursorOfOthersIsRefused(t *testing.T) {
 	good := Cursor{Sort: ByRelevance}.String()
 	long := Reading{Steps: []Step{ByNearest}, Words: make([]Word, MaxWords+1)}

@@ -9,7 +9,7 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// atom is an Atom feed (RFC 4287).
+// atom is a page of an Atom feed (RFC 4287, RFC 5005).
 type atom struct {
 	XMLName xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
 	Lang    string      `xml:"xml:lang,attr"`
@@ -42,7 +42,7 @@ type atomCategory struct {
 	Label string `xml:"label,attr"`
 }
 
-// feed answers with the newest changed assets of a search.
+// feed answers with the newest changed assets of a search, and a link to those before them.
 func (s *Site) feed(w http.ResponseWriter, r request) error {
 	if s.tagAt(w, r) {
 		return notModified(w)
@@ -51,8 +51,13 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
+	after, sort := q.After, q.Sort
 	q = feedQuery(q)
 	q.Limit = search.DefaultLimit
+	first := q
+	if sort == q.Sort { // a cursor of another order has no meaning here
+		q.After = after
+	}
 	if r.end, err = s.config.Searcher.Turn(r.Context()); err != nil {
 		return err
 	}
@@ -63,12 +68,18 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	}
 	root := r.base + "/" + string(r.lang)
 	f := atom{
-		Lang: string(r.lang), ID: root + "/feed.atom" + queryOf(q), Author: texts["site.name"].in(r.lang),
+		Lang: string(r.lang), ID: root + "/feed.atom" + queryOf(first), Author: texts["site.name"].in(r.lang),
 		Title: joined(" – ", q.Text, texts["site.name"].in(r.lang)),
 		Links: []atomLink{
 			{"self", "application/atom+xml", root + "/feed.atom" + queryOf(q)},
-			{"alternate", "text/html", root + "/" + queryOf(q)},
+			{"alternate", "text/html", root + "/" + queryOf(first)},
+			{"first", "application/atom+xml", root + "/feed.atom" + queryOf(first)},
 		},
+	}
+	if found.Next != nil {
+		next := first
+		next.After = found.Next
+		f.Links = append(f.Links, atomLink{"next", "application/atom+xml", root + "/feed.atom" + queryOf(next)})
 	}
 	updated := timeOf(found.Position.Offset)
 	for i, h := range found.Hits {
