@@ -20,6 +20,7 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/audit"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
@@ -239,7 +240,11 @@ func (c *Console) changing(next handler) http.Handler {
 		}
 		err = next(w, r, by)
 		if done, ok := errors.AsType[*admin.DoneError](err); ok {
-			redirect(w, r, subjectPath(done.Entry.Subject), again)
+			notice := again
+			if _, ok := audit.WebhookOf(done.Entry.Subject); ok {
+				notice = webhookAgain
+			}
+			redirect(w, r, subjectPath(done.Entry.Subject), notice)
 			return nil
 		}
 		return err

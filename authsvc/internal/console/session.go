@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	stdpath "path"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 const (
 	idleTime    = 20 * time.Minute // a session ends after this time without a request
 	longest     = 4 * time.Hour    // longest time of a session
+	clockError  = time.Minute      // most by which the clocks of two services may differ
 	renewEvery  = time.Minute      // least time between two renewals of the cookie
 	plainCookie = "registry-console"
 	hostCookie  = "__Host-registry-console" // for TLS: browsers accept it from this host only, and only with Secure
@@ -37,8 +39,11 @@ type session struct {
 	Used  time.Time `json:"used"`
 }
 
+// over tells whether a session has ended. One that begins in the future was begun by a clock that
+// was wrong, so nothing would end it in time.
 func (s session) over(now time.Time) bool {
-	return now.Sub(s.Used) >= idleTime || now.Sub(s.Begun) >= longest
+	used, begun := now.Sub(s.Used), now.Sub(s.Begun)
+	return used >= idleTime || begun >= longest || used < -clockError || begun < -clockError
 }
 
 // sealer seals sessions for cookies. Its keys are derived from the registry's secrets,
@@ -171,11 +176,11 @@ func signInPath(r *http.Request) string {
 }
 
 // inside returns a path of the console as it is, and the path of its first page for any
-// other. So the sign-in never redirects to another site.
+// other. So the sign-in never redirects to another site, nor out of the console by "..".
 func inside(path string) string {
 	at, err := url.Parse(path)
 	if err != nil || at.IsAbs() || at.Host != "" || !strings.HasPrefix(at.Path, root) ||
-		strings.ContainsAny(path, "\\\r\n") {
+		stdpath.Clean(at.Path) != at.Path || strings.ContainsAny(path, "\\\r\n") {
 		return "/console/keys"
 	}
 	return at.RequestURI()

@@ -178,3 +178,27 @@ func TestSigningIn(t *testing.T) {
 		t.Errorf("got Retry-After %q, want 1 to 60", refused.Header.Get("Retry-After"))
 	}
 }
+
+// TestTheSignInGoesNowhereElse signs in with places to go to that are not pages of the console.
+func TestTheSignInGoesNowhereElse(t *testing.T) {
+	d := newDesk(t)
+	_, good := d.key(t, adminapi.NewKey{KeySettings: settings("Ольга", "operator")})
+	for _, c := range []struct{ next, want string }{
+		{"/console/audit?q=a%2Fb", "/console/audit"},
+		{"/console/../../evil", "/console/keys"},
+		{"/console/..", "/console/keys"},
+		{"/console/%2e%2e/evil", "/console/keys"},
+		{"/console/.%2E/%2e./evil", "/console/keys"},
+		{"/console/a/../../evil", "/console/keys"},
+		{"/console//evil.example", "/console/keys"},
+		{"/console/./keys", "/console/keys"},
+		{"//evil.example/console/", "/console/keys"},
+		{"/consoles", "/console/keys"},
+	} {
+		b := d.browser(t)
+		got := b.post("/console/sign-in", url.Values{"key": {good}, "next": {c.next}})
+		if got.Request.URL.Path != c.want {
+			t.Errorf("next=%s: got %s, want %s", c.next, got.Request.URL, c.want)
+		}
+	}
+}

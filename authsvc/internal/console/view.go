@@ -43,6 +43,7 @@ const (
 	revoked   = "revoked"
 	signedOut = "signed-out"
 
+	webhookAgain   = "webhook-again"
 	webhookChanged = "webhook-changed"
 	removed        = "webhook-removed"
 )
@@ -55,6 +56,9 @@ var notices = map[string]string{
 	revoked:   "The key is revoked. Every gateway refuses it within a second.",
 	signedOut: "You are signed out.",
 
+	// The entry of the audit log comes before the action, which may have failed.
+	webhookAgain: "This form was sent before, and nothing was done again. The first attempt may have failed: " +
+		"this page shows the webhook as it is now. If its change is not there, make it again from here.",
 	webhookChanged: "Done.",
 	removed:        "The webhook is removed.",
 }

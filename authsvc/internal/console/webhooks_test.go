@@ -131,6 +131,26 @@ func TestOperatorsChangeWebhooks(t *testing.T) {
 	b.get("/console/audit").must(t, 200, "/console/webhooks/w2")
 }
 
+// TestAFailedActionIsNotCalledDone sends a form while the asset service is down, and once more when
+// it is back. The first attempt has left an entry in the audit log and has changed nothing.
+func TestAFailedActionIsNotCalledDone(t *testing.T) {
+	d := newDesk(t)
+	d.assets.webhooks = newWebhooks()
+	b := d.signedIn(t, "operator")
+	form := b.get("/console/webhooks/w1")
+	values := url.Values{"once": {onceOf(t, form.text)}}
+	d.assets.refusal = fault.New(fault.Unavailable, fault.URL, "registry", "The registry cannot be reached now.")
+	b.post("/console/webhooks/w1/stop", values).must(t, 503, "cannot be reached")
+	d.assets.refusal = nil
+	repeated := b.post("/console/webhooks/w1/stop", values)
+	repeated.must(t, 200, "may have failed", "nothing was done again")
+	if strings.Contains(repeated.text, "its change was made then") || len(d.assets.done) > 0 {
+		t.Errorf("got %v and %s, want neither a change nor the claim of one", d.assets.done, repeated.text)
+	}
+	fresh := url.Values{"once": {onceOf(t, repeated.text)}}
+	b.post("/console/webhooks/w1/stop", fresh).must(t, 200, "Done.")
+}
+
 func TestARefusedReplayShowsTheForm(t *testing.T) {
 	d := newDesk(t)
 	d.assets.webhooks = newWebhooks()
