@@ -20,9 +20,23 @@ func succeed(p *Progress) {
 // fail notes a failure, and stores when the next attempt is. After a time of failures the
 // endpoint is disabled for a reason.
 func (w *worker) fail(p Progress, a answer, least, most time.Duration, reason Reason) error {
-	now := time.Now()
+	p = p.failed(time.Now(), a, least, most, reason)
+	if err := w.save(p); err != nil {
+		return err
+	}
+	if p.State == Disabled {
+		w.t.s.log.Warn("a webhook is disabled", "webhook", w.e.ID, "reason", p.Reason, "failures", p.Failures)
+	}
+	return nil
+}
+
+// failed returns the progress after a failure.
+func (p Progress) failed(now time.Time, a answer, least, most time.Duration, reason Reason) Progress {
 	p.Failures++
-	if p.FailedAt.IsZero() {
+	// Between two attempts there are retryMost at most. A first failure that is longer ago was noted
+	// by a clock that was wrong, or the registry was down: the time of failures begins anew.
+	since := now.Sub(p.FailedAt)
+	if p.FailedAt.IsZero() || since < 0 || since > time.Duration(p.Failures)*(retryMost+waitMost) {
 		p.FailedAt = now
 	}
 	p.LastError = a.fault
@@ -36,13 +50,16 @@ func (w *worker) fail(p Progress, a answer, least, most time.Duration, reason Re
 	if p.State == Disabled {
 		p.Next = time.Time{}
 	}
-	if err := w.save(p); err != nil {
-		return err
+	return p
+}
+
+// rest returns how long no attempt is made. No attempt is put off for longer than retryMost, so a
+// later time was noted by a clock that was wrong.
+func (p Progress) rest(now time.Time) time.Duration {
+	if wait := p.Next.Sub(now); wait <= retryMost {
+		return wait
 	}
-	if p.State == Disabled {
-		w.t.s.log.Warn("a webhook is disabled", "webhook", w.e.ID, "reason", p.Reason, "failures", p.Failures)
-	}
-	return nil
+	return 0
 }
 
 // save stores the progress. Nothing more is sent before it is stored (docs/webhooks.md, W2).

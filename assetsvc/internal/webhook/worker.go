@@ -65,7 +65,7 @@ func (w *worker) run(previous *worker) {
 	}
 	defer w.unfollow()
 	for w.e.State != Disabled {
-		if wait := time.Until(w.e.Next); wait > 0 {
+		if wait := w.e.rest(time.Now()); wait > 0 {
 			w.unfollow()
 			if !sleep.For(w.waiting, wait) {
 				return
@@ -135,7 +135,7 @@ func (w *worker) begin(previous *worker) error {
 
 // signer returns the keys that sign now; none if the seal cannot be opened.
 func (w *worker) signer() signer {
-	if len(w.keys) > 1 && !time.Now().Before(w.e.OldUntil) {
+	if left := time.Until(w.e.OldUntil); len(w.keys) > 1 && (left <= 0 || left > overlap) {
 		w.keys = w.keys[:1]
 	}
 	return w.keys
