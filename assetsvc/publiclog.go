@@ -113,7 +113,7 @@ func startLog(store store, c Config) (*logWriter, error) {
 			w.witnesses.Close()
 			return nil, errors.Join(err, w.silence())
 		}
-		w.missing = failurelog.New(c.Log, "witnesses do not cosign the public log")
+		w.missing = failurelog.NewState(c.Log, "witnesses do not cosign the public log")
 		o.Cosign = w.cosign(publiclog.NewReader(store))
 	}
 	go func() {
@@ -121,7 +121,7 @@ func startLog(store store, c Config) (*logWriter, error) {
 		damages := failurelog.New(c.Log, "the public log cannot be verified")
 		w.patrol.Run(ctx, damages.Failed)
 	}()
-	failures := failurelog.New(c.Log, "the public log cannot be extended or signed; it is tried again")
+	failures := failurelog.NewState(c.Log, "the public log cannot be extended or signed; it is tried again")
 	go func() {
 		defer close(w.done)
 		publiclog.NewWriter(store, store, o).Run(ctx, func(upto time.Time, err error) {
@@ -130,7 +130,9 @@ func startLog(store store, c Config) (*logWriter, error) {
 			}
 			if err != nil {
 				failures.Failed(err)
+				return
 			}
+			failures.Worked()
 		})
 	}()
 	return w, nil
@@ -163,6 +165,9 @@ func (w *logWriter) cosign(log *publiclog.Reader) func(context.Context, translog
 		w.witnessed.note(ctx, got.Faults)
 		for _, name := range slices.Sorted(maps.Keys(got.Faults)) {
 			w.missing.Failed(fmt.Errorf("%s: %w", name, got.Faults[name]))
+		}
+		if len(got.Faults) == 0 {
+			w.missing.Worked()
 		}
 		if !got.Quorum {
 			return nil, errWitnesses

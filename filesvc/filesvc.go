@@ -212,12 +212,14 @@ func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
 
 // note returns a function that logs failures of one kind.
 func (s *Server) note(what string) func(error) {
-	failures := failurelog.New(s.config.Log, what)
+	failures := failurelog.NewState(s.config.Log, what)
 	s.failures = append(s.failures, failures)
 	return func(err error) {
 		if err != nil {
 			failures.Failed(err)
+			return
 		}
+		failures.Worked()
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	over      = 10 * time.Second // without a failure; then the failures have ended
+	over      = 10 * time.Second // without a failure, before the failures have ended
 	tellEvery = time.Minute      // least time between two lines while failures go on
 )
 
@@ -26,12 +26,25 @@ type Log struct {
 	told   time.Time // the last line
 	last   time.Time // the last failure
 	lastBy error     // the cause of the last failure
+	awaits bool      // the failures end only once something works
+	worked bool      // something has worked since the last failure
 	timer  *time.Timer
 	closed bool
 }
 
 // New returns a Log whose lines begin with what, such as "requests are refused".
 func New(log *slog.Logger, what string) *Log { return &Log{log: log, what: what} }
+
+// NewState returns a Log whose failures have ended only after a call of Worked. It is for
+// failures that may come rarely, such as those of requests: silence alone is no end.
+func NewState(log *slog.Logger, what string) *Log { return &Log{log: log, what: what, awaits: true} }
+
+// Worked notes that what failed works.
+func (l *Log) Worked() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.worked = true
+}
 
 // Failed counts a failure, and logs the first one.
 func (l *Log) Failed(cause error) {
@@ -41,7 +54,7 @@ func (l *Log) Failed(cause error) {
 		return
 	}
 	l.times++
-	l.last, l.lastBy = time.Now(), cause
+	l.last, l.lastBy, l.worked = time.Now(), cause, false
 	if l.times > 1 {
 		return
 	}
@@ -69,13 +82,17 @@ func (l *Log) check() {
 		return
 	}
 	now := time.Now()
-	if quiet := now.Sub(l.last); quiet < over {
-		if now.Sub(l.told) >= tellEvery {
+	if quiet := now.Sub(l.last); quiet < over || l.awaits && !l.worked {
+		if quiet < over && now.Sub(l.told) >= tellEvery {
 			l.told = now
 			l.log.Warn(l.what+": it goes on",
 				"times", l.times, "seconds", now.Sub(l.began).Seconds(), "error", l.lastBy)
 		}
-		l.timer = time.AfterFunc(over-quiet, l.check)
+		next := over
+		if quiet < over {
+			next -= quiet
+		}
+		l.timer = time.AfterFunc(next, l.check)
 		return
 	}
 	l.log.Info(l.what+": no more", "times", l.times, "seconds", l.last.Sub(l.began).Seconds())

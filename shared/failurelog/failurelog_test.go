@@ -42,6 +42,35 @@ level=INFO msg="it fails: no more" times=1 seconds=0
 	})
 }
 
+// TestSilenceIsNoEnd simulates an outage of an hour in which a request comes every half a minute.
+func TestSilenceIsNoEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		l := NewState(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelInfo})), "it fails")
+		defer l.Close()
+		l.Worked()
+		for range 120 {
+			l.Failed(errors.New("refused"))
+			time.Sleep(30 * time.Second)
+		}
+		if got := bytes.Count(text.Bytes(), []byte("no more")); got > 0 {
+			t.Errorf("during the outage: got %s, want no end", text.String())
+		}
+		if got := bytes.Count(text.Bytes(), []byte(`msg="it fails" `)); got != 1 {
+			t.Errorf("got %d beginnings in %s, want 1", got, text.String())
+		}
+		l.Worked()
+		l.Failed(errors.New("not yet"))
+		time.Sleep(2 * over)
+		l.Worked()
+		time.Sleep(over)
+		synctest.Wait()
+		if got := bytes.Count(text.Bytes(), []byte("no more")); got != 1 {
+			t.Errorf("after the outage: got %d ends, want 1:\n%s", got, text.String())
+		}
+	})
+}
+
 // TestNothingIsLoggedAfterClose closes a Log whose timer runs.
 func TestNothingIsLoggedAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

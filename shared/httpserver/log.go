@@ -3,10 +3,12 @@ package httpserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -31,7 +33,11 @@ type bufferedHandler struct {
 }
 
 func (h bufferedHandler) Handle(ctx context.Context, r slog.Record) error {
-	err := h.Handler.Handle(ctx, r)
+	most := maxLine
+	if r.Level >= slog.LevelError { // it may hold the stack of a defect
+		most = maxErrorLine
+	}
+	err := h.Handler.Handle(ctx, shortened(r, most))
 	if r.Level >= slog.LevelWarn {
 		return errors.Join(err, h.lines.flush())
 	}
@@ -44,6 +50,90 @@ func (h bufferedHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (h bufferedHandler) WithGroup(name string) slog.Handler {
 	return bufferedHandler{h.Handler.WithGroup(name), h.lines}
+}
+
+// The most bytes of a log line. A client chooses the path of a request, up to 32 KiB.
+const (
+	maxLine      = 2 << 10
+	maxErrorLine = 16 << 10
+	lineFrame    = 256 // of them for the time, the level and what the log adds to each line
+)
+
+// shortened returns a record whose line has at most so many bytes. It cuts the longest values.
+func shortened(r slog.Record, most int) slog.Record {
+	const number = 32 // bytes of a value that is no text, at most
+	cut := most
+	size := func() int {
+		n := lineFrame + min(inJSON(r.Message), cut)
+		r.Attrs(func(a slog.Attr) bool {
+			n += len(a.Key) + number
+			if text, ok := textOf(a.Value); ok {
+				n += min(inJSON(text), cut)
+			}
+			return true
+		})
+		return n
+	}
+	if size() <= most {
+		return r
+	}
+	for cut > number && size() > most {
+		cut /= 2
+	}
+	short := slog.NewRecord(r.Time, r.Level, cutTo(r.Message, cut), r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		if text, ok := textOf(a.Value); ok {
+			a.Value = slog.StringValue(cutTo(text, cut))
+		}
+		short.AddAttrs(a)
+		return true
+	})
+	return short
+}
+
+// textOf returns the text of a value that a line shows as one.
+func textOf(v slog.Value) (text string, ok bool) {
+	switch v.Kind() {
+	case slog.KindString:
+		return v.String(), true
+	case slog.KindAny, slog.KindGroup, slog.KindLogValuer:
+		return fmt.Sprint(v.Any()), true
+	}
+	return "", false
+}
+
+// inJSON returns how many bytes a text has in JSON, at most.
+func inJSON(text string) (n int) {
+	for _, r := range text {
+		n += widthOf(r)
+	}
+	return n
+}
+
+// widthOf returns how many bytes a character has in JSON, at most.
+func widthOf(r rune) int {
+	switch {
+	case r == utf8.RuneError, r < ' ', r == 0x7f, r == '\u2028', r == '\u2029':
+		return len(`\u0000`)
+	case r == '"', r == '\\':
+		return 2
+	}
+	return utf8.RuneLen(r)
+}
+
+// cutTo returns the beginning of a text that has at most so many bytes in JSON, and says so.
+func cutTo(text string, most int) string {
+	const more = "…"
+	if inJSON(text) <= most {
+		return text
+	}
+	n := 0
+	for i, r := range text {
+		if n += widthOf(r); n > most-len(more) {
+			return text[:i] + more
+		}
+	}
+	return text
 }
 
 // lineBuffer passes lines on in few writes. It is safe for concurrent use.

@@ -1,7 +1,9 @@
 package httpserver
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -153,5 +155,40 @@ func BenchmarkLog(b *testing.B) {
 			}
 			reading.Wait()
 		})
+	}
+}
+
+// TestALogLineIsBounded logs values that a client may choose, as a request line has them.
+func TestALogLineIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		name, path, cause string
+		level             slog.Level
+		most              int
+		keeps             string
+	}{
+		{"a short line", "/a", "b", slog.LevelInfo, 2 << 10, `"path":"/a"`},
+		{"a long path", "/" + strings.Repeat("a", 30<<10), "", slog.LevelInfo, 2 << 10, `"path":"/aaaa`},
+		{"a path that JSON escapes", "/" + strings.Repeat("\x01\"", 10<<10), "", slog.LevelWarn, 2 << 10, `"path":"/\u0001`},
+		{"a path of broken UTF-8", "/" + strings.Repeat("\xff", 30<<10), "", slog.LevelInfo, 2 << 10, `"path":"/`},
+		{"a path in Ukrainian", "/" + strings.Repeat("ї", 10<<10), "x", slog.LevelInfo, 2 << 10, `"path":"/їїї`},
+		{"a long error beside a long path", strings.Repeat("a", 5000), strings.Repeat("b", 60<<10), slog.LevelWarn, 2 << 10,
+			`"error":"bbbb`},
+		{"the stack of a defect", "/a", strings.Repeat("b", 10<<10), slog.LevelError, 16 << 10, strings.Repeat("b", 10<<10)},
+		{"more than a stack", "/a", strings.Repeat("b", 60<<10), slog.LevelError, 16 << 10, `"error":"bbbb`},
+	} {
+		var out bytes.Buffer
+		log, flush := NewLog(&out, slog.LevelInfo)
+		log.LogAttrs(t.Context(), c.level, "request", slog.String("method", "GET"), slog.String("path", c.path),
+			slog.Int("status", 404), slog.Float64("ms", 0.25), slog.String("request_id", strings.Repeat("1", 36)),
+			slog.String("client", "2001:db8:1:2:3:4:5:6"), slog.String("trace_id", strings.Repeat("1", 32)),
+			slog.Any("error", errors.New(c.cause)))
+		if err := flush(); err != nil {
+			t.Fatal(err)
+		}
+		line := out.String()
+		if len(line) > c.most || !json.Valid([]byte(line)) || !strings.Contains(line, c.keeps) ||
+			!strings.Contains(line, `"status":404`) {
+			t.Errorf("%s: got %d bytes, %.200s; want JSON of at most %d with %.40q", c.name, len(line), line, c.most, c.keeps)
+		}
 	}
 }

@@ -20,7 +20,7 @@ const (
 // a snapshot whenever the newest is older than the interval, until ctx is done. It
 // calls failed with each failure.
 func (k *Keeper) Run(ctx context.Context, failed func(error)) {
-	failures := failurelog.New(k.o.Log, "no snapshot can be made; it is tried again")
+	failures := failurelog.NewState(k.o.Log, "no snapshot can be made; it is tried again")
 	tick := time.NewTicker(min(max(k.o.Interval/looks, leastLook), mostLook))
 	defer tick.Stop()
 	next := k.discard
@@ -33,9 +33,11 @@ func (k *Keeper) Run(ctx context.Context, failed func(error)) {
 			failures.Failed(err)
 			failed(err)
 		case k.o.Interval <= 0:
+			failures.Worked()
 			<-ctx.Done()
 			return
 		default:
+			failures.Worked()
 			if next = k.makeDue; k.isDue() {
 				continue
 			}

@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	watchTick  = 100 * time.Millisecond // interval between reads of the log while a caller waits
-	watchFresh = 50 * time.Millisecond  // callers share a read that is not older
-	maxChanges = 500                    // an answer with more changes says "all"
-	maxNames   = 32 << 10               // bytes; so does a longer answer, which gateways would not read
+	watchTick   = 100 * time.Millisecond // interval between reads of the log while a caller waits
+	watchFresh  = 50 * time.Millisecond  // callers share a read that is not older
+	watchMargin = 2 * watchTick          // before the end of a request; it answers by then
+	maxChanges  = 500                    // an answer with more changes says "all"
+	maxNames    = 32 << 10               // bytes; so does a longer answer, which gateways would not read
 )
 
 // Watch tells gateways which keys changed. It reads that from the audit log in the
@@ -33,10 +34,13 @@ type Watch struct {
 func NewWatch(log Log) *Watch { return &Watch{log: log} }
 
 // Await returns the changes since a previous answer. It returns once there is a
-// change, or with no changes after wait. The answer is true as of some moment
-// after the call.
+// change, or with no changes after wait, or shortly before ctx ends. The answer is true as of
+// some moment after the call.
 func (w *Watch) Await(ctx context.Context, since string, wait time.Duration) (authapi.WatchKeysResponse, error) {
 	asked := time.Now()
+	if end, within := ctx.Deadline(); within { // a wait that ends without a change is no failure
+		wait = min(wait, time.Until(end)-watchMargin)
+	}
 	head, err := w.read(ctx, asked)
 	if err != nil {
 		return authapi.WatchKeysResponse{}, err
