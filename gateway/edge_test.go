@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"compress/gzip"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
+
+	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/clientaddr"
 )
 
 // basic is the Authorization header of the key "key".
@@ -144,8 +149,8 @@ func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
 		}
 		if c.want != "" {
 			got := header.Get("Access-Control-Allow-Methods") + "; " + header.Get("Access-Control-Allow-Headers")
-			const want = "GET, HEAD, POST, PATCH, PUT, DELETE; Authorization, Content-Type, Idempotency-Key, If-Match, " +
-				"If-None-Match, If-Range, Range, X-Access-Token, X-Request-ID"
+			const want = "GET, HEAD, POST, PATCH, PUT, DELETE; Accept, Authorization, Content-Type, Idempotency-Key, " +
+				"If-Match, If-None-Match, If-Range, Last-Event-ID, Prefer, Range, X-Access-Token, X-Request-ID"
 			if got != want {
 				t.Errorf("%s: preflight: got the methods and headers %s, want %s", c.name, got, want)
 			}
@@ -193,6 +198,94 @@ func TestOptionsTellsWhatARouteTakes(t *testing.T) {
 	}
 	if got := fetch(t, s, "OPTIONS", "/nowhere"); got.Code != http.StatusNotFound {
 		t.Errorf("unknown path: got %d, want 404", got.Code)
+	}
+}
+
+func TestOptionsOfTheServerHasTheHeadersOfEveryAnswer(t *testing.T) {
+	s := start(t, func(c *Config) { c.Settings.CORSOrigins = []string{"*"} })
+	got := fetch(t, s, "OPTIONS", "*", "Origin", "https://a.example")
+	h := got.Header()
+	if got.Code != http.StatusNoContent || h.Get("X-Request-Id") == "" || h.Get("X-Content-Type-Options") != "nosniff" ||
+		h.Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("got %d %v, want 204 with the headers of every answer", got.Code, h)
+	}
+}
+
+func TestAnEmptyHostIsRefused(t *testing.T) {
+	s := start(t, func(c *Config) { c.Settings.CORSOrigins = []string{"*"} })
+	for _, c := range []struct {
+		name, host string
+		minor      int
+		status     int
+	}{
+		{"an empty Host", "", 1, 400}, {"a Host", "a", 1, 200}, {"none in HTTP/1.0", "", 0, 200},
+	} {
+		r := httptest.NewRequest("GET", "/api/2.5/assets/there", nil)
+		r.Host, r.ProtoMinor = c.host, c.minor
+		r.Header.Set("Origin", "https://a.example")
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r)
+		if w.Code != c.status || w.Header().Get("Access-Control-Allow-Origin") != "*" {
+			t.Errorf("%s: got %d %v, want %d with headers of CORS", c.name, w.Code, w.Header(), c.status)
+		}
+	}
+}
+
+// TestLinksHaveTheAddressThatATrustedProxyTells asks for the welcome answer, whose links start with
+// the address of the registry.
+func TestLinksHaveTheAddressThatATrustedProxyTells(t *testing.T) {
+	proxies := clientaddr.Proxies{netip.MustParsePrefix("10.0.0.0/8")}
+	for _, c := range []struct {
+		name, baseURL, peer, proto, host, want string
+	}{
+		{"a trusted proxy", "", "10.0.0.1:5", "https", "registry.example", "https://registry.example"},
+		{"the right-most of several", "", "10.0.0.1:5", "http, https", "evil.example, registry.example:8443",
+			"https://registry.example:8443"},
+		{"an IPv6 address", "", "10.0.0.1:5", "HTTPS", "[2001:db8::1]:8", "https://[2001:db8::1]:8"},
+		{"the scheme alone", "", "10.0.0.1:5", "https", "", "https://direct.example"},
+		{"another peer", "", "192.0.2.1:5", "https", "registry.example", "http://direct.example"},
+		{"a setting", "https://set.example", "10.0.0.1:5", "http", "registry.example", "https://set.example"},
+		{"a host with a path", "", "10.0.0.1:5", "https", "registry.example/evil", "https://direct.example"},
+		{"a host with a user", "", "10.0.0.1:5", "https", "a@evil.example", "https://direct.example"},
+		{"a host with a quote", "", "10.0.0.1:5", "https", `registry.example">`, "https://direct.example"},
+		{"an unknown scheme", "", "10.0.0.1:5", "javascript", "registry.example", "http://registry.example"},
+	} {
+		s := start(t, func(conf *Config) { conf.BaseURL, conf.TrustedProxies = c.baseURL, proxies })
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Host, r.RemoteAddr = "direct.example", c.peer
+		r.Header["X-Forwarded-Proto"], r.Header["X-Forwarded-Host"] = []string{c.proto}, []string{"first.example", c.host}
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r)
+		var got struct{ Assets string }
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Assets != c.want+"/api/2.5/assets" {
+			t.Errorf("%s: got the link %q, %v; want %s", c.name, got.Assets, err, c.want)
+		}
+	}
+}
+
+// TestAPageLocksNobodyElseOut sends wrong keys from a page, and then right ones from elsewhere at
+// the same address.
+func TestAPageLocksNobodyElseOut(t *testing.T) {
+	s := start(t, func(c *Config) {
+		c.Limits.Table = ratelimit.Table{{Name: "address-failed", By: ratelimit.ByAddress,
+			Costs: map[ratelimit.Class]int64{ratelimit.Failed: 1}, Windows: map[string]int64{"1m": 3}}}
+	})
+	me := func(authorization, origin string) int {
+		if origin == "" {
+			return fetch(t, s, "GET", "/api/2.5/me", "Authorization", authorization).Code
+		}
+		return fetch(t, s, "GET", "/api/2.5/me", "Authorization", authorization, "Origin", origin).Code
+	}
+	for range 4 {
+		me("Basic d3Jvbmc6", "https://evil.example")
+	}
+	for _, c := range []struct {
+		origin string
+		status int
+	}{{"https://evil.example", 429}, {"https://good.example", 200}, {"null", 200}, {"", 200}} {
+		if got := me(basic, c.origin); got != c.status {
+			t.Errorf("the right key from %q: got %d, want %d", c.origin, got, c.status)
+		}
 	}
 }
 

@@ -141,7 +141,7 @@ func (s *Server) apiConfig() httpapi.Config {
 		Assets: s.assets, Search: s.search, Files: s.files, Auth: s.auth, Keys: s.keys, Usage: s.usage, Limits: s.limits,
 		Policies: c.Limits.Policies(), Current: s.current, Bodies: s.bodies, Answers: c.Answers,
 		Secrets: c.Secrets, Origin: c.Mirror.origin(),
-		ServerID: c.ServerID, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Memory: c.Memory, Timeout: c.Timeout,
+		ServerID: c.ServerID, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies, MaxBody: c.MaxBody, Memory: c.Memory, Timeout: c.Timeout,
 		Settings: c.Settings, Log: c.Log, Meter: c.Telemetry.Meter(),
 	}
 }
@@ -265,6 +265,12 @@ func (s *Server) warnings(ctx context.Context) (warnings []string) {
 
 // Handler returns the handler of public requests.
 func (s *Server) Handler() http.Handler { return s.handler }
+
+// RefusalHeaders returns the headers of refusals that the HTTP server sends before it calls the
+// handler of a gateway with these settings (httpserver.ServeOptions).
+func RefusalHeaders(s Settings) func(origin string) http.Header {
+	return edge.RefusalHeaders(s.CORSOrigins)
+}
 
 // Drain ends the streams and the long polls.
 func (s *Server) Drain() { s.api.Drain() }

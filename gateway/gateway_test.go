@@ -233,6 +233,16 @@ func TestToLookForAnObjectCounts(t *testing.T) {
 	t.Error("got 10 requests admitted, want a refusal at one read a second")
 }
 
+func TestUnknownPathsAreCounted(t *testing.T) {
+	s := start(t, func(c *Config) { c.Limits = Limits{AddressRead: new(int64(1))} })
+	for range 10 { // more than one passes if a second ends in between
+		if got := fetch(t, s, "GET", "/nowhere/"+strings.Repeat("a", 1000)); got.Code == http.StatusTooManyRequests {
+			return
+		}
+	}
+	t.Error("got 10 requests for unknown paths admitted, want a refusal at one a second")
+}
+
 func TestWithoutTheAuthServiceReadsGoOnAndWritesWait(t *testing.T) {
 	s := start(t, func(c *Config) { c.Auth = down{} })
 	for _, c := range []struct {

@@ -84,7 +84,7 @@ func TestNoRequestHidesInAnother(t *testing.T) {
 			"200", []string{"GET /api/2.5/assets/there "}},
 		{"a GET with a body", "GET /api/2.5/assets/there HTTP/1.1\r\nHost: a\r\n" + length + "\r\n" + hidden,
 			"200", []string{"GET /api/2.5/assets/there "}},
-		{"HTTP/2 without TLS", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "404", nil},
+		{"HTTP/2 without TLS", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505", nil},
 		{"an upgrade to HTTP/2", "GET /api/2.5/assets/there HTTP/1.1\r\nHost: a\r\n" +
 			"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
 			"200", []string{"GET /api/2.5/assets/there "}},

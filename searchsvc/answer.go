@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -87,7 +86,8 @@ type nextPage struct {
 func (s *Server) answer(c *gin.Context) error {
 	values, err := url.ParseQuery(c.Request.URL.RawQuery)
 	if err != nil {
-		return fault.New(fault.Invalid, fault.Query, "query", "The query string is malformed: %s.", err)
+		const says = "The query string is malformed: a %% needs two hexadecimal digits, and & separates parameters."
+		return fault.New(fault.Invalid, fault.Query, "query", says)
 	}
 	if err := refuseUnknown(values, search.Params()); err != nil {
 		return err
@@ -162,14 +162,11 @@ func view(q search.Query, r search.Result, base string) envelope {
 	return e
 }
 
-// callbackName is the form of a callback (docs/contract.md, "Requests and answers").
-var callbackName = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$.]{0,99}$`)
-
 // dressed returns an answer in the form that the parameters of a request ask for.
 func dressed(body []byte, values url.Values) (contentType string, dressed []byte, err error) {
 	contentType, callback := "application/json", values.Get("opt_jsonp")
-	if callback != "" && !callbackName.MatchString(callback) {
-		return "", nil, fault.New(fault.Invalid, fault.Query, "opt_jsonp", "This must be the name of a JavaScript function.")
+	if err := httpserver.CheckCallback(callback); err != nil {
+		return "", nil, err
 	}
 	if values.Get("opt_pretty") != "" {
 		var indented bytes.Buffer
@@ -180,7 +177,7 @@ func dressed(body []byte, values url.Values) (contentType string, dressed []byte
 	}
 	body = append(body, '\n')
 	if callback != "" {
-		contentType, body = "application/javascript", fmt.Appendf(nil, "%s(%s);", callback, body)
+		contentType, body = httpserver.Script(callback, body)
 	}
 	return contentType, body, nil
 }

@@ -265,7 +265,8 @@ var streams = object{
 		{"x-events", object{{"message", reference("schemas", "Entry")}, {"bookmark", bookmark}}},
 	}},
 	{"application/x-ndjson", object{
-		{"schema", str("Lines of JSON, each of the `contentSchema`. Empty lines are heartbeats.",
+		{"schema", str("Lines of JSON, each of the `contentSchema`. A line ends with LF alone. "+
+			"Empty lines are heartbeats.",
 			member{"contentMediaType", "application/x-ndjson"}, member{"contentSchema", streamLine})},
 	}},
 }

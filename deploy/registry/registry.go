@@ -146,7 +146,9 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	ready(public.Addr().String())
-	return httpserver.Serve(ctx, public, service.Handler(), logger, c.Serving(certificate, service.Drain))
+	serving := c.Serving(certificate, service.Drain)
+	serving.Refusals = gateway.RefusalHeaders(c.Settings)
+	return httpserver.Serve(ctx, public, service.Handler(), logger, serving)
 }
 
 // process holds what the three services share.

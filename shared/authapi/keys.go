@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/routes"
 )
@@ -36,7 +37,7 @@ type Key struct {
 
 // Allows reports whether the key may be used from an address.
 func (k Key) Allows(addr netip.Addr) bool {
-	contains := func(p netip.Prefix) bool { return p.Contains(addr.Unmap()) }
+	contains := func(p netip.Prefix) bool { return clientaddr.Contains(p, addr) }
 	return len(k.Allow) == 0 || slices.ContainsFunc(k.Allow, contains)
 }
 

@@ -13,7 +13,23 @@ import (
 type Proxies []netip.Prefix
 
 func (p Proxies) contain(addr netip.Addr) bool {
-	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(addr) })
+	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return Contains(network, addr) })
+}
+
+// Contains tells whether an address is in a network. An IPv4 address and network may be written
+// as IPv6 (::ffff:192.0.2.0/120), and the zone of an address does not count.
+func Contains(network netip.Prefix, addr netip.Addr) bool {
+	const mapped = 96 // bits before the IPv4 address
+	if network.Addr().Is4In6() && network.Bits() >= mapped {
+		network = netip.PrefixFrom(network.Addr().Unmap(), network.Bits()-mapped)
+	}
+	return network.Contains(addr.Unmap().WithZone(""))
+}
+
+// Trust tells whether the peer of a request is a trusted proxy, so that its headers count.
+func (p Proxies) Trust(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && p.contain(peer.Addr())
 }
 
 // Client returns the address of a request's client. It reads X-Forwarded-For
@@ -31,13 +47,22 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for len(hops) > 0 && p.contain(addr) {
-		forwarded, err := netip.ParseAddr(strings.TrimSpace(hops[len(hops)-1]))
+		forwarded, err := parseHop(strings.TrimSpace(hops[len(hops)-1]))
 		if err != nil {
 			break
 		}
 		addr, hops = forwarded.Unmap(), hops[:len(hops)-1]
 	}
 	return addr
+}
+
+// parseHop returns the address of an entry of X-Forwarded-For. Some proxies add the port, and then
+// put an IPv6 address in brackets.
+func parseHop(text string) (netip.Addr, error) {
+	if withPort, err := netip.ParseAddrPort(text); err == nil {
+		return withPort.Addr(), nil
+	}
+	return netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
 }
 
 // Network returns the part of an address that belongs to one client: a whole IPv4

@@ -38,9 +38,10 @@ type Process struct {
 	// Both send the same answers (package lean).
 	HTTPServer string `name:"http-server" default:"lean" enum:"lean,std" help:"Server of HTTP/1.1; std is net/http alone."`
 
-	Certificate httpserver.Certificate `kong:"-"` // the zero value serves plain HTTP
-	Reloads     bool                   `kong:"-"` // SIGHUP replaces the service by a new one
-	Budget      int64                  `kong:"-"` // bytes that the process may use; 0: no limit but the system's
+	Certificate httpserver.Certificate   `kong:"-"` // the zero value serves plain HTTP
+	Reloads     bool                     `kong:"-"` // SIGHUP replaces the service by a new one
+	Refusals    func(string) http.Header `kong:"-"` // as in httpserver.ServeOptions; nil: none
+	Budget      int64                    `kong:"-"` // bytes that the process may use; 0: no limit but the system's
 }
 
 // Run runs a process with one service. It listens on addr, calls start, and
@@ -78,7 +79,9 @@ func Run(
 		defer current.onHangup(func() (Service, error) { return start(log, t) }, log)()
 	}
 	log.Info("listening", "addr", listener.Addr().String())
-	return httpserver.Serve(ctx, listener, current, log, p.Serving(config, current.Drain))
+	options := p.Serving(config, current.Drain)
+	options.Refusals = p.Refusals
+	return httpserver.Serve(ctx, listener, current, log, options)
 }
 
 // Serving returns the options of a server of this process. TLS is nil for plain HTTP; drain is

@@ -36,8 +36,12 @@ func accessLog(o Options, refused *failurelog.Log) gin.HandlerFunc {
 		id := c.GetHeader(RequestIDHeader)
 		client := c.GetHeader(ClientHeader)
 		defer func() {
-			if c.Writer.Status() == http.StatusServiceUnavailable && !c.GetBool(quietKey) {
+			switch status := c.Writer.Status(); {
+			case c.GetBool(quietKey):
+			case status == http.StatusServiceUnavailable:
 				refused.Failed(lastError(c))
+			case status < http.StatusInternalServerError && isAPI(c.FullPath()):
+				refused.Worked()
 			}
 			ctx, level := c.Request.Context(), logLevel(c, o.LogLevel)
 			if !o.Log.Enabled(ctx, level) {

@@ -70,11 +70,9 @@ func NewEngine(o Options) *gin.Engine {
 	if o.Telemetry == nil {
 		o.Telemetry = &telemetry.Telemetry{}
 	}
-	refused := failurelog.New(o.Log, "requests are refused")
+	refused := failurelog.NewState(o.Log, "requests are refused")
 	engine.Use(answerHeaders, observe(o), accessLog(o, refused), begin(o), recoverPanic)
-	engine.NoRoute(Handle(func(*gin.Context) error {
-		return fault.New(fault.NotFound, fault.URL, "not_found", "Not Found")
-	}))
+	engine.NoRoute(Handle(NoRoute))
 	engine.NoMethod(Handle(NoMethod))
 	engine.GET("/livez", Quiet, Handle(func(c *gin.Context) error {
 		return JSON(c, http.StatusOK, gin.H{"status": "ok"})

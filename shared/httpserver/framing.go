@@ -17,6 +17,8 @@ type framing struct {
 	state int
 	left  uint64 // bytes that come before the next line: of a body, or of a chunk and its end
 
+	skipped int // bytes of empty lines before requests that the last call of follow took away
+
 	start []byte // of the current line, up to longestStart bytes
 	last  byte   // of the current line, but for its end
 
@@ -26,6 +28,7 @@ type framing struct {
 	isLength    bool   // the last field of the header is Content-Length
 	length      uint64 // the value of Content-Length
 	unknown     bool   // a Content-Length of the header is no size
+	origin      string // the value of Origin; "": none yet
 	broken      atomic.Bool
 }
 
@@ -39,8 +42,8 @@ const (
 )
 
 // longestStart is the most that is kept of a line, in bytes. A Content-Length with a real
-// number is shorter, and so is the size of a chunk.
-const longestStart = 64
+// number is shorter, and so are the size of a chunk and the origin of a page.
+const longestStart = 300
 
 // maxSize is the size in bytes of the largest body or chunk.
 const maxSize = 1 << 62
@@ -48,16 +51,28 @@ const maxSize = 1 << 62
 var (
 	contentLength    = []byte("content-length")
 	transferEncoding = []byte("transfer-encoding")
+	originName       = []byte("origin")
 	colon, newline   = []byte(":"), []byte("\n")
 )
 
 func newFraming() framing { return framing{start: make([]byte, 0, longestStart)} }
 
-// follow takes the next bytes of the connection, and returns how many it could follow. It
+// follow takes the next bytes of the connection, and returns how many it could follow. It takes
+// empty lines before a request away (RFC 9112, 2.2) and moves the bytes after them forward. It
 // overwrites the colon of the second of the two fields, and what makes a Content-Length
 // hard to read. So net/http refuses the request and closes the connection.
 func (f *framing) follow(p []byte) (followed int) {
+	f.skipped = 0
 	for followed < len(p) && f.state != lostState {
+		if f.isBetween() {
+			rest := bytes.TrimLeft(p[followed:], "\r\n")
+			empty := len(p) - followed - len(rest)
+			f.skipped += empty
+			p = p[:followed+copy(p[followed:], rest)]
+			if len(rest) == 0 {
+				break
+			}
+		}
 		if f.left > 0 {
 			n := min(f.left, uint64(len(p)-followed))
 			f.left -= n
@@ -74,6 +89,9 @@ func (f *framing) follow(p []byte) (followed int) {
 	}
 	return followed
 }
+
+// isBetween reports whether the next byte begins a request.
+func (f *framing) isBetween() bool { return f.state == requestLine && f.left == 0 && len(f.start) == 0 }
 
 // add takes more of the current line.
 func (f *framing) add(more []byte) {
@@ -115,7 +133,7 @@ func (f *framing) end() {
 	case requestLine:
 		if !isEmpty {
 			f.state, f.minor, f.length = fieldLine, f.last, 0
-			f.hasLength, f.hasEncoding, f.isLength, f.unknown = false, false, false, false
+			f.hasLength, f.hasEncoding, f.isLength, f.unknown, f.origin = false, false, false, false, ""
 		}
 	case fieldLine:
 		if isEmpty {
@@ -126,6 +144,9 @@ func (f *framing) end() {
 		if f.isLength = bytes.EqualFold(name, contentLength); f.isLength {
 			size, ok := sizeOf(bytes.TrimSpace(value), 10)
 			f.length, f.unknown = size, f.unknown || !ok
+		}
+		if bytes.EqualFold(name, originName) && len(f.start) < longestStart {
+			f.origin = string(bytes.TrimSpace(value))
 		}
 	case chunkLine:
 		digits := bytes.TrimLeft(f.start, "0123456789abcdefABCDEF")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -31,7 +30,9 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 		c.Abort()
 		_ = c.Error(err) // adds err to the log line; the result is err again
 		switch gone, late := hasEnded(c.Request.Context()); {
-		case gone && !isSlowBody(err): // nobody reads an answer
+		// A client whose body came too slowly, or that ends its side in the middle of it, still reads.
+		// It looks as if it had gone.
+		case gone && fault.KindOf(err) != fault.Invalid: // nobody reads an answer
 			c.Status(StatusClientGone)
 			return
 		case late && fault.KindOf(err) == fault.Internal:
@@ -45,12 +46,6 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 	}
 }
 
-// isSlowBody tells whether an error refuses a body that came too slowly. net/http cancels the context
-// then, but the client waits.
-func isSlowBody(err error) bool {
-	return fault.KindOf(err) == fault.Invalid && errors.Is(err, os.ErrDeadlineExceeded)
-}
-
 // hasEnded tells whether the client of a request has left, or the time of the request is over. net/http also cancels
 // the context when the deadline of a body ends a read, so after the deadline the client is taken to wait.
 func hasEnded(ctx context.Context) (gone, late bool) {
@@ -58,6 +53,15 @@ func hasEnded(ctx context.Context) (gone, late bool) {
 	end, within := ctx.Deadline()
 	late = errors.Is(ended, context.DeadlineExceeded) || ended != nil && within && !time.Now().Before(end)
 	return ended != nil && !late, late
+}
+
+// NoRoute handles a request whose path has no route. OPTIONS * is about the server as a whole.
+func NoRoute(c *gin.Context) error {
+	if c.Request.Method == http.MethodOptions && c.Request.RequestURI == "*" {
+		c.Status(http.StatusNoContent)
+		return nil
+	}
+	return fault.New(fault.NotFound, fault.URL, "not_found", "Not Found")
 }
 
 // NoMethod handles a request whose path has a route, but not for this method.

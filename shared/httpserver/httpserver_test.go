@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -178,6 +179,43 @@ func TestAClientThatHasGoneIsNoError(t *testing.T) {
 	newEngine(&log, nil).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/late", nil).WithContext(gone))
 	if line := log.String(); !strings.Contains(line, `"status":499`) || !strings.Contains(line, `"level":"INFO"`) {
 		t.Errorf("got %s, want status 499 at level INFO", line)
+	}
+}
+
+// TestABodyThatEndsEarlyIsAnswered sends a part of a body, and then ends its side of the connection
+// or not.
+func TestABodyThatEndsEarlyIsAnswered(t *testing.T) {
+	engine := newEngine(io.Discard, nil)
+	engine.POST("/body", Handle(func(c *gin.Context) error {
+		if _, err := io.ReadAll(c.Request.Body); err != nil {
+			return fault.New(fault.Invalid, fault.Body, "data", "The body ended before it was complete.")
+		}
+		c.Status(http.StatusNoContent)
+		return nil
+	}))
+	addr, _ := serveFor(t, engine, ServeOptions{}, defaultTimeouts)
+	for _, c := range []struct {
+		name, sent string
+		status     int
+	}{
+		{"a short body", "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", 400},
+		{"no body at all", "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n", 400},
+		{"half a chunk", "POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", 400},
+		{"no last chunk", "POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", 400},
+		{"a whole body", "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", 204},
+	} {
+		conn := connect(t, addr)
+		io.WriteString(conn, c.sent)
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if resp.StatusCode != c.status {
+			t.Errorf("%s: got %s, want %d", c.name, resp.Status, c.status)
+		}
 	}
 }
 

@@ -1,11 +1,13 @@
 package httpserver
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -15,23 +17,28 @@ import (
 
 // jsonListener gives net/http's own refusals the error body of all our answers.
 // net/http writes them before it calls a handler, and has no setting for them.
-type jsonListener struct{ net.Listener }
+type jsonListener struct {
+	net.Listener
+	headers func(origin string) http.Header // as in ServeOptions
+}
 
 func (l jsonListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return withJSONErrors(conn, nil), nil
+	return withJSONErrors(conn, nil, l.headers), nil
 }
 
 // withJSONErrors returns a connection for net/http with our refusals. Its Read first
-// returns rest. HTTP/2 has no such refusals, and needs the *tls.Conn itself.
-func withJSONErrors(conn net.Conn, rest []byte) net.Conn {
+// returns rest. HTTP/2 has no such refusals, and needs the *tls.Conn itself. Headers are those of
+// ServeOptions.
+func withJSONErrors(conn net.Conn, rest []byte, headers func(origin string) http.Header) net.Conn {
 	if !isHTTP1(conn) {
 		return conn
 	}
 	j := newJSONConn(conn, rest)
+	j.headers = headers
 	if secure, ok := conn.(*tls.Conn); ok {
 		return tlsJSONConn{j, secure}
 	}
@@ -52,11 +59,12 @@ type jsonConn struct {
 	rest    []byte // what was read from Conn already
 	framing framing
 	phase   atomic.Int32
-	refused bool // a refusal was written, and is the last answer
+	refused bool                            // a refusal was written, and is the last answer
+	headers func(origin string) http.Header // as in ServeOptions
 }
 
 // Phases of a jsonConn. net/http writes a refusal only in awaiting. It writes nothing
-// else then, but for the answer to OPTIONS *, which has no error's status.
+// else then.
 const (
 	awaiting  int32 = iota // no handler has this connection's request
 	answering              // a handler was called, and its answer is not whole yet
@@ -81,7 +89,7 @@ func jsonConnOf(conn net.Conn) *jsonConn {
 type jsonConnKey struct{}
 
 // tellPhases lets server tell its connections their phases.
-func tellPhases(server *http.Server) {
+func tellPhases(server *http.Server, more func(origin string) http.Header) {
 	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		if c := jsonConnOf(conn); c != nil {
 			return context.WithValue(ctx, jsonConnKey{}, c)
@@ -93,8 +101,13 @@ func tellPhases(server *http.Server) {
 		if c, ok := r.Context().Value(jsonConnKey{}).(*jsonConn); ok {
 			c.phase.Store(answering)
 		}
+		if r.ProtoMajor == 2 && r.Method == "PRI" { // the preface of HTTP/2, which net/http passes on
+			refuseVersion(w, more(r.Header.Get("Origin")))
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
+	server.DisableGeneralOptionsHandler = true
 	server.ConnState = func(conn net.Conn, state http.ConnState) {
 		c := jsonConnOf(conn)
 		switch {
@@ -107,8 +120,32 @@ func tellPhases(server *http.Server) {
 	}
 }
 
-// Read implements net.Conn. It gives no bytes after a request whose end is not known.
+// refuseVersion answers a request in a version of HTTP that its connection does not speak.
+func refuseVersion(w http.ResponseWriter, more http.Header) {
+	const code = http.StatusHTTPVersionNotSupported
+	h := w.Header()
+	maps.Copy(h, more)
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Connection", "close")
+	w.WriteHeader(code)
+	_, _ = w.Write(errorBody(reason(code))) // the client may have left
+}
+
+// Read implements net.Conn. It gives no bytes after a request whose end is not known, and no
+// empty lines before a request.
 func (c *jsonConn) Read(p []byte) (n int, err error) {
+	for {
+		if n, err = c.read(p); n > 0 || err != nil || len(p) == 0 || c.framing.skipped == 0 {
+			return n, err
+		}
+	}
+}
+
+// read is Read, but for n: it is 0 if there were empty lines only.
+func (c *jsonConn) read(p []byte) (n int, err error) {
+	c.framing.skipped = 0
 	if len(c.rest) > 0 {
 		n = copy(p, c.rest)
 		if c.rest = c.rest[n:]; len(c.rest) == 0 {
@@ -120,7 +157,8 @@ func (c *jsonConn) Read(p []byte) (n int, err error) {
 	if c.phase.Load() == taken {
 		return n, err
 	}
-	if followed := c.framing.follow(p[:n]); followed < n {
+	followed := c.framing.follow(p[:n])
+	if n -= c.framing.skipped; followed < n {
 		if followed == 0 {
 			return 0, io.ErrUnexpectedEOF
 		}
@@ -157,7 +195,7 @@ func (c *jsonConn) Write(p []byte) (int, error) {
 		why.Name = "Transfer-Encoding"
 		why.Description = "The request has both Content-Length and Transfer-Encoding; send one of them."
 	}
-	if _, err := c.Conn.Write(refusal(code, why)); err != nil {
+	if _, err := c.Conn.Write(refusal(code, why, c.headers(c.framing.origin))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -186,8 +224,8 @@ func reason(code int) fault.Detail {
 	return f
 }
 
-// refusal returns a whole answer with one error.
-func refusal(code int, f fault.Detail) []byte {
+// errorBody returns an error body with one error.
+func errorBody(f fault.Detail) []byte {
 	body, err := json.Marshal(struct {
 		Status string         `json:"status"`
 		Errors []fault.Detail `json:"errors"`
@@ -195,12 +233,19 @@ func refusal(code int, f fault.Detail) []byte {
 	if err != nil { // strings always marshal
 		panic(fmt.Sprintf("httpserver: %v", err))
 	}
-	body = append(body, '\n')
+	return append(body, '\n')
+}
+
+// refusal returns a whole answer with one error and more headers.
+func refusal(code int, f fault.Detail, more http.Header) []byte {
+	body := errorBody(f)
+	var fields bytes.Buffer
+	_ = more.Write(&fields) // a bytes.Buffer does not fail
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\n"+
 		"Content-Type: application/json\r\n"+
 		"X-Content-Type-Options: nosniff\r\n"+
 		"Cache-Control: no-store\r\n"+
 		"Content-Length: %d\r\n"+
-		"Connection: close\r\n\r\n%s",
-		code, http.StatusText(code), len(body), body)
+		"Connection: close\r\n%s\r\n%s",
+		code, http.StatusText(code), len(body), fields.Bytes(), body)
 }

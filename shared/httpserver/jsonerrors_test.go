@@ -94,6 +94,75 @@ func refused(t *testing.T, dial func() (net.Conn, error), sent string, status in
 	}
 }
 
+// TestRefusalsHaveTheHeadersOfTheServer sends what the HTTP server itself refuses, with the origin
+// of a page before or after the fault.
+func TestRefusalsHaveTheHeadersOfTheServer(t *testing.T) {
+	served := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") })
+	addr, _ := serveFor(t, served, ServeOptions{Refusals: func(origin string) http.Header {
+		return http.Header{"X-Of": {origin}, "Vary": {"Origin"}}
+	}}, defaultTimeouts)
+	const origin = "https://a-long-name.of-a-page.in-a-long-domain.example:8443"
+	for _, c := range []struct{ name, sent, origin string }{
+		{"400", "GET / HTTP/1.1\r\norigin:  " + origin + " \r\nA b: c\r\n\r\n", origin},
+		{"417", "GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\nOrigin: " + origin + "\r\n\r\n", origin},
+		{"431", "GET / HTTP/1.1\r\nHost: a\r\nOrigin: " + origin + "\r\nA: " +
+			strings.Repeat("x", maxHeaderBytes+8192) + "\r\n\r\n", origin},
+		{"501", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", ""},
+		{"505", "GET / HTTP/3.0\r\nHost: a\r\nOrigin: null\r\n\r\n", "null"},
+		{"505", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ""},
+	} {
+		conn := connect(t, addr)
+		go io.WriteString(conn, c.sent)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		if got := resp.Header.Get("X-Of"); err != nil || got != c.origin || !strings.HasPrefix(resp.Status, c.name) ||
+			resp.Header.Get("Vary") != "Origin" {
+			t.Errorf("%s: got %s, %v and the origin %q; want %q", c.name, resp.Status, err, got, c.origin)
+		}
+	}
+}
+
+// TestEmptyLinesBeforeARequestAreSkipped sends empty lines before and between requests, as clients
+// do that end a body with a line (RFC 9112, 2.2).
+func TestEmptyLinesBeforeARequestAreSkipped(t *testing.T) {
+	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, r.Method)
+		io.Copy(w, r.Body)
+	})
+	const get, put = "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n\r\n"
+	const chunked = "PATCH / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+	sent := "\r\n" + get + "\r\n\n" + put + "\r\n" + chunked + "\r\n\r\n" + get + "\n" + put
+	want := []string{"GET", "PUT\r\n", "PATCHab", "GET", "PUT\r\n"}
+	for _, how := range []ServeOptions{{Std: true}, {}} {
+		addr, _ := serveFor(t, echo, how, defaultTimeouts)
+		for _, size := range []int{1, 2, 3, 7, len(sent)} {
+			conn := connect(t, addr)
+			go func() {
+				for rest := sent; rest != ""; rest = rest[min(size, len(rest)):] {
+					if _, err := io.WriteString(conn, rest[:min(size, len(rest))]); err != nil {
+						return
+					}
+				}
+			}()
+			reader := bufio.NewReader(conn)
+			for i := range want {
+				resp, err := http.ReadResponse(reader, nil)
+				if err != nil {
+					t.Fatalf("std %t, pieces of %d bytes, answer %d: %v", how.Std, size, i, err)
+				}
+				text, err := io.ReadAll(resp.Body)
+				if err != nil || string(text) != want[i] {
+					t.Fatalf("std %t, pieces of %d bytes, answer %d: got %s %q, %v; want %q",
+						how.Std, size, i, resp.Status, text, err, want[i])
+				}
+			}
+		}
+	}
+}
+
 func TestARefusalFollowsAnAnswer(t *testing.T) {
 	served := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") })
 	addr, _ := serveFor(t, served, ServeOptions{}, defaultTimeouts)
@@ -104,7 +173,7 @@ func TestARefusalFollowsAnAnswer(t *testing.T) {
 	for _, want := range []struct {
 		status int
 		text   string
-	}{{200, "served"}, {200, ""}, {417, `{"status":"error"`}} {
+	}{{200, "served"}, {200, "served"}, {417, `{"status":"error"`}} {
 		resp, err := http.ReadResponse(reader, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -183,8 +183,5 @@ func (b *lineBuffer) write() error {
 	b.timer.Stop()
 	_, err := b.w.Write(b.waiting)
 	b.waiting = b.waiting[:0]
-	if cap(b.waiting) > 2*logBytes { // a line was very long
-		b.waiting = nil
-	}
 	return err
 }

@@ -43,6 +43,9 @@ type ServeOptions struct {
 	// Drain is called when the server takes no more requests. It ends those that would
 	// otherwise last. nil: there are none.
 	Drain func()
+	// Refusals returns headers of the refusals that the server itself sends before it calls the
+	// handler, for the Origin of the request, "" for none. nil: there are none.
+	Refusals func(origin string) http.Header
 	// Std leaves all requests to net/http. Else package lean answers simple requests,
 	// where the operating system allows it.
 	Std bool
@@ -69,17 +72,21 @@ func serve(
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	tellPhases(server)
+	if o.Refusals == nil {
+		o.Refusals = func(string) http.Header { return nil }
+	}
+	tellPhases(server, o.Refusals)
 	listener = socketListener{listener}
 	if o.TLS != nil {
-		listener = newTLSListener(listener, o.TLS, t.header, log)
+		listener = newTLSListener(listener, o.TLS, t.header, log, o.Refusals(""))
 	}
 	shutdown := server.Shutdown
 	if o.Std || !lean.IsSupported {
-		listener = jsonListener{listener}
+		listener = jsonListener{listener, o.Refusals}
 	} else {
+		handOver := func(conn net.Conn, rest []byte) net.Conn { return withJSONErrors(conn, rest, o.Refusals) }
 		simple := lean.Listen(listener, lean.Options{
-			Handler: draining, HandOver: withJSONErrors, IsMine: isHTTP1, Log: log,
+			Handler: draining, HandOver: handOver, IsMine: isHTTP1, Log: log,
 			First: t.header, Idle: t.idle, Write: t.write,
 		})
 		listener = simple

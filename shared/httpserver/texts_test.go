@@ -30,7 +30,7 @@ var likeHTTP = []string{
 		"Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n505 HTTP Version Not Supported",
 	"HTTP/1.1 100 Continue\r\n\r\n",
 	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
-	string(refusal(http.StatusBadRequest, fault.Detail{Location: fault.Header, Name: "request", Description: "No."})),
+	string(refusal(http.StatusBadRequest, fault.Detail{Location: fault.Header, Name: "request", Description: "No."}, nil)),
 	"0\r\n\r\n", "1000\r\n", "\r\n0\r\n\r\n", "\r\n\r\n", "\n",
 	"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
 	"transfer-encoding:chunked\ncontent-length:0\n\n",

@@ -19,6 +19,7 @@ type tlsListener struct {
 	config   *tls.Config
 	timeout  time.Duration // of a handshake
 	log      *slog.Logger
+	headers  http.Header // of the refusal of plain HTTP, whose origin nobody reads
 	accepted chan accepted
 	closed   <-chan struct{}
 	close    context.CancelFunc
@@ -30,10 +31,12 @@ type accepted struct {
 	err  error
 }
 
-func newTLSListener(l net.Listener, config *tls.Config, timeout time.Duration, log *slog.Logger) *tlsListener {
+func newTLSListener(
+	l net.Listener, config *tls.Config, timeout time.Duration, log *slog.Logger, headers http.Header,
+) *tlsListener {
 	open, end := context.WithCancel(context.Background())
 	t := &tlsListener{
-		Listener: l, config: config, timeout: timeout, log: log,
+		Listener: l, config: config, timeout: timeout, log: log, headers: headers,
 		accepted: make(chan accepted), closed: open.Done(), close: end,
 	}
 	go t.listen(open)
@@ -66,7 +69,7 @@ func (t *tlsListener) handshake(open context.Context, plain net.Conn) {
 		if no, ok := errors.AsType[tls.RecordHeaderError](err); ok && no.Conn != nil && looksLikeHTTP(no.RecordHeader) {
 			_, _ = plain.Write(refusal(http.StatusBadRequest, fault.Detail{ // the client may have left
 				Location: fault.Header, Name: "request", Description: "Only HTTPS is understood here.",
-			}))
+			}, t.headers))
 		}
 		plain.Close()
 		return

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -26,16 +25,12 @@ type options struct {
 	access   record.Object // the access block of a creation or a recovery
 }
 
-// callbackName is the form of a callback: a JavaScript name, possibly with dots.
-// Nothing else, so that nobody makes the registry serve a script.
-var callbackName = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$.]{0,99}$`)
-
 // parseQuery returns the parameters of a read, and the options among them. An
 // empty parameter counts as absent.
 func parseQuery(raw string) (url.Values, options, error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return nil, options{}, queryFault("query", "The query string is malformed: %s.", err)
+		return nil, options{}, queryFault("query", "The query string is malformed: a %% needs two hexadecimal digits, and & separates parameters.")
 	}
 	for name, values := range query {
 		if !utf8.ValidString(name) || !utf8.ValidString(values[0]) {
@@ -43,10 +38,7 @@ func parseQuery(raw string) (url.Values, options, error) {
 		}
 	}
 	o := options{pretty: query.Get("opt_pretty") != "", callback: query.Get("opt_jsonp")}
-	if o.callback != "" && !callbackName.MatchString(o.callback) {
-		return nil, options{}, queryFault("opt_jsonp", "This must be the name of a JavaScript function.")
-	}
-	return query, o, nil
+	return query, o, httpserver.CheckCallback(o.callback)
 }
 
 // naming returns a function that names ignored fields in the header of the answer.
@@ -70,8 +62,7 @@ func (a *API) write(c *gin.Context, status int, body []byte, o options) error {
 	}
 	contentType := "application/json"
 	if o.callback != "" {
-		contentType = "application/javascript"
-		body = fmt.Appendf(nil, "%s(%s);", o.callback, body)
+		contentType, body = httpserver.Script(o.callback, body)
 	}
 	h := c.Writer.Header()
 	h.Set("Content-Type", contentType)

@@ -103,14 +103,16 @@ func tagEnd(text string) int {
 func notInTags(r rune) bool { return r <= ' ' || r == 0x7f }
 
 // guard returns the condition on a write, nil if there is none. A write is about
-// the asset, however the client read it, so only the position counts.
+// the asset, however the client read it, so only the position counts. A proxy that compresses
+// answers makes tags weak. The registry itself makes no weak tag of an asset, so a weak one stands
+// for the same state.
 func (c conditions) guard() registry.Guard {
 	if c.match == nil && c.noneMatch == nil {
 		return nil
 	}
 	return func(position int64) bool {
 		is := func(tag string) bool { return hasPosition(tag, position) }
-		if m := c.match; m != nil && !m.any && !slices.ContainsFunc(m.strong, is) {
+		if m := c.match; m != nil && !m.any && !slices.ContainsFunc(m.strong, is) && !slices.ContainsFunc(m.weak, is) {
 			return false
 		}
 		n := c.noneMatch

@@ -73,7 +73,8 @@ func TestAnOwnershipChangeIsConditional(t *testing.T) {
 		{"the tag", func(tag string) []string { return []string{tag} }, 200},
 		{"any tag", func(string) []string { return []string{"*"} }, 200},
 		{"another tag", func(string) []string { return []string{`"x"`} }, 412},
-		{"the weak tag", func(tag string) []string { return []string{"W/" + tag} }, 412},
+		{"the weak tag", func(tag string) []string { return []string{"W/" + tag} }, 200},
+		{"another weak tag", func(string) []string { return []string{`W/"x"`} }, 412},
 		{"no tag", func(string) []string { return []string{""} }, 412},
 	} {
 		t.Run(c.name, func(t *testing.T) {

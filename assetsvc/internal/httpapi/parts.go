@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/net/idna"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
@@ -77,7 +80,7 @@ func (a *API) readPart(c *gin.Context, v version, p asset.Part) error {
 		if err != nil {
 			return err
 		}
-		c.Header("Location", to)
+		c.Header("Location", headerURL(to))
 		return a.writeData(c, http.StatusFound, part, o)
 	}
 	if done, err := unchanged(c, tag(position, v, o)); done || err != nil {
@@ -119,6 +122,30 @@ func (a *API) changePart(c *gin.Context, v version, p asset.Part, verb asset.Ver
 		status = http.StatusCreated
 	}
 	return a.writeData(c, status, v.view.Part(p, part), o)
+}
+
+// headerURL returns an address in ASCII, as a header needs it: the host in punycode, and other
+// characters percent-encoded in UTF-8. Percent signs stay, so an encoded address stays as it is.
+func headerURL(address string) string {
+	if before, rest, ok := strings.Cut(address, "://"); ok {
+		end := len(rest)
+		if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+			end = i
+		}
+		host, _, _ := strings.Cut(rest[:end], ":")
+		if ascii, err := idna.Punycode.ToASCII(strings.ToLower(host)); err == nil && ascii != strings.ToLower(host) {
+			address = before + "://" + ascii + rest[len(host):]
+		}
+	}
+	var out strings.Builder
+	for _, b := range []byte(address) {
+		if b <= ' ' || b >= 0x7f {
+			fmt.Fprintf(&out, "%%%02X", b)
+		} else {
+			out.WriteByte(b)
+		}
+	}
+	return out.String()
 }
 
 // writeData writes an answer with a value in data.

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"asset-registry/gateway"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/httpserver"
@@ -107,7 +108,9 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	}()
 	defer func() { end(); <-ended }()
 	ready(listener.Addr().String())
-	return httpserver.Serve(ctx, listener, m.front, logger, c.Serving(certificate, m.front.Drain))
+	serving := c.Serving(certificate, m.front.Drain)
+	serving.Refusals = gateway.RefusalHeaders(c.Settings)
+	return httpserver.Serve(ctx, listener, m.front, logger, serving)
 }
 
 func newMirror(c Config, log *slog.Logger, t *telemetry.Telemetry) (*mirror, error) {

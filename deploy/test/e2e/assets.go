@@ -364,7 +364,7 @@ func testPresentation(t *testing.T, a api) {
 	kind := got.header.Get("Content-Type")
 	if got.status == 503 && strings.Contains(got.text, "relays neither scripts nor downloads") {
 		t.Log("this mirror has no drafts, and relays no scripts")
-	} else if got.status != 200 || kind != "application/javascript" ||
+	} else if got.status != 200 || kind != "application/javascript; charset=utf-8" ||
 		!strings.HasPrefix(got.text, `show({"data":`) || !strings.HasSuffix(got.text, "});") {
 		t.Errorf("opt_jsonp: got %d, %s and %s, want 200 and a call of show", got.status, kind, got.text)
 	}

@@ -61,7 +61,7 @@ func testConditionalWrites(t *testing.T, a api) {
 		change("PUT", path, validAsset().set("title", "друга")),
 	} {
 		before := a.read(t, c.id)
-		for _, stale := range []string{c.answer.header.Get("ETag") + "x", `"other"`, "W/" + tag, ""} {
+		for _, stale := range []string{c.answer.header.Get("ETag") + "x", `"other"`, `W/"other"`, ""} {
 			if got := a.do(t, w.with("If-Match", stale)); got.status != 412 && got.status != 400 {
 				t.Errorf("%s %s with If-Match %q: got %d %s, want 412 or 400", w.method, w.path, stale, got.status,
 					got.text)
@@ -69,7 +69,7 @@ func testConditionalWrites(t *testing.T, a api) {
 		}
 		a.do(t, w.with("If-None-Match", "*")).fails(t, 412, "url/precondition")
 		equal(t, "asset after refused writes", a.read(t, c.id).text, before.text)
-		got := a.do(t, w.with("If-Match", `"other", `+tag))
+		got := a.do(t, w.with("If-Match", `"other", W/`+tag)) // weak, as a proxy that compresses makes it
 		if got.status != 200 && got.status != 201 {
 			t.Fatalf("%s %s: got %d %s, want 200 or 201", w.method, w.path, got.status, got.text)
 		}

@@ -105,7 +105,7 @@ func run(ctx context.Context, args []string) error {
 		c.Log, c.Telemetry = log, t
 		return gateway.New(ctx, c)
 	}
-	s.Budget = s.Memory
+	s.Budget, s.Refusals = s.Memory, gateway.RefusalHeaders(s.Settings)
 	return daemon.Run(ctx, s.Addr, s.Process, start)
 }
 

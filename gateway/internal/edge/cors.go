@@ -13,15 +13,16 @@ import (
 // protocol (Fetch standard, 3.2).
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, PUT, DELETE"
-	corsRequest = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Range, " +
-		"X-Access-Token, X-Request-ID"
+	corsRequest = "Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, " +
+		"Last-Event-ID, Prefer, Range, X-Access-Token, X-Request-ID"
 	corsMaxAge = "86400" // seconds for which a browser may cache the permission
 )
 
 // corsAnswer lists the answer headers that a web page may read.
 func corsAnswer() string {
-	names := append(ratelimit.Headers(), "Accept-Ranges", "Age", "Content-Range", "Deprecation", "ETag", "Link",
-		"Location", "Retry-After", "Sunset",
+	names := append(ratelimit.Headers(), "Accept-Encoding", "Accept-Ranges", "Age", "Allow", "Content-Disposition",
+		"Content-Encoding", "Content-Range", "Deprecation", "ETag", "Link", "Location", "Retry-After", "Sunset", "Vary",
+		"WWW-Authenticate", "X-Content-Type-Options",
 		httpserver.IgnoredHeader, httpserver.RequestIDHeader, httpserver.TraceIDHeader)
 	slices.Sort(names)
 	return strings.Join(names, ", ")
@@ -37,19 +38,39 @@ type cors struct {
 
 func newCORS(origins []string) cors { return cors{origins, corsAnswer()} }
 
-// answer sets the CORS headers. done is true if the request was a preflight, and
-// has its whole answer.
-func (p cors) answer(header http.Header, r *http.Request) (done bool) {
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return false
-	}
+// allow sets the header that lets pages of an origin read an answer. It returns false for origins
+// that may not, and for "".
+func (p cors) allow(header http.Header, origin string) bool {
 	switch {
+	case origin == "":
+		return false
 	case slices.Contains(p.origins, "*"):
 		header.Set("Access-Control-Allow-Origin", "*")
 	case slices.Contains(p.origins, origin):
 		header.Set("Access-Control-Allow-Origin", origin)
 	default:
+		return false
+	}
+	return true
+}
+
+// RefusalHeaders returns a function that returns the headers of refusals that the HTTP server sends
+// before it calls a handler, for an Origin. CORSOrigins are those of Config.
+func RefusalHeaders(corsOrigins []string) func(origin string) http.Header {
+	p := newCORS(corsOrigins)
+	return func(origin string) http.Header {
+		header := http.Header{"Vary": {vary[0]}}
+		if p.allow(header, origin) {
+			header.Set("Access-Control-Expose-Headers", p.answers)
+		}
+		return header
+	}
+}
+
+// answer sets the CORS headers. done is true if the request was a preflight, and
+// has its whole answer.
+func (p cors) answer(header http.Header, r *http.Request) (done bool) {
+	if !p.allow(header, r.Header.Get("Origin")) {
 		return false
 	}
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {

@@ -11,6 +11,8 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"asset-registry/shared/clientaddr"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/routes"
@@ -81,6 +83,10 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if h.cors.answer(header, r) {
 		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if r.Host == "" && r.ProtoAtLeast(1, 1) {
+		faulthttp.Write(w, fault.New(fault.Invalid, fault.Header, "Host", "The header must name the host of the registry."))
 		return
 	}
 	sent := r.Header.Get("If-None-Match")

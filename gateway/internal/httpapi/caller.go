@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"net/netip"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"asset-registry/gateway/internal/apikey"
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
@@ -92,7 +94,8 @@ func (a *API) identify(needed bool) step {
 // verify returns the API key of the request if it is valid and may be used from
 // the client's address. A call to authsvc takes at most within.
 func (a *API) verify(c *gin.Context, addr netip.Addr, within time.Duration) (authapi.Key, error) {
-	if err := a.config.Limits.CheckLockout(c.Request.Context(), addr); err != nil {
+	guesser := guesserOf(c.Request, addr)
+	if err := a.config.Limits.CheckLockout(c.Request.Context(), guesser); err != nil {
 		return authapi.Key{}, err
 	}
 	k, err := a.key(c.Request, within)
@@ -104,11 +107,24 @@ func (a *API) verify(c *gin.Context, addr netip.Addr, within time.Duration) (aut
 		return k, nil
 	}
 	if fault.KindOf(err) == fault.Unauthorized {
-		if over := a.config.Limits.CountWrongKey(c.Request.Context(), c.Writer.Header(), addr); over != nil {
+		if over := a.config.Limits.CountWrongKey(c.Request.Context(), c.Writer.Header(), guesser); over != nil {
 			return authapi.Key{}, over
 		}
 	}
 	return authapi.Key{}, err
+}
+
+// guesserOf returns the address for which wrong keys count. Those of a web page count for its origin
+// at an address: else a page could lock everybody out who shares an address with its reader. Such an
+// address is made: it is a local one (RFC 4193) that nobody has.
+func guesserOf(r *http.Request, addr netip.Addr) netip.Addr {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return addr
+	}
+	made := sha256.Sum256([]byte(clientaddr.Network(addr).String() + " " + origin))
+	made[0] = 0xfd
+	return netip.AddrFrom16([16]byte(made[:16]))
 }
 
 // key returns the API key that a request carries, from the cache or from

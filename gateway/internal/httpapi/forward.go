@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -95,14 +96,38 @@ func upstreamPath(c *gin.Context, v routes.Version) string {
 	return routes.Prefix(v.Target) + strings.TrimPrefix(c.Request.URL.Path, v.Prefix())
 }
 
-// baseURL returns the public address of the registry, for links in answers.
+// baseURL returns the public address of the registry, for links in answers. Without a setting it is
+// that of the request, as a trusted proxy says that the client sent it. It depends on the client,
+// so it belongs into nothing that is stored, signed or kept for others.
 func (a *API) baseURL(r *http.Request) string {
-	switch {
-	case a.config.BaseURL != "":
+	if a.config.BaseURL != "" {
 		return a.config.BaseURL
-	case r.TLS != nil:
-		return "https://" + r.Host
-	default:
-		return "http://" + r.Host
 	}
+	scheme, host := "http", r.Host
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	if a.config.TrustedProxies.Trust(r) {
+		if sent := strings.ToLower(lastOf(r.Header["X-Forwarded-Proto"])); sent == "http" || sent == "https" {
+			scheme = sent
+		}
+		if sent := lastOf(r.Header["X-Forwarded-Host"]); isAuthority(sent) {
+			host = sent
+		}
+	}
+	return scheme + "://" + host
 }
+
+// lastOf returns the last element of a header that is a list: that of the nearest proxy.
+func lastOf(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	all := values[len(values)-1]
+	return strings.TrimSpace(all[strings.LastIndexByte(all, ',')+1:])
+}
+
+// authority is a name, an IPv4 address or an IPv6 address in brackets, and perhaps a port.
+var authority = regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
+
+func isAuthority(host string) bool { return authority.MatchString(host) }

@@ -19,6 +19,7 @@ import (
 	"asset-registry/gateway/internal/proxy"
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
 )
@@ -38,15 +39,16 @@ type Config struct {
 	Answers  *answers.Cache       // keeps answers to readings of assets; nil: none are kept
 	Secrets  keyring.Ring
 
-	Origin   string        // address of the registry that a mirror copies; empty: this is no mirror
-	ServerID string        // value of the cookie SERVER_ID
-	BaseURL  string        // start of every link in answers; empty: the address of the client's request
-	MaxBody  int64         // limit of a request body in bytes
-	Memory   int64         // bytes that the process may use; requests get parts of it
-	Timeout  time.Duration // limit of a request
-	Settings Settings
-	Log      *slog.Logger
-	Meter    metric.Meter
+	Origin         string             // address of the registry that a mirror copies; empty: this is no mirror
+	ServerID       string             // value of the cookie SERVER_ID
+	BaseURL        string             // start of every link in answers; empty: the address of the client's request
+	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-Proto and -Host count without BaseURL
+	MaxBody        int64              // limit of a request body in bytes
+	Memory         int64              // bytes that the process may use; requests get parts of it
+	Timeout        time.Duration      // limit of a request
+	Settings       Settings
+	Log            *slog.Logger
+	Meter          metric.Meter
 }
 
 // API is the public API. It is safe for concurrent use.

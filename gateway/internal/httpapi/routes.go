@@ -24,6 +24,7 @@ func (a *API) Route(engine *gin.Engine) {
 	a.routeDocs(engine)
 	a.routeLog(engine)
 	a.routeFiles(engine)
+	engine.NoRoute(a.pipeline(route{class: routes.Read, answer: httpserver.NoRoute}))
 	engine.NoMethod(a.noMethod())
 	for _, v := range routes.Versions() {
 		for _, r := range routes.All() {

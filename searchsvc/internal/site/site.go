@@ -133,7 +133,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// negotiated answers with the search in the language that the browser prefers.
+// negotiated answers with the search in the language that the browser prefers. The gateway sets Vary.
 func (s *Site) negotiated() http.Handler { return s.negotiatedTo(s.search) }
 
 func (s *Site) negotiatedTo(next handler) http.Handler {
@@ -142,7 +142,6 @@ func (s *Site) negotiatedTo(next handler) http.Handler {
 		pages[l] = s.page(l, next)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Add("Vary", "Accept, Accept-Language")
 		pages[negotiate(r.Header.Get("Accept-Language"))].ServeHTTP(w, r)
 	})
 }

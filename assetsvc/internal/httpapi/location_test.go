@@ -1,0 +1,20 @@
+package httpapi
+
+import "testing"
+
+func TestAnAddressInAHeaderIsASCII(t *testing.T) {
+	for _, c := range []struct{ name, address, want string }{
+		{"an address in ASCII", "https://a.example:8/b%20c?d=%D1%84&e=f#g", "https://a.example:8/b%20c?d=%D1%84&e=f#g"},
+		{"a path, a query and a fragment", "https://a.example/план?q=ї#є",
+			"https://a.example/%D0%BF%D0%BB%D0%B0%D0%BD?q=%D1%97#%D1%94"},
+		{"a host", "http://документи.укр", "http://xn--d1acjgkhd0bf.xn--j1amh"},
+		{"a host with a port and a path", "https://Документи.укр:8443/ї", "https://xn--d1acjgkhd0bf.xn--j1amh:8443/%D1%97"},
+		{"an IPv6 address", "https://[2001:db8::1]:8/ї", "https://[2001:db8::1]:8/%D1%97"},
+		{"a line end", "https://a.example/\r\nSet-Cookie: a", "https://a.example/%0D%0ASet-Cookie:%20a"},
+		{"a character beyond the first plane", "https://a.example/\U0001F600", "https://a.example/%F0%9F%98%80"},
+	} {
+		if got := headerURL(c.address); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
