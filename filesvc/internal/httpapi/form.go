@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/filesapi"
 )
 
 const (
@@ -32,16 +33,10 @@ type form struct {
 	kept   int64                      // bytes of fields
 }
 
-// boundaryOf returns the boundary of a body that is a form.
-func boundaryOf(h http.Header) (boundary string, isForm bool) {
-	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
-	return params["boundary"], err == nil && media == "multipart/form-data" && params["boundary"] != ""
-}
-
 // openForm returns the form of a request; for another body, the family's fault for a missing
 // file.
 func openForm(r *http.Request, body io.Reader) (*form, error) {
-	boundary, isForm := boundaryOf(r.Header)
+	boundary, isForm := filesapi.FormBoundary(r.Header)
 	if !isForm {
 		return nil, missing(fileField)
 	}

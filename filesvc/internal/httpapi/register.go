@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/filelink"
+	"asset-registry/shared/filesapi"
 )
 
 const (
@@ -40,7 +41,7 @@ func readRegistration(r *http.Request) (map[string]json.RawMessage, error) {
 		return data, nil
 	}
 	var fields url.Values
-	if boundary, isForm := boundaryOf(r.Header); isForm {
+	if boundary, isForm := filesapi.FormBoundary(r.Header); isForm {
 		form, err := multipart.NewReader(strings.NewReader(string(text)), boundary).ReadForm(maxField)
 		if err != nil {
 			return nil, bodyFault(err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 
@@ -43,8 +42,8 @@ func takesForms(method, pattern string) bool {
 
 // isForm tells whether the body of a request is a form that may have a file.
 func isForm(r *http.Request) bool {
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err == nil && media == "multipart/form-data"
+	_, isForm := filesapi.FormBoundary(r.Header)
+	return isForm
 }
 
 // addForm returns the handler of a form. It stores the file first, and then sends the document
