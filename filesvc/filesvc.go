@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"asset-registry/filesvc/internal/dirstore"
@@ -120,6 +121,10 @@ type Server struct {
 	pool    *upstream.Pool // nil: Config.Assets is used
 	handler http.Handler
 
+	kept     atomic.Int64 // bytes of all files, as of the last run of the collector
+	followed atomic.Int64 // when the follower last read the feed to its end, in Unix milliseconds
+	silences []func() error
+
 	end      context.CancelFunc // ends the background goroutines
 	running  sync.WaitGroup
 	failures []*failurelog.Log
@@ -148,6 +153,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{config: c}
+	s.followed.Store(c.Now().UnixMilli())
 	k, err := c.kind()
 	if err != nil {
 		return nil, err
@@ -205,9 +211,16 @@ func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
 	follower := file.Follower{Service: s.files, Feed: assets, Awaited: s.store, Documents: assets}
 	follows := s.note("files do not become public, and none is collected, because the feed cannot be read")
 	collects := s.note("unused files are not collected; it is tried again")
-	s.running.Go(func() { follower.Run(ctx, followEvery, follows) })
+	s.running.Go(func() {
+		follower.Run(ctx, followEvery, func(err error) {
+			follows(err)
+			if err == nil {
+				s.followed.Store(s.config.Now().UnixMilli())
+			}
+		})
+	})
 	s.running.Go(func() { s.collect(ctx, collects) })
-	return nil
+	return s.measure(s.config.Telemetry.Meter())
 }
 
 // note returns a function that logs failures of one kind.
@@ -237,7 +250,10 @@ func (s *Server) collect(ctx context.Context, tell func(error)) {
 		if ctx.Err() == nil {
 			tell(err)
 		}
-		if done != (file.Collection{}) {
+		if err == nil {
+			s.kept.Store(done.Kept)
+		}
+		if done.Files+done.Blobs > 0 {
 			s.config.Log.Info("unused files are gone", "files", done.Files, "bytes", done.Bytes, "unfinished", done.Blobs)
 		}
 	}
@@ -257,5 +273,9 @@ func (s *Server) Close() error {
 	if s.pool != nil {
 		s.pool.Close()
 	}
-	return s.store.Close()
+	var faults []error
+	for _, silence := range s.silences {
+		faults = append(faults, silence())
+	}
+	return errors.Join(append(faults, s.store.Close())...)
 }

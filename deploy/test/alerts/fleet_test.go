@@ -85,7 +85,7 @@ func start(t *testing.T) *fleet {
 	t.Setenv("MONGODB_URI", "") // one that can be killed
 	bin, dir := t.TempDir(), t.TempDir()
 	build(t, bin, "./gateway/cmd/gateway", "./assetsvc/cmd/assetsvc", "./searchsvc/cmd/searchsvc", "./authsvc/cmd/authsvc",
-		"./deploy/registry/cmd/registry")
+		"./filesvc/cmd/filesvc", "./deploy/registry/cmd/registry")
 	buildCollector(t, bin)
 	f := &fleet{metrics: map[string]string{}, more: map[string]string{}, mongo: mongotest.Start(t), jaeger: startJaeger(t)}
 	tokens, limits := redistest.Start(t, "--maxmemory", "100mb").URL(), redistest.Start(t, "--appendonly", "no").URL()
@@ -135,7 +135,7 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "500") // ms
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "200")
 	t.Setenv("GOMEMLIMIT", "200MiB")
-	auth, assets, edge, admin := address(t), address(t), address(t), address(t)
+	auth, assets, edge, admin, files := address(t), address(t), address(t), address(t), address(t)
 	f.url, f.adminURL = "http://"+edge, "http://"+admin
 	service := func(name, addr string, args ...string) {
 		t.Helper()
@@ -154,11 +154,14 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 		t.Fatal(err)
 	}
 	service("authsvc", auth, "--store", tokens, "--sandbox", "--admin-addr", admin)
-	service("assetsvc", assets, "--store", f.mongo.URI(t, fmt.Sprintf("observed%d", time.Now().UnixNano())), "--auth-url", "http://"+auth,
-		"--log-key-file", logKey, "--log-policy", policy, "--snapshot-dir", filepath.Join(dir, "snapshots"))
+	store := f.mongo.URI(t, fmt.Sprintf("observed%d", time.Now().UnixNano()))
+	service("filesvc", files, "--store", store, "--data", filepath.Join(dir, "files"), "--assets-url", "http://"+assets,
+		"--base-url", f.url)
+	service("assetsvc", assets, "--store", store, "--auth-url", "http://"+auth, "--files-url", "http://"+files,
+		"--base-url", f.url, "--log-key-file", logKey, "--log-policy", policy, "--snapshot-dir", filepath.Join(dir, "snapshots"))
 	search, searchMetrics := address(t), address(t)
 	service("gateway", edge, "--auth-url", "http://"+auth, "--assets-url", "http://"+assets, "--limits-redis", limits,
-		"--search-url", "http://"+search)
+		"--search-url", "http://"+search, "--files-url", "http://"+files)
 	f.metrics["searchsvc"] = "http://" + searchMetrics + "/metrics"
 	run(processes.Start, "searchsvc", search, "--addr", search, "--metrics-addr", searchMetrics, "--of", f.url,
 		"--data", filepath.Join(dir, "search"))

@@ -170,7 +170,7 @@ func TestEverythingThatIsLookedAtIsTold(t *testing.T) {
 			for _, l := range scrape(t, "otelcol", f.collected) {
 				come[l.Get("__name__")] = true
 			}
-			for _, service := range []string{"gateway", "assetsvc", "authsvc"} {
+			for _, service := range []string{"gateway", "assetsvc", "filesvc", "authsvc"} {
 				for _, l := range scrape(t, service, f.metrics[service]) {
 					name := l.Get("__name__")
 					if l.Get("otel_scope_name") != "" && !come[name] && !slices.Contains(missing, name) {

@@ -20,6 +20,7 @@ type Collection struct {
 	Files int   // collected
 	Bytes int64 // of them
 	Blobs int   // of uploads that never ended
+	Kept  int64 // bytes of the files that stay
 }
 
 // Collect deletes the files that no document names and that nobody has touched for a day, and
@@ -43,9 +44,13 @@ func (s *Service) Collect(ctx context.Context) (Collection, error) {
 			if err != nil {
 				return done, fmt.Errorf("collect file %s: %w", f.ID, err)
 			}
-			if collected {
+			switch {
+			case collected:
 				done.Files++
 				done.Bytes += f.Size
+				s.Counts.Collected.Add(1)
+			case f.State == Stored:
+				done.Kept += f.Size
 			}
 		}
 		after = files[len(files)-1].ID

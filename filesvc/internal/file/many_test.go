@@ -83,7 +83,7 @@ func TestTenThousandFiles(t *testing.T) {
 	b.memory.reading.Complete = b.clock
 	done, err := b.Collect(t.Context())
 	const few = count / rare
-	if want := (Collection{Files: few, Bytes: few, Blobs: few}); must(t, done, err) != want {
+	if want := (Collection{Files: few, Bytes: few, Blobs: few, Kept: count - 2*few}); must(t, done, err) != want {
 		t.Errorf("got %+v collected, want %+v", done, want)
 	}
 	if got := len(b.memory.blobs); got != count-2*few {

@@ -29,6 +29,7 @@ type Service struct {
 	limits   Limits
 	now      func() time.Time
 
+	Counts   Counts
 	arrivals atomic.Int64 // uploads, and documents that lack the sums of their files
 }
 

@@ -26,7 +26,8 @@ type Upload struct {
 }
 
 // Add makes a file of bytes. Faults: those of Upload.
-func (s *Service) Add(ctx context.Context, by identity.Identity, u Upload) (File, error) {
+func (s *Service) Add(ctx context.Context, by identity.Identity, u Upload) (stored File, err error) {
+	defer func() { s.Counts.count(err) }()
 	if err := s.admit(ctx, by, u); err != nil {
 		return File{}, err
 	}
@@ -34,8 +35,7 @@ func (s *Service) Add(ctx context.Context, by identity.Identity, u Upload) (File
 	if err != nil {
 		return File{}, err
 	}
-	stored, err := s.receive(ctx, f, u)
-	if err != nil {
+	if stored, err = s.receive(ctx, f, u); err != nil {
 		// The client never heard of the file. If this fails, the collector takes it.
 		if gone := s.files.Delete(context.WithoutCancel(ctx), f); !errors.Is(gone, ErrStale) { // it has changed
 			err = errors.Join(err, gone)
@@ -46,7 +46,8 @@ func (s *Service) Add(ctx context.Context, by identity.Identity, u Upload) (File
 
 // Upload adds the bytes to a file that the broker has registered. Faults: Forbidden if the
 // file has its bytes, or another MD5, or is another broker's; TooLarge; Full without room.
-func (s *Service) Upload(ctx context.Context, by identity.Identity, id string, u Upload) (File, error) {
+func (s *Service) Upload(ctx context.Context, by identity.Identity, id string, u Upload) (stored File, err error) {
+	defer func() { s.Counts.count(err) }()
 	f, err := s.Get(ctx, id)
 	switch {
 	case err != nil:

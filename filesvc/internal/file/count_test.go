@@ -1,0 +1,41 @@
+package file
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestCounts ends uploads in each way, and collects one of two files.
+func TestCounts(t *testing.T) {
+	b := newBench()
+	var kept File
+	for _, c := range []struct {
+		text    string
+		failure error // of the store of bytes
+	}{{"content", nil}, {"other", nil}, {"content", ErrFull}, {"content", errLost}} {
+		f := b.register(t, "content")
+		b.memory.step = func(operation string) error {
+			if operation == "put" {
+				return c.failure
+			}
+			return nil
+		}
+		if stored, err := b.Upload(t.Context(), broker, f.ID, upload(c.text)); err == nil {
+			kept = stored
+		}
+	}
+	b.memory.step = func(string) error { return nil }
+	must(t, kept, b.Name(t.Context(), kept.ID))
+	b.clock = start.Add(2 * keep)
+	b.memory.reading.Complete = b.clock
+	done, err := b.Collect(t.Context())
+	if must(t, done, err).Kept != kept.Size {
+		t.Errorf("got %d bytes that stay, want %d", done.Kept, kept.Size)
+	}
+	n := &b.Counts
+	got := []int64{n.Stored.Load(), n.Refused.Load(), n.Full.Load(), n.Failed.Load(), n.Collected.Load()}
+	if diff := cmp.Diff([]int64{1, 1, 1, 1, 3}, got); diff != "" {
+		t.Errorf("got other counts (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,56 @@
+package filesvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/shared/telemetry"
+)
+
+// measure registers the metrics of the service. Close ends them.
+func (s *Server) measure(meter metric.Meter) error {
+	behind, err1 := meter.Float64ObservableGauge("registry.files.behind", metric.WithUnit("s"),
+		metric.WithDescription("Time since the file service last read the feed of assets to its end."))
+	uploads, err2 := meter.Int64ObservableCounter("registry.files.uploads", metric.WithUnit("{upload}"),
+		metric.WithDescription("Uploads by their end: stored, refused, full (no room), failed."))
+	collected, err3 := meter.Int64ObservableCounter("registry.files.collected", metric.WithUnit("{file}"),
+		metric.WithDescription("Files that were removed because no document names them."))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return fmt.Errorf("create metrics: %w", err)
+	}
+	counts := &s.files.Counts
+	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		o.ObserveFloat64(behind, s.config.Now().Sub(time.UnixMilli(s.followed.Load())).Seconds())
+		o.ObserveInt64(collected, counts.Collected.Load())
+		for result, n := range map[string]int64{
+			"stored": counts.Stored.Load(), "refused": counts.Refused.Load(),
+			"full": counts.Full.Load(), "failed": counts.Failed.Load(),
+		} {
+			o.ObserveInt64(uploads, n, metric.WithAttributes(attribute.String("result", result)))
+		}
+		return nil
+	}, behind, uploads, collected)
+	if err != nil {
+		return fmt.Errorf("create metrics: %w", err)
+	}
+	s.silences = append(s.silences, registration.Unregister)
+	silence, err := telemetry.MeasureStore(meter, "files", func(context.Context) telemetry.StoreUse {
+		use := telemetry.StoreUse{Size: s.kept.Load()}
+		var disk syscall.Statfs_t
+		if err := syscall.Statfs(s.config.Dir, &disk); err == nil {
+			use.DiskFree, use.DiskSize = int64(disk.Bavail)*int64(disk.Bsize), int64(disk.Blocks)*int64(disk.Bsize)
+		}
+		return use
+	})
+	if err != nil {
+		return err
+	}
+	s.silences = append(s.silences, silence)
+	return nil
+}
