@@ -17,7 +17,7 @@ SBOM=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 
 mkdir -p "$TARGET"
 declare -A package=([registryctl]=./deploy/registry/cmd/registryctl [searchsvc]=./searchsvc/cmd/searchsvc)
-for service in gateway assetsvc authsvc searchsvc registryctl; do
+for service in gateway assetsvc authsvc filesvc searchsvc registryctl; do
 	root=$TARGET/$service
 	rm -rf "$root"
 	mkdir -p "$root/etc/ssl/certs"

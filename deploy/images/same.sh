@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-services="gateway assetsvc authsvc searchsvc registryctl"
+services="gateway assetsvc authsvc filesvc searchsvc registryctl"
 
 layers() { for service in $services; do docker inspect --format '{{.RootFS.Layers}}' "asset-registry/$service"; done; }
 layers >"$work/first"

@@ -111,7 +111,8 @@ func (s *stack) settingsFit(d *appsv1.Deployment) error {
 	}
 	var faults []error
 	for name, value := range env {
-		if name != settingOf(d.Name, "AUTH_URL") && name != settingOf(d.Name, "ASSETS_URL") {
+		setting := strings.TrimPrefix(name, settingOf(d.Name, ""))
+		if !slices.Contains([]string{"AUTH_URL", "ASSETS_URL", "FILES_URL"}, setting) {
 			continue
 		}
 		u, err := url.Parse(value)
@@ -140,6 +141,9 @@ func (s *stack) secretsFit(d *appsv1.Deployment) error {
 	spec := d.Spec.Template.Spec
 	var names []string
 	for _, v := range spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			continue
+		}
 		if v.Projected == nil {
 			faults = append(faults, fmt.Errorf("volume %s holds no secrets", v.Name))
 			continue

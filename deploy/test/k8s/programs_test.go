@@ -35,7 +35,8 @@ func buildPrograms(t *testing.T) (bin string) {
 	t.Helper()
 	bin = t.TempDir()
 	for name, path := range map[string]string{"gateway": "gateway/cmd/gateway", "assetsvc": "assetsvc/cmd/assetsvc",
-		"authsvc": "authsvc/cmd/authsvc", "searchsvc": "searchsvc/cmd/searchsvc"} {
+		"authsvc": "authsvc/cmd/authsvc", "searchsvc": "searchsvc/cmd/searchsvc",
+		"filesvc": "filesvc/cmd/filesvc"} {
 		build := exec.Command("go", "build", "-trimpath", "-o", bin, ".")
 		build.Dir = filepath.Join("..", "..", "..", path)
 		build.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
@@ -52,11 +53,11 @@ func TestProgramsKnowTheirVariables(t *testing.T) {
 	bin := buildPrograms(t)
 	others := []string{"GOMEMLIMIT", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"} // Go's and OpenTelemetry's
 	variable := regexp.MustCompile(`\$([A-Z_]+)`)
-	for _, dir := range []string{"base", withSearch} {
+	for _, dir := range []string{"base", withSearch, withFiles} {
 		s := stackFor(t, dir)
 		for _, d := range s.deployments {
 			args := []string{"--help"}
-			if d.Name != "gateway" && d.Name != "searchsvc" { // these have other commands beside
+			if d.Name == "assetsvc" || d.Name == "authsvc" { // these have other commands beside
 				args = []string{"serve", "--help"}
 			}
 			help, err := exec.Command(filepath.Join(bin, d.Name), args...).Output()
