@@ -45,7 +45,7 @@ func Move(ctx context.Context, file, uri string, progress func(done, total int))
 	defer func() { err = errors.Join(err, to.Close()) }()
 	m := &move{from: from, to: to, progress: progress, total: 2 * (contents.Assets + contents.Changes)}
 	for _, step := range []func(context.Context) error{
-		func(ctx context.Context) error { return m.assets(ctx, to.Put) },
+		func(ctx context.Context) error { return m.assets(ctx, m.put) },
 		func(ctx context.Context) error { return m.changes(ctx, to.PutChanges) },
 		func(ctx context.Context) error { return m.assets(ctx, to.Check) },
 		func(ctx context.Context) error { return m.changes(ctx, to.CheckChanges) },
@@ -88,6 +88,24 @@ func (m *move) assets(ctx context.Context, do func(context.Context, []registry.R
 		after = records[len(records)-1].ID
 		m.count(len(records))
 	}
+}
+
+// put stores assets, and what their references stand for.
+func (m *move) put(ctx context.Context, records []registry.Record) error {
+	references := map[string]string{}
+	for _, r := range records {
+		broker, reference, err := r.Reference()
+		if err != nil {
+			return err
+		}
+		if reference != "" {
+			references[registry.ReferenceKey(broker, reference)] = r.ID
+		}
+	}
+	if err := m.to.PutReferences(ctx, references); err != nil {
+		return err
+	}
+	return m.to.Put(ctx, records)
 }
 
 // changes calls do with all changes.

@@ -7,7 +7,7 @@ import (
 
 const assetsPath = prefix + "/assets"
 
-// Created is a new asset with its tokens.
+// Created is a new asset with its tokens. The answer to a repeat of CreateReferenced may lack them.
 type Created struct {
 	Asset  Asset  `json:"data"`
 	Access Access `json:"access"`
@@ -24,17 +24,27 @@ func (c *Client) Create(ctx context.Context, asset Asset) (Created, error) {
 // answer, tokens included, also from another process (docs/contract.md,
 // "Idempotency"). An empty key stands for a random one.
 func (c *Client) CreateOnce(ctx context.Context, asset Asset, key string) (Created, error) {
-	return c.create(ctx, asset, key)
+	return c.create(ctx, asset, key, "")
 }
 
 // CreateFields is CreateOnce for an asset that a program has as JSON. Values are those
 // of Fields.
 func (c *Client) CreateFields(ctx context.Context, asset Fields, key string) (Created, error) {
-	return c.create(ctx, asset, key)
+	return c.create(ctx, asset, key, "")
 }
 
-func (c *Client) create(ctx context.Context, asset any, key string) (Created, error) {
-	r := request{method: http.MethodPost, path: assetsPath, data: asset, idempotency: key, repeatable: true}
+// CreateReferenced is CreateFields for an asset with a name of the broker's own: 1 to 200 visible ASCII
+// characters (docs/contract.md, "Own references"). The name stands for one asset, for ever. A later call
+// with the same name and asset returns that asset. It has no tokens unless the key is the same too, and
+// within 24 hours. With another asset the call returns an *Error with the status 409.
+func (c *Client) CreateReferenced(ctx context.Context, asset Fields, reference, key string) (Created, error) {
+	return c.create(ctx, asset, key, reference)
+}
+
+func (c *Client) create(ctx context.Context, asset any, key, reference string) (Created, error) {
+	r := request{
+		method: http.MethodPost, path: assetsPath, data: asset, idempotency: key, reference: reference, repeatable: true,
+	}
 	body, err := call[Asset](ctx, c, r)
 	body.Data.setTagged(taggedBy(r, body.header))
 	return Created{body.Data, body.Access}, err

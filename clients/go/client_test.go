@@ -177,6 +177,12 @@ func TestTheTriesOfACreationHaveOneIdempotencyKey(t *testing.T) {
 	if got := r.heads()[4].Get("Idempotency-Key"); got != "mine" {
 		t.Errorf("got key %q, want mine", got)
 	}
+	if _, err := c.CreateReferenced(t.Context(), Fields{}, "lot-1", "mine"); err != nil {
+		t.Fatal(err)
+	}
+	if h := r.heads()[5]; h.Get("Registry-Reference") != "lot-1" || h.Get("Idempotency-Key") != "mine" {
+		t.Errorf("got the headers %v, want the reference lot-1 and the key mine", h)
+	}
 }
 
 func TestARefusalAfterALostAnswerIsUncertain(t *testing.T) {

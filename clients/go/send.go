@@ -22,6 +22,7 @@ type request struct {
 	token       Secret
 	ifMatch     Tag
 	idempotency string
+	reference   string
 	serverID    string
 	accept      string
 	repeatable  bool // a second try does no harm after a first one with an unknown end
@@ -174,7 +175,7 @@ func (c *Client) request(ctx context.Context, r request, body []byte) (*http.Req
 	}
 	for name, value := range map[string]string{
 		"X-Access-Token": string(r.token), "If-Match": string(r.ifMatch), "Idempotency-Key": r.idempotency,
-		"User-Agent": c.userAgent, "Accept": r.accept,
+		"Registry-Reference": r.reference, "User-Agent": c.userAgent, "Accept": r.accept,
 	} {
 		if value != "" {
 			req.Header.Set(name, value)

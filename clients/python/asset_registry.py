@@ -926,12 +926,15 @@ class Client:
 
     # Assets.
 
-    def create(self, asset: Asset, *, idempotency_key: str = "") -> Created:
+    def create(self, asset: Asset, *, idempotency_key: str = "", reference: str = "") -> Created:
         """create creates a draft. Without an idempotency_key it makes one, so that its retries create one asset.
 
         A caller that repeats a failed create within 24 hours passes a key of its own, the same each time.
+
+        A reference is the broker's own name for the asset, and stands for one asset, for ever. A later create with the
+        same reference and asset returns that asset, with empty tokens. With another asset it raises ApiError (409).
         """
-        reply, body = self._create("/assets", asset, idempotency_key)
+        reply, body = self._create("/assets", asset, idempotency_key, reference)
         access = body.get("access", {})
         return Created(body["data"], _etag(reply), access.get("token", ""), access.get("transfer", ""),
                        ignored=_ignored(reply, asset))
@@ -1122,12 +1125,16 @@ class Client:
 
     # Requests.
 
-    def _create(self, path: str, data: Any, idempotency_key: str) -> tuple[_Reply, dict[str, Any]]:
+    def _create(self, path: str, data: Any, idempotency_key: str,
+                reference: str = "") -> tuple[_Reply, dict[str, Any]]:
         """_create creates something once, however often the request is sent."""
         key = idempotency_key or uuid.uuid4().hex
         if not re.fullmatch(r"[!-~]{1,255}", key):
             raise ValueError("idempotency_key must have 1 to 255 visible ASCII characters")
-        return self._send("POST", path, data, headers={"Idempotency-Key": key}, repeatable=True)
+        if not re.fullmatch(r"[!-~]{0,200}", reference):
+            raise ValueError("reference must have at most 200 visible ASCII characters")
+        headers = {"Idempotency-Key": key} | ({"Registry-Reference": reference} if reference else {})
+        return self._send("POST", path, data, headers=headers, repeatable=True)
 
     def _get(self, path: str, known: Answer[T] | None) -> Answer[T]:
         headers = {"If-None-Match": known.etag} if known is not None and known.etag else {}

@@ -233,6 +233,15 @@ class Retries(Case):
         keys = [headers["Idempotency-Key"] for _, headers, _ in server.seen]
         self.assertEqual((len(set(keys)), keys[2]), (3, "mine"))
 
+    def test_a_creation_has_a_reference(self) -> None:
+        server, client = self.serve(reply(201, {"data": {"id": "a"}, "access": {"token": "t"}}),
+                                    reply(200, {"data": {"id": "a"}}))
+        first, again = client.create({}, reference="lot-1"), client.create({}, reference="lot-1")
+        self.assertEqual([headers["Registry-Reference"] for _, headers, _ in server.seen], ["lot-1", "lot-1"])
+        self.assertEqual((first.token, again.data["id"], again.token), ("t", "a", ""))
+        with self.assertRaises(ValueError):
+            client.create({}, reference="a b")
+
     def test_a_write_without_a_tag_is_repeated_only_if_nothing_was_done(self) -> None:
         writes: list[Callable[[Client], object]] = [
             lambda c: c.change("a", {}), lambda c: c.replace("a", {}), lambda c: c.items.add("a", {}),

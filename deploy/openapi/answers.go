@@ -27,7 +27,7 @@ var refusals = []refusal{
 	{http.StatusBadRequest, "Invalid",
 		"The request is malformed, or fields are faulty. The answer names every faulty field.",
 		[]string{"body/*", "querystring/*", "url/revision", "header/If-Match", "header/If-None-Match",
-			"header/Idempotency-Key", "header/Transfer-Encoding", "header/request"}, nil},
+			"header/Idempotency-Key", "header/Registry-Reference", "header/Transfer-Encoding", "header/request"}, nil},
 	{http.StatusUnauthorized, "Unauthorized", "There is no valid API key.",
 		[]string{"header/Authorization"}, []string{"WWW-Authenticate"}},
 	{http.StatusForbidden, "Forbidden", "The key is valid and does not permit this, or the owner token is wrong.",
@@ -39,10 +39,12 @@ var refusals = []refusal{
 			"url/transfer_id", "url/download", "url/revision", "url/snapshot", "url/segment", "url/webhook", "url/not_found",
 			"url/method_not_allowed", "querystring/offset"},
 		[]string{"Allow"}},
-	{http.StatusConflict, "Conflict", "Other requests keep changing the same asset or webhook. Repeat the request.",
-		[]string{"body/data"}, nil},
-	{http.StatusGone, "Gone", "The draft that this `Idempotency-Key` created was removed.",
-		[]string{"header/Idempotency-Key"}, nil},
+	{http.StatusConflict, "Conflict", "Other requests keep changing the same asset or webhook. Repeat the request. " +
+		"`header/Registry-Reference`: your asset with this reference was created with other fields; do not repeat it.",
+		[]string{"body/data", "header/Registry-Reference"}, nil},
+	{http.StatusGone, "Gone",
+		"The draft that was created under this `Idempotency-Key` or `Registry-Reference` was removed.",
+		[]string{"header/Idempotency-Key", "header/Registry-Reference"}, nil},
 	{http.StatusPreconditionFailed, "PreconditionFailed",
 		"The asset has changed since it had the tag of `If-Match`, or the cookie `SERVER_ID` is of other data.",
 		[]string{"url/precondition"}, nil},
@@ -155,6 +157,13 @@ func (w *writer) responses(o operation, r routes.Route) object {
 		names = append(names, "X-Accel-Buffering")
 	}
 	all := object{{strconv.Itoa(status), w.reply(o, o.replyName(status), successText[status], names, o.content())}}
+	if o.again != "" {
+		again := o
+		again.answer = o.again
+		reply := w.reply(again, again.replyName(http.StatusOK), "The asset with this reference, as it is now.", names,
+			again.content())
+		all = append(object{{"200", reply}}, all...)
+	}
 	if slices.Contains(o.statuses, http.StatusFound) {
 		all = all.with("302", w.reply(o, o.replyName(http.StatusFound), "The address of the version that `download` names.",
 			append(slices.Clone(names), "Location"), o.content()))
@@ -361,16 +370,19 @@ func (w *writer) answerSchemas() object {
 		{"Recovered", closed("An asset and its new tokens.", object{
 			{"access", bothTokens("The new tokens of the asset.")}, {"data", reference("schemas", "Asset")},
 		})},
-		{"Entry", object{
-			{"type", "object"},
-			{"description", "An asset in a listing: id, dateModified, and the fields that `opt_fields` names."},
-			{"required", []string{"id", "dateModified"}},
-			{"properties", w.shownProperties("Asset")},
-			{"additionalProperties", false},
-		}},
+		{"Entry", entry("An asset in a listing", w.shownProperties("Asset"))},
+		{"OwnEntry", entry("An asset in the list of its owner", append(w.shownProperties("Asset"), member{"reference", object{
+			{"type", "string"}, {"description", "The broker's own name for the asset, if it has one."},
+			{"examples", []string{"lot-2026-000117"}},
+		}}))},
 		{"Link", link},
 		{"Page", closed("A page of the feed.", object{
 			{"data", listOf(reference("schemas", "Entry"))},
+			{"next_page", reference("schemas", "Link")},
+			{"prev_page", reference("schemas", "Link")},
+		}, "prev_page")},
+		{"OwnPage", closed("A page of the caller's own assets.", object{
+			{"data", listOf(reference("schemas", "OwnEntry"))},
 			{"next_page", reference("schemas", "Link")},
 			{"prev_page", reference("schemas", "Link")},
 		}, "prev_page")},
@@ -682,6 +694,10 @@ func parameters(version string) (all object, everywhere []object) {
 	add("header", "If-None-Match", "Tag of an answer that the client has.", text)
 	add("header", "Idempotency-Key", "Makes the creation safe to repeat for 24 hours.",
 		object{{"type", "string"}, {"maxLength", 255}})
+	add("header", "Registry-Reference",
+		"Your own name for the new asset: visible ASCII characters. It names one asset of your broker, for ever.",
+		object{{"type", "string"}, {"minLength", 1}, {"maxLength", 200}, {"pattern", "^[!-~]*$"},
+			{"examples", []string{"lot-2026-000117"}}})
 	add("header", "Prefer", "`wait=30` means what the parameter `wait` means, which wins.",
 		object{{"type", "string"}, {"examples", []string{"wait=30"}}})
 	add("header", "Last-Event-ID",
@@ -691,5 +707,16 @@ func parameters(version string) (all object, everywhere []object) {
 		{{"name", "X-Request-ID"}, {"in", "header"}, {"description", "Name of the request in the logs of the registry."},
 			{"schema", text}},
 		{{"name", "SERVER_ID"}, {"in", "cookie"}, {"description", "The cookie that the registry has set."}, {"schema", text}},
+	}
+}
+
+// entry returns the schema of an entry of a list.
+func entry(what string, properties object) object {
+	return object{
+		{"type", "object"},
+		{"description", what + ": id, dateModified, and the fields that `opt_fields` names."},
+		{"required", []string{"id", "dateModified"}},
+		{"properties", properties},
+		{"additionalProperties", false},
 	}
 }

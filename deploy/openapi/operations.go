@@ -20,6 +20,7 @@ type operation struct {
 	answer     string   // name of the schema of the whole answer
 	media      string   // media type of an answer that is not JSON and is read in parts; "": JSON or YAML
 	status     int      // of success; 0: 200
+	again      string   // name of the schema of the answer to a repeated creation, a 200; "": none
 	location   bool     // a creation names the new object in Location
 	tagged     bool     // the answer has an ETag
 	statuses   []int    // further statuses, besides those of the class
@@ -61,9 +62,11 @@ var operations = map[string]operation{
 	"POST /assets": {
 		id: "createAsset", tag: "assets", summary: "Create an asset",
 		text: "Creates a draft. Needs a key of role broker with level 3. The answer holds the owner token and the transfer " +
-			"token, which are shown this once.",
-		params: []string{"Idempotency-Key", "opt_pretty"}, body: "AssetInput", answer: "Created", status: http.StatusCreated,
-		location: true, tagged: true, statuses: []int{http.StatusForbidden, http.StatusGone},
+			"token, which are shown this once. `Registry-Reference` gives the asset a name of your own: a repeat under the " +
+			"same name answers 200 with the asset, without tokens.",
+		params: []string{"Idempotency-Key", "Registry-Reference", "opt_pretty"}, body: "AssetInput", answer: "Created",
+		status: http.StatusCreated, again: "AssetAnswer", location: true, tagged: true,
+		statuses: []int{http.StatusForbidden, http.StatusConflict, http.StatusGone},
 	},
 	"DELETE /assets/:id": {
 		id: "removeAsset", tag: "assets", summary: "Remove a draft",
@@ -164,7 +167,7 @@ var operations = map[string]operation{
 		text: "All assets of the key's broker, drafts too, in the order of their last change, in pages. A test-only key " +
 			"sees test assets only. An asset that was handed over is in the list of its new owner.",
 		params: append([]string{"offset", "limit", "descending", "ownMode", "ownStatus", "opt_fields"}, reading...),
-		answer: "Page", statuses: []int{http.StatusForbidden}, javascript: true,
+		answer: "OwnPage", statuses: []int{http.StatusForbidden}, javascript: true,
 	},
 	"GET /spore": {
 		id: "describe", tag: "registry", summary: "Describe the API in the SPORE form",

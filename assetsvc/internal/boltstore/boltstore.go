@@ -11,7 +11,7 @@
 // The record is one bucket from position to change. Each transaction writes the
 // changes with their assets, so R1 and R2 hold too.
 //
-// The lists of brokers are a bucket too (owners.go).
+// The lists of brokers and their references are buckets too (owners.go, references.go).
 //
 // The feed is two buckets from position to id, one of real and one of test
 // assets. bbolt is a B+tree: a page of the feed costs one seek and its entries,
@@ -50,6 +50,8 @@ var (
 	tileBucket    = []byte("tiles")   // level and index of a full part of the public log -> its data
 	censusBucket  = []byte("census")  // state -> number of assets
 	brokerBucket  = []byte("brokers") // broker, 0 and position -> id and facts (owners.go)
+
+	referenceBucket = []byte("references") // key of a reference -> id (references.go)
 
 	lastKey = []byte("last") // in stateBucket: the newest position
 )
@@ -94,7 +96,7 @@ func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
 		webhookBucket, ownedBucket,
 	}
 	return boltfile.Options{
-		Format: format, Buckets: buckets, Added: [][]byte{brokerBucket}, Secrets: secrets, Log: log,
+		Format: format, Buckets: buckets, Added: [][]byte{brokerBucket, referenceBucket}, Secrets: secrets, Log: log,
 	}
 }
 

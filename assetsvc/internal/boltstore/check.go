@@ -101,6 +101,9 @@ func (c *checker) asset(key, value []byte) error {
 	if err != nil {
 		return c.fault("asset %s cannot be read", id)
 	}
+	if err := c.isClaimed(r); err != nil {
+		return err
+	}
 	if r.Removed {
 		c.last = max(c.last, r.Position)
 		return c.isRecorded(key, r)
@@ -129,6 +132,22 @@ func (c *checker) asset(key, value []byte) error {
 		}
 	}
 	return c.isCounted(id, number)
+}
+
+// isClaimed checks that the reference of an asset stands for it.
+func (c *checker) isClaimed(r registry.Record) error {
+	broker, reference, err := r.Reference()
+	switch {
+	case err != nil:
+		return c.fault("%v", err)
+	case reference == "":
+		return nil
+	}
+	references := c.tx.Bucket(referenceBucket)
+	if references == nil || string(references.Get([]byte(registry.ReferenceKey(broker, reference)))) != r.ID {
+		return c.fault("the reference of asset %s does not stand for it", r.ID)
+	}
+	return nil
 }
 
 // isRecorded checks that the newest change of an asset is in the record.

@@ -48,6 +48,9 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedP
 					return fmt.Errorf("asset %s of a page: %w", e.ID, err)
 				}
 				e.Body = r.Body
+				if q.Owner != "" {
+					e.Origin = r.Origin
+				}
 				size += len(r.Body)
 				most = q.Bodies - size
 			}

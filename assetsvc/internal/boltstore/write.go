@@ -11,10 +11,11 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// write is a Create or Replace that waits for its transaction.
+// write is a Create, a Replace or a ClaimReference that waits for its transaction.
 type write struct {
 	registry.Record
 	create bool
+	claim  *claim       // nil: a Create or Replace
 	state  atomic.Int32 // waiting, then taken or abandoned
 	done   chan outcome // gets the outcome of a taken write, once
 }
@@ -120,7 +121,11 @@ func (s *Store) commit(batch []*write) {
 	err := s.file.Update(func(tx *bbolt.Tx) error {
 		t := s.begin(tx)
 		for i, w := range batch {
-			outcomes[i].position, outcomes[i].err = t.apply(w)
+			if w.claim != nil {
+				outcomes[i].err = w.claim.apply(tx.Bucket(referenceBucket))
+			} else {
+				outcomes[i].position, outcomes[i].err = t.apply(w)
+			}
 			if err := outcomes[i].err; err != nil && !isRefusal(err) {
 				return err
 			}
@@ -157,7 +162,7 @@ func (s *Store) announce(batch []*write) (done func()) {
 	var ids []string
 	if s.told != nil {
 		for _, w := range batch {
-			if !w.create {
+			if !w.create && w.claim == nil {
 				ids = append(ids, w.ID)
 			}
 		}

@@ -188,6 +188,11 @@ func (s *Store) Rewrite(context.Context, registry.Revision, []byte, []byte) (boo
 	return false, ErrReadOnly
 }
 
+// ClaimReference implements registry.Store.
+func (s *Store) ClaimReference(context.Context, string, string, string) (string, error) {
+	return "", ErrReadOnly
+}
+
 // NextNumber implements registry.Store.
 func (s *Store) NextNumber(context.Context, string) (int, error) { return 0, ErrReadOnly }
 

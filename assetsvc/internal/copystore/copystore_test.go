@@ -153,7 +153,8 @@ func TestACopyTakesNoWrites(t *testing.T) {
 	_, number := s.NextNumber(ctx, "2026-11-20")
 	_, log := s.Log(ctx, "", registry.LogQuery{})
 	_, changes := s.Changes(ctx, registry.ChangesQuery{})
-	for i, err := range []error{create, replace, rewrite, number, log, changes} {
+	_, claim := s.ClaimReference(ctx, "key", "", "id")
+	for i, err := range []error{create, replace, rewrite, number, log, changes, claim} {
 		if !errors.Is(err, ErrReadOnly) {
 			t.Errorf("call %d: got %v, want %v", i, err, ErrReadOnly)
 		}

@@ -143,7 +143,11 @@ func (a *API) create(c *gin.Context, v version) error {
 	if err != nil {
 		return err
 	}
-	sent := registry.Input{Fields: in.data, Version: v.name, Ignored: naming(c)}
+	reference, err := referenceOf(c)
+	if err != nil {
+		return err
+	}
+	sent := registry.Input{Fields: in.data, Version: v.name, Reference: reference, Ignored: naming(c)}
 	if len(seeds) > 0 {
 		sent.Seed, sent.Others = seeds[0], seeds[1:]
 	}
@@ -153,6 +157,9 @@ func (a *API) create(c *gin.Context, v version) error {
 	}
 	c.Header("ETag", tag(created.Position, v, options{}))
 	c.Header("Location", location(c, v, created.ID))
+	if created.Token == "" { // a repeat of a creation with this reference
+		return a.answer(c, v, http.StatusOK, created.Record, options{pretty: in.pretty})
+	}
 	shown := v.view.Access(access(created.Token, created.Transfer))
 	return a.answer(c, v, http.StatusCreated, created.Record, options{pretty: in.pretty, access: shown})
 }

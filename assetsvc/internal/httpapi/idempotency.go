@@ -45,7 +45,25 @@ func seedsOf(c *gin.Context) ([]registry.Seed, error) {
 	return seeds, nil
 }
 
-func isIdempotencyKey(key string) bool {
+func isIdempotencyKey(key string) bool { return isVisible(key, maxIdempotencyKey) }
+
+// isVisible reports whether a text has 1 to most visible ASCII characters.
+func isVisible(text string, most int) bool {
 	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
-	return key != "" && len(key) <= maxIdempotencyKey && !strings.ContainsFunc(key, invisible)
+	return text != "" && len(text) <= most && !strings.ContainsFunc(text, invisible)
+}
+
+const maxReference = 200 // characters
+
+// referenceOf returns the caller's own name for the asset that it creates; "": none.
+func referenceOf(c *gin.Context) (string, error) {
+	names := c.Request.Header.Values(registry.ReferenceHeader)
+	if len(names) == 0 {
+		return "", nil
+	}
+	if len(names) > 1 || !isVisible(names[0], maxReference) {
+		const says = "The reference must be 1 to %d visible ASCII characters."
+		return "", fault.New(fault.Invalid, fault.Header, registry.ReferenceHeader, says, maxReference)
+	}
+	return names[0], nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/live"
+	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
@@ -90,6 +91,9 @@ func (v version) listed(dst []byte, e registry.Entry, wanted fieldSet, zone *tim
 	dst = append(dst, `","dateModified":"`...)
 	dst = asset.AppendTime(dst, time.UnixMicro(e.Position), zone)
 	dst = append(dst, '"')
+	if e.Reference != "" && (wanted.all || wanted.names["reference"]) {
+		dst = record.Append(append(dst, `,"reference":`...), e.Reference)
+	}
 	if rest := afterID(e); rest != nil && wanted.all && !v.view.MayHide(rest) {
 		return append(append(dst, ','), rest...), nil
 	}

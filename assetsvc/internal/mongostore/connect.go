@@ -35,6 +35,9 @@ type database struct {
 	clocks  *mongo.Collection
 	log     *mongo.Collection
 	days    *mongo.Collection
+
+	references *mongo.Collection // keys of references of brokers, with the ids of their assets
+
 	hooks   *mongo.Collection
 	senders *mongo.Collection
 	seen    atomic.Pointer[bson.Timestamp] // newest operation that this process knows of
@@ -128,6 +131,7 @@ func (d *database) makeClient() error {
 	db := client.Database(name)
 	d.assets, d.changes, d.clocks = db.Collection("assets"), db.Collection("changes"), db.Collection("clock")
 	d.log, d.days = db.Collection("log"), db.Collection("numbers")
+	d.references = db.Collection("references")
 	d.hooks, d.senders = db.Collection("webhooks"), db.Collection("senders")
 	d.opened.Store(true)
 	return nil

@@ -169,7 +169,7 @@ func (d *database) moved(ctx context.Context, q registry.Query, after, upto, hor
 		bson.D{{Key: "former.0.p", Value: bson.D{{Key: "$gt", Value: horizon}}}},
 	}}
 	found, err := d.page(ctx, append(above(q, horizon), there),
-		upwards(q).SetProjection(only("position", "listed", "test", "state", "size", "former")))
+		upwards(q).SetProjection(only("position", "listed", "test", "state", "size", "former", "origin")))
 	if err != nil {
 		return nil, fmt.Errorf("read assets that have moved: %w", err)
 	}
@@ -182,7 +182,9 @@ func (d *database) moved(ctx context.Context, q registry.Query, after, upto, hor
 		case at.Position <= after || at.Position > upto:
 		case q.Owner != "":
 			if inMode(q.Mode, a.Test) && (q.State == "" || a.State == q.State) {
-				moved = append(moved, document{ID: a.ID, Position: at.Position, Test: a.Test, Size: a.Size, moved: true})
+				moved = append(moved, document{
+					ID: a.ID, Position: at.Position, Test: a.Test, Size: a.Size, Origin: a.Origin, moved: true,
+				})
 			}
 		case at.List != noList && inMode(q.Mode, at.List == testList):
 			moved = append(moved, document{

@@ -189,7 +189,9 @@ func (d *database) feedPage(ctx context.Context, q registry.Query) (page registr
 	}
 	page.Entries = make([]registry.Entry, fit)
 	for i, d := range found[:fit] {
-		page.Entries[i] = registry.Entry{ID: d.ID, Position: d.Position, Test: d.Test, Body: d.Body, Moved: d.moved}
+		page.Entries[i] = registry.Entry{
+			ID: d.ID, Position: d.Position, Test: d.Test, Body: d.Body, Origin: d.Origin, Moved: d.moved,
+		}
 	}
 	return page, nil
 }
@@ -221,10 +223,13 @@ func (d *database) addBodies(ctx context.Context, q registry.Query, entries []do
 		return nil
 	}
 	there := append(selected(q), bson.E{Key: "position", Value: bson.D{{Key: "$in", Value: positions}}})
-	found, err := d.page(ctx, there, options.Find().SetHint(indexOf(q)).SetProjection(only("position", "body")))
+	found, err := d.page(ctx, there, options.Find().SetHint(indexOf(q)).SetProjection(only("position", "body", "origin")))
 	for _, f := range found {
 		e := at[f.Position]
 		e.moved, e.Body = false, f.Body
+		if q.Owner != "" {
+			e.Origin = f.Origin
+		}
 	}
 	return err
 }

@@ -57,6 +57,10 @@ func (s several) Rewrite(ctx context.Context, old registry.Revision, change, who
 	return s.any().Rewrite(ctx, old, change, whole)
 }
 
+func (s several) ClaimReference(ctx context.Context, key, from, to string) (string, error) {
+	return s.any().ClaimReference(ctx, key, from, to)
+}
+
 func (s several) Ready(ctx context.Context) error { return s.any().Ready(ctx) }
 func (s several) Close() error                    { return nil }
 

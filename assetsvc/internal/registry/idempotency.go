@@ -91,9 +91,14 @@ func (s Seed) fingerprint(in Input) string {
 
 // origin is the facts for answering a repeat of a creation. It has no secret.
 type origin struct {
-	Request  string `json:"request"`            // fingerprint
-	Created  int64  `json:"created"`            // µs since the Unix epoch
+	Request  string `json:"request,omitempty"`  // fingerprint; "": not repeatable
+	Created  int64  `json:"created,omitempty"`  // µs since the Unix epoch
 	Position int64  `json:"position,omitempty"` // position of revision 1; 0: the asset still has it
+
+	// These stay for ever. They are empty for an asset without a reference.
+	Broker    string `json:"broker,omitempty"` // set the reference
+	Reference string `json:"reference,omitempty"`
+	Fields    string `json:"fields,omitempty"` // Input.sum of the creation; "": unknown
 }
 
 func (o origin) encode() (string, error) {
@@ -107,18 +112,22 @@ func (o origin) encode() (string, error) {
 	return string(text), nil
 }
 
-// origin decodes the origin of an asset. It is zero if the creation is not
+// origin decodes the origin of an asset. It has no Request if the creation is not
 // repeatable, or no longer.
 func (r Record) origin(now time.Time) (origin, error) {
-	var o origin
-	if r.Origin == "" {
+	o, err := decodeOrigin(r.ID, r.Origin)
+	if now.Sub(time.UnixMicro(o.Created)) >= repeatable {
+		o.Request, o.Created, o.Position = "", 0, 0
+	}
+	return o, err
+}
+
+func decodeOrigin(id, text string) (o origin, err error) {
+	if text == "" {
 		return o, nil
 	}
-	if err := json.Unmarshal([]byte(r.Origin), &o); err != nil {
-		return o, fmt.Errorf("decode origin of asset %s: %w", r.ID, err)
-	}
-	if now.Sub(time.UnixMicro(o.Created)) >= repeatable {
-		return origin{}, nil
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return origin{}, fmt.Errorf("decode origin of asset %s: %w", id, err)
 	}
 	return o, nil
 }
@@ -129,7 +138,7 @@ func (r Record) originAfter(now time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if o != (origin{}) && o.Position == 0 {
+	if o.Request != "" && o.Position == 0 {
 		o.Position = r.Position
 	}
 	return o.encode()
@@ -236,7 +245,7 @@ func (r *Registry) again(
 	switch {
 	case err != nil:
 		return Created{}, false, err
-	case before == (origin{}):
+	case before.Request == "":
 		return Created{}, false, nil
 	case before.Request != seed.fingerprint(in):
 		return Created{}, true, anotherRequest()

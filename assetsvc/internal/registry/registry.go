@@ -92,6 +92,8 @@ type Input struct {
 	Seed    Seed          // for a creation: makes it repeatable; nil: it is not
 	Others  []Seed        // more seeds of the same key, while the registry's secret is rotated
 
+	Reference string // for a creation: the broker's own name for the asset; "": none
+
 	// Ignored hears of the fields that were ignored (asset.Asset.Ignored) after the request has
 	// succeeded; nil: nobody does.
 	Ignored func(names []string)
@@ -109,6 +111,9 @@ func (in Input) tell(names []string) {
 func (r *Registry) Create(ctx context.Context, by identity.Identity, in Input) (Created, error) {
 	if by.Role != identity.Broker {
 		return Created{}, forbidden("only a broker's API key creates assets")
+	}
+	if in.Reference != "" {
+		return r.createReferenced(ctx, by, in)
 	}
 	if in.Seed != nil {
 		return r.createOnce(ctx, by, in)
@@ -265,7 +270,18 @@ func (r *Registry) Own(ctx context.Context, by identity.Identity, q Query) (Feed
 	if by.TestOnly() {
 		q.Mode = Test
 	}
-	return r.List(ctx, q)
+	page, err := r.List(ctx, q)
+	for i := range page.Entries {
+		e := &page.Entries[i]
+		o, err := decodeOrigin(e.ID, e.Origin)
+		if err != nil {
+			return FeedPage{}, err
+		}
+		if o.Broker == by.Broker {
+			e.Reference = o.Reference
+		}
+	}
+	return page, err
 }
 
 // Ready returns nil if assets can be read and written.

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"time"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
@@ -44,7 +45,7 @@ func (r *Registry) Remove(ctx context.Context, caller identity.Identity, id, tok
 
 // removed returns what is left of a draft.
 func (r *Registry) removed(stored Record, draft asset.Asset, by Author) (Record, error) {
-	origin, err := stored.originAfter(r.now())
+	origin, err := stored.originLeft(r.now())
 	if err != nil {
 		return Record{}, err
 	}
@@ -56,12 +57,26 @@ func (r *Registry) removed(stored Record, draft asset.Asset, by Author) (Record,
 	return left, err
 }
 
+// originLeft returns the encoded origin of a grave. It does not identify the fields any more.
+func (r Record) originLeft(now time.Time) (string, error) {
+	text, err := r.originAfter(now)
+	if err != nil {
+		return "", err
+	}
+	o, err := decodeOrigin(r.ID, text)
+	o.Fields = ""
+	if err != nil {
+		return "", err
+	}
+	return o.encode()
+}
+
 // removedUnder returns the refusal of a repeat whose draft was removed. It returns nil if the
 // creation is too old to be repeated.
 func (r *Registry) removedUnder(stored Record, in Input, seed Seed) error {
 	before, err := stored.origin(r.now())
 	switch {
-	case err != nil || before == (origin{}):
+	case err != nil || before.Request == "":
 		return err
 	case before.Request != seed.fingerprint(in):
 		return anotherRequest()

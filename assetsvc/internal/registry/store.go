@@ -117,6 +117,9 @@ type Entry struct {
 	Position int64
 	Test     bool   // as Record.Test
 	Body     []byte // as Record.Body, at this position; nil if Query.Bodies is 0, or Moved
+	Origin   string // as Record.Origin, for a Query with an Owner and Bodies
+
+	Reference string // of the broker whose list it is; only Registry.Own sets it
 
 	// Moved is true for an asset whose newer change is not in the feed yet. The record
 	// has the asset as it was at this position.
@@ -205,6 +208,10 @@ type Store interface {
 	// returned, if its Change is still old.Change. It reports whether it did. After an
 	// error it may have done so or not.
 	Rewrite(ctx context.Context, old Revision, change, whole []byte) (done bool, err error)
+	// ClaimReference lets a reference stand for the id to, if it stands for from; "" is for a
+	// reference that stands for no id. It returns the id that the reference stands for, once that
+	// is durable. Of several calls at the same time one decides. A key is one of ReferenceKey.
+	ClaimReference(ctx context.Context, key, from, to string) (id string, err error)
 	// Page returns up to q.Limit assets of the feed, or of an owner, in the order of their
 	// positions.
 	// A page with bodies may end before q.Limit, but has an entry if there is one.

@@ -116,6 +116,10 @@ func (s *naive) Rewrite(context.Context, registry.Revision, []byte, []byte) (boo
 	return false, nil
 }
 
+func (s *naive) ClaimReference(context.Context, string, string, string) (string, error) {
+	return "", nil
+}
+
 func (s *naive) Ready(context.Context) error { return nil }
 func (s *naive) Close() error                { return nil }
 

@@ -49,6 +49,7 @@ func Run(t *testing.T, open Opener) {
 		{"the list of a broker has his assets in order", testOwners},
 		{"each walk along the list of a broker has all of his assets", testOwnWalks},
 		{"a removed draft is gone, and its id stays taken", testRemoved},
+		{"a reference stands for one id", testReferences},
 		{"a body belongs to the position of its entry", testBodies},
 		{"a page ends before its bodies are too large", testLargeBodies},
 		{"a change is read and encoded once, however many follow", testLive},

@@ -108,6 +108,15 @@ class Owned<T> extends Answer<T> {
   }
 }
 
+/** AssetCreation creates an asset. */
+export interface AssetCreation extends Creation {
+  /**
+   * reference is the broker's own name for the asset, and stands for one asset, for ever. A later creation with the same
+   * reference and asset returns that asset, with empty tokens. With another asset it is refused (409).
+   */
+  reference?: string;
+}
+
 /** Created is a new asset. The registry shows its tokens this once. */
 export class Created extends Owned<Asset> {}
 
@@ -172,9 +181,9 @@ export class Client {
    * create creates a draft. Without an idempotencyKey it makes one, so that its retries create one asset. A caller that
    * repeats a failed create within 24 hours passes a key of its own, the same each time.
    */
-  async create(asset: AssetInput, call: Creation = {}): Promise<Created> {
+  async create(asset: AssetInput, call: AssetCreation = {}): Promise<Created> {
     const [reply, body] = await this.#send("POST", "/assets",
-      { ...call, data: asset, headers: creating(call.idempotencyKey), repeatable: true });
+      { ...call, data: asset, headers: creating(call.idempotencyKey, call.reference), repeatable: true });
     return new Created(body.data as Asset, etag(reply), access(body), ignored(reply, asset));
   }
 

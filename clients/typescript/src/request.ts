@@ -55,9 +55,10 @@ export function step(id: string): string {
 }
 
 /** creating returns the header of a creation that may be repeated. Without a key it makes one. */
-export function creating(key = newKey()): Record<string, string> {
+export function creating(key = newKey(), reference = ""): Record<string, string> {
   if (!/^[!-~]{1,255}$/.test(key)) throw new RangeError("idempotencyKey must have 1 to 255 visible ASCII characters");
-  return { "Idempotency-Key": key };
+  if (!/^[!-~]{0,200}$/.test(reference)) throw new RangeError("reference must have at most 200 visible ASCII characters");
+  return { "Idempotency-Key": key, ...(reference === "" ? {} : { "Registry-Reference": reference }) };
 }
 
 /** newKey returns a random Idempotency-Key. Pages without TLS have no randomUUID, and Node 18 has no crypto. */

@@ -137,7 +137,7 @@ export interface paths {
         put?: never;
         /**
          * Create an asset
-         * @description Creates a draft. Needs a key of role broker with level 3. The answer holds the owner token and the transfer token, which are shown this once.
+         * @description Creates a draft. Needs a key of role broker with level 3. The answer holds the owner token and the transfer token, which are shown this once. `Registry-Reference` gives the asset a name of your own: a repeat under the same name answers 200 with the asset, without tokens.
          */
         post: operations["createAsset"];
         delete?: never;
@@ -2845,6 +2845,95 @@ export interface components {
              */
             dateModified: string;
         };
+        /** @description An asset in the list of its owner: id, dateModified, and the fields that `opt_fields` names. */
+        OwnEntry: {
+            /**
+             * @description Id of the asset. It never changes.
+             * @example 0a1b2c3d4e5f40718293a4b5c6d7e8f9
+             */
+            id: string;
+            /**
+             * @description Readable number of the asset. It never changes and is unique.
+             * @example UA-AR-DGF-2026-11-22-000001
+             */
+            assetID?: string;
+            /**
+             * @description Type of the asset. The operator may add types to bounce. Written by: creation.
+             * @example bounce
+             */
+            assetType?: string;
+            /**
+             * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
+             * @example draft
+             * @enum {string}
+             */
+            status?: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
+            /**
+             * @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active).
+             * @example test
+             * @enum {string}
+             */
+            mode?: "test";
+            /**
+             * @description Title. Written by: creation; owner (draft, pending).
+             * @example Нежитлове приміщення, 240 м²
+             */
+            title?: string;
+            /** @description Title. In English. Written by: creation; owner (draft, pending). */
+            title_en?: string;
+            /** @description Title. In Russian. Written by: creation; owner (draft, pending). */
+            title_ru?: string;
+            /**
+             * @description Description. Written by: creation; owner (draft, pending).
+             * @example Перший поверх, окремий вхід
+             */
+            description?: string;
+            /** @description Description. In English. Written by: creation; owner (draft, pending). */
+            description_en?: string;
+            /** @description Description. In Russian. Written by: creation; owner (draft, pending). */
+            description_ru?: string;
+            /** @description The things that the asset consists of. A published asset has at least one. Written by: creation; owner (draft, pending). */
+            items?: components["schemas"]["Item"][];
+            /** @description Decisions to privatise the asset. A published asset has at least one. Written by: creation; owner, in the step from draft to pending. */
+            decisions?: components["schemas"]["Decision"][];
+            /** @description Documents, all versions, in the order they came in. Use /assets/{id}/documents to change them. */
+            documents?: components["schemas"]["Document"][];
+            /** @description The process that sells the asset. At most one, and an active asset has one of type lot. Written by: creation; owner (draft, pending). */
+            relatedProcesses?: components["schemas"]["RelatedProcess"][];
+            /** @description The organisation that administers the asset. Written by: creation; owner (draft, pending). */
+            assetCustodian?: components["schemas"]["Organization"];
+            /** @description The organisation that holds the asset. Written by: creation; owner (draft, pending). */
+            assetHolder?: components["schemas"]["Holder"];
+            /**
+             * @description Name of the broker that owns the asset.
+             * @example broker
+             */
+            owner?: string;
+            /** @description Time in which the asset may be corrected. The steps between states set it. Written by: administrator (draft, pending, verification, active). */
+            rectificationPeriod?: components["schemas"]["Period"];
+            /**
+             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending).
+             * @example quick
+             */
+            sandboxParameters?: string;
+            /**
+             * Format: date-time
+             * @description Time of the creation, then of the last step between states.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            date?: string;
+            /**
+             * Format: date-time
+             * @description Time of the last effective change. It is unique in the registry, and the asset's place in the feed.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            dateModified: string;
+            /**
+             * @description The broker's own name for the asset, if it has one.
+             * @example lot-2026-000117
+             */
+            reference?: string;
+        };
         /** @description A page. */
         Link: {
             /** @description Offset of the page. Empty if the request had none and the page is empty. */
@@ -2857,6 +2946,12 @@ export interface components {
         /** @description A page of the feed. */
         Page: {
             data: components["schemas"]["Entry"][];
+            next_page: components["schemas"]["Link"];
+            prev_page?: components["schemas"]["Link"];
+        };
+        /** @description A page of the caller's own assets. */
+        OwnPage: {
+            data: components["schemas"]["OwnEntry"][];
             next_page: components["schemas"]["Link"];
             prev_page?: components["schemas"]["Link"];
         };
@@ -3729,12 +3824,12 @@ export interface components {
             };
         };
         /** @description The whole object as it is after the request. */
-        PageReading: {
+        OwnPageReading: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Page"];
+                "application/json": components["schemas"]["OwnPage"];
             };
         };
         /** @description The whole object as it is after the request. */
@@ -3785,7 +3880,7 @@ export interface components {
             };
         };
         /** @description The whole object as it is after the request. */
-        PageReadingOfListAssets: {
+        PageReading: {
             headers: {
                 "X-Accel-Buffering": components["headers"]["X-Accel-BufferingHeader"];
                 [name: string]: unknown;
@@ -3805,6 +3900,17 @@ export interface components {
                 "application/json": components["schemas"]["Created"];
             };
         };
+        /** @description The asset with this reference, as it is now. */
+        AssetReply: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                Location: components["headers"]["LocationHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["AssetAnswer"];
+            };
+        };
         /** @description The whole object as it is after the request. */
         AssetReading: {
             headers: {
@@ -3816,7 +3922,17 @@ export interface components {
             };
         };
         /** @description The whole object as it is after the request. */
-        AssetReply: {
+        AssetReplyOfChangeAsset: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["AssetAnswer"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        AssetReplyOfReplaceAsset: {
             headers: {
                 ETag: components["headers"]["ETagHeader"];
                 [name: string]: unknown;
@@ -3831,6 +3947,16 @@ export interface components {
                 [name: string]: unknown;
             };
             content?: never;
+        };
+        /** @description The whole object as it is after the request. */
+        AssetReplyOfTakeOver: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["AssetAnswer"];
+            };
         };
         /** @description The whole object as it is after the request. */
         RecoveredReply: {
@@ -4208,7 +4334,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Other requests keep changing the same asset or webhook. Repeat the request. */
+        /** @description Other requests keep changing the same asset or webhook. Repeat the request. `header/Registry-Reference`: your asset with this reference was created with other fields; do not repeat it. */
         Conflict: {
             headers: {
                 [name: string]: unknown;
@@ -4217,7 +4343,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The draft that this `Idempotency-Key` created was removed. */
+        /** @description The draft that was created under this `Idempotency-Key` or `Registry-Reference` was removed. */
         Gone: {
             headers: {
                 [name: string]: unknown;
@@ -4405,6 +4531,8 @@ export interface components {
         "If-None-MatchParameter": string;
         /** @description Makes the creation safe to repeat for 24 hours. */
         "Idempotency-KeyParameter": string;
+        /** @description Your own name for the new asset: visible ASCII characters. It names one asset of your broker, for ever. */
+        "Registry-ReferenceParameter": string;
         /** @description `wait=30` means what the parameter `wait` means, which wins. */
         PreferParameter: string;
         /** @description Offset of the last event that the client of a stream has handled. It wins over `offset`. */
@@ -4482,7 +4610,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["PageReading"];
+            200: components["responses"]["OwnPageReading"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -4597,7 +4725,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["PageReadingOfListAssets"];
+            200: components["responses"]["PageReading"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             429: components["responses"]["TooManyRequests"];
@@ -4614,6 +4742,8 @@ export interface operations {
             header?: {
                 /** @description Makes the creation safe to repeat for 24 hours. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-KeyParameter"];
+                /** @description Your own name for the new asset: visible ASCII characters. It names one asset of your broker, for ever. */
+                "Registry-Reference"?: components["parameters"]["Registry-ReferenceParameter"];
             };
             path?: never;
             cookie?: never;
@@ -4624,10 +4754,12 @@ export interface operations {
             };
         };
         responses: {
+            200: components["responses"]["AssetReply"];
             201: components["responses"]["Creation"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
             410: components["responses"]["Gone"];
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
@@ -4696,7 +4828,7 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["AssetReply"];
+            200: components["responses"]["AssetReplyOfReplaceAsset"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -4770,7 +4902,7 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["AssetReply"];
+            200: components["responses"]["AssetReplyOfChangeAsset"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -4807,7 +4939,7 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["AssetReply"];
+            200: components["responses"]["AssetReplyOfTakeOver"];
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];

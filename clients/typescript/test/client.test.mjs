@@ -68,6 +68,16 @@ test("another creation has another key", async (t) => {
   assert.match(keys[0], /^[0-9a-f]{32}$/);
 });
 
+test("a creation has a reference", async (t) => {
+  const { client, seen } = await serve(t, [reply(201, { data: { id: "a" }, access: { token: "t" } }),
+    reply(200, { data: { id: "a" } })]);
+  const first = await client.create({}, { reference: "lot-1" });
+  const again = await client.create({}, { reference: "lot-1" });
+  assert.deepEqual(seen.map((s) => s.headers["registry-reference"]), ["lot-1", "lot-1"]);
+  assert.deepEqual([first.token, again.data.id, again.token], ["t", "a", ""]);
+  await assert.rejects(client.create({}, { reference: "a b" }), RangeError);
+});
+
 test("a write without a tag is repeated only if nothing was done", async (t) => {
   const writes = [(c) => c.change("a", {}), (c) => c.replace("a", {}), (c) => c.items.add("a", {}),
     (c) => c.items.change("a", "b", {}), (c) => c.documents.replace("a", "b", {}),

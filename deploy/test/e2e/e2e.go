@@ -86,6 +86,8 @@ var inVersion25 = []scenario{
 	{"an owner removes a draft", testRemoval},
 	{"a removed draft is not created again by a repeat", testRemovedRepeat},
 	{"a draft is removed or published", testRemovalRaces},
+	{"a reference stands for one asset", testReferences},
+	{"many creations under one reference make one asset", testReferenceRaces},
 	{"a snapshot and the feed are everything", testSnapshot},
 	{"the public log has each change of a public asset", testPublicLog},
 	{"each public revision of an asset has a proof", testProofs},

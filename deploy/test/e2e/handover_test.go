@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"testing"
@@ -87,6 +90,54 @@ func TestKillDuringRemoval(t *testing.T) {
 		}
 	}
 	t.Logf("%d of 8 requests had an answer before the crash, and %d drafts were gone", done, gone)
+}
+
+// TestKillDuringReferencedCreation kills the registry at random moments of a creation under a
+// reference. The repeat finds the asset or makes it, and there is one.
+// Promises: reference-once
+func TestKillDuringReferencedCreation(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	a := api{"http://" + addr, "2.5"}
+	found := 0
+	for i := range 8 {
+		registry := standalone(t, addr, dir, &processes.Output{})
+		reference := fmt.Sprint("lot-", i)
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			body, err := json.Marshal(data(validAsset()))
+			if err != nil {
+				return
+			}
+			req, err := http.NewRequest("POST", a.base+"/api/2.5/assets", bytes.NewReader(body))
+			if err != nil {
+				return
+			}
+			call{key: "broker", body: body}.with("Registry-Reference", reference).setHeader(req)
+			if resp, err := client.Do(req); err == nil {
+				resp.Body.Close()
+			}
+		}()
+		time.Sleep(randtest.N(60 * time.Millisecond)) // a random moment of the crash
+		if err := registry.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-answered
+		registry = standalone(t, addr, dir, &processes.Output{})
+		got := a.refer(t, "broker", reference, validAsset())
+		if got.status == http.StatusOK {
+			found++
+		} else {
+			got.must(t, http.StatusCreated)
+		}
+		equal(t, "assets with the reference", fmt.Sprint(a.referenced(t, "broker", reference)),
+			fmt.Sprint([]string{text(got.data()["id"])}))
+		if err := registry.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d of 8 repeats found the asset", found)
 }
 
 // sendAsOwner sends a request without a body by the owner of an asset, and returns the status; 0: no

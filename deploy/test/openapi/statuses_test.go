@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -222,7 +223,9 @@ func succeeding(t *testing.T, r *registry, o operation, p place) (all []expected
 		draft, _ := newDraft(t, r)
 		q.path, q.header["X-Access-Token"] = draft.pathOf(o), draft.token
 	case "createAsset":
-		all = append(all, expected{repeatRemoved(t, r), http.StatusGone})
+		again, other := newReferenced(t, r)
+		all = append(all, expected{repeatRemoved(t, r), http.StatusGone}, expected{again, http.StatusOK},
+			expected{other, http.StatusConflict})
 	}
 	if o.OperationID == "takeOver" {
 		q.header["Authorization"] = basic("broker3")
@@ -294,6 +297,20 @@ func repeatRemoved(t *testing.T, r *registry) request {
 		t.Fatal(err)
 	}
 	return creation
+}
+
+// newReferenced creates an asset with a reference. It returns the same request, and one with other fields.
+func newReferenced(t *testing.T, r *registry) (again, other request) {
+	t.Helper()
+	_, again = newDraft(t, r)
+	delete(again.header, "Idempotency-Key")
+	again.header["Registry-Reference"] = rand.Text()
+	if got, err := r.send(t.Context(), again); err != nil || got.status != http.StatusCreated {
+		t.Fatalf("create: got %d %.300s, %v, want 201", got.status, got.body, err)
+	}
+	other = again
+	other.body = bytes.Replace(again.body, []byte(`"title":"`), []byte(`"title":"other `), 1)
+	return again, other
 }
 
 // addProcess returns the id of a new related process of an asset.

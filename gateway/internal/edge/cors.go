@@ -14,7 +14,7 @@ import (
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, PUT, DELETE"
 	corsRequest = "Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, " +
-		"Last-Event-ID, Prefer, Range, X-Access-Token, X-Request-ID"
+		"Last-Event-ID, Prefer, Range, Registry-Reference, X-Access-Token, X-Request-ID"
 	corsMaxAge = "86400" // seconds for which a browser may cache the permission
 )
 

@@ -1,0 +1,38 @@
+package boltstore
+
+import (
+	"context"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// claim is a ClaimReference that waits for its transaction.
+type claim struct{ key, from, to string }
+
+// ClaimReference implements registry.Store. It writes only if the reference stands for from.
+func (s *Store) ClaimReference(ctx context.Context, key, from, to string) (id string, err error) {
+	for range 2 { // before and after its transaction
+		err = s.file.View(func(tx *bbolt.Tx) error {
+			id = string(tx.Bucket(referenceBucket).Get([]byte(key)))
+			return nil
+		})
+		if err != nil || id != from {
+			return id, err
+		}
+		w := &write{Record: registry.Record{ID: to}, claim: &claim{key, from, to}, done: make(chan outcome, 1)}
+		if _, err = s.submit(ctx, w); err != nil {
+			return "", err
+		}
+	}
+	return to, nil
+}
+
+// apply makes the claim, unless another one came first.
+func (c *claim) apply(references *bbolt.Bucket) error {
+	if string(references.Get([]byte(c.key))) != c.from {
+		return nil
+	}
+	return references.Put([]byte(c.key), []byte(c.to))
+}
