@@ -136,7 +136,7 @@ func FuzzSameRequests(f *testing.F) {
 		}
 		f := newFraming()
 		if f.follow(bytes.Clone(sent)); f.skipped > 0 {
-			t.Skip("net/http alone does not skip empty lines")
+			return // net/http alone does not skip empty lines
 		}
 		want, _ := run(server.Listener.Addr().String())
 		got, answer := run(followed)
