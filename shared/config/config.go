@@ -27,7 +27,8 @@ import (
 //   - args.
 //
 // The error lists all faults of the file, such as unknown keys; dst then has the
-// valid values. If dst has no commands, the word serve in front means nothing. --help prints the flags and ends the process.
+// valid values. If dst has no commands, the word serve in front means nothing. --help prints the
+// flags and ends the process.
 func Parse(dst any, name, description, envPrefix string, args []string) (command string, err error) {
 	var file struct {
 		Config kong.ConfigFlag `placeholder:"FILE" help:"YAML file with settings, named like the flags."`

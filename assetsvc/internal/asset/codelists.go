@@ -30,7 +30,7 @@ var suppliedSchemes = map[string]schemeList{
 	}},
 }
 
-// identifierList names the list of schemes of identifiers. That of an operator adds to the built-in one.
+// identifierList names the list of schemes of identifiers. A list of the operator adds to the built-in one.
 const identifierList = "identifier-schemes"
 
 // identifierSchemes returns the schemes that an identifier may have.

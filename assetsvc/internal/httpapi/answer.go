@@ -30,7 +30,8 @@ type options struct {
 func parseQuery(raw string) (url.Values, options, error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return nil, options{}, queryFault("query", "The query string is malformed: a %% needs two hexadecimal digits, and & separates parameters.")
+		const text = "The query string is malformed: a %% needs two hexadecimal digits, and & separates parameters."
+		return nil, options{}, queryFault("query", text)
 	}
 	for name, values := range query {
 		if !utf8.ValidString(name) || !utf8.ValidString(values[0]) {

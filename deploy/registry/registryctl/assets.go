@@ -89,7 +89,7 @@ func (l listAssets) Run(ctx context.Context, p *program) error {
 type createAsset struct {
 	File string `short:"f" required:"" help:"JSON of the asset, {\"data\": ...} or its content. - is the standard input."`
 
-	Access string `placeholder:"FILE" help:"New file for the tokens, instead of printing them. After an interruption, name it again."`
+	Access string `placeholder:"FILE" help:"New file for the tokens, which are not printed then. Name it again to go on."`
 	Once   string `placeholder:"KEY" help:"Idempotency key: the same asset and key within 24 hours create one asset."`
 }
 

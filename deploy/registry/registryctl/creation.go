@@ -98,5 +98,6 @@ func (c creation) failed(err error) error {
 	case refused:
 		return errors.Join(err, os.Remove(c.file))
 	}
-	return fmt.Errorf("%w; the asset may be there: repeat the command within 24 hours to get its tokens into %s", err, c.file)
+	const again = "the asset may be there: repeat the command within 24 hours to get its tokens into"
+	return fmt.Errorf("%w; %s %s", err, again, c.file)
 }

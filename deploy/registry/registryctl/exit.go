@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"asset-registry.example/client"
@@ -75,5 +76,6 @@ func ExitCode(err error) int {
 // isAway tells whether a status says that the registry is not there now: it, or a proxy in front of
 // it, does not reach what it needs.
 func isAway(status int) bool {
-	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+	return slices.Contains(
+		[]int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, status)
 }
