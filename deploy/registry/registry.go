@@ -63,7 +63,7 @@ type Config struct {
 	AssetTypes []string `default:"bounce" help:"Accepted values of assetType."`
 
 	// A code whose list is missing is checked by its form only. A list has one code a line.
-	CodeLists string `placeholder:"DIR" help:"Directory of CPV, CPVS, dk018, kvtspz and identifier-schemes, each with .txt."`
+	CodeLists string `placeholder:"DIR" help:"Directory of CPV, CPVS, dk018, kvtspz and identifier-schemes, all .txt."`
 
 	// All callers with an API key see all fields.
 	Hide []string `help:"Fields that only callers with an API key see: contacts, addresses, locations."`
