@@ -175,6 +175,10 @@ func (w *walker) sensible() call {
 func (w *walker) check(t *testing.T, got answer) {
 	refused := got.status >= 400
 	w.reached[fmt.Sprint(got.status)]++
+	if got.status == http.StatusNoContent {
+		w.checkRemoved(t, got.call)
+		return
+	}
 	if !slices.Contains([]int{200, 201, 400, 401, 403, 404}, got.status) || refused && got.json["status"] != "error" {
 		t.Errorf("%s %s %v: got %d %s, want a documented status", got.call.method, got.call.path, got.call.body,
 			got.status, got.text)
@@ -199,6 +203,19 @@ func (w *walker) check(t *testing.T, got answer) {
 	if !mayMove(role, from, to) {
 		t.Errorf("%s: got a move from %s to %s, want it refused", role, from, to)
 	}
+}
+
+// checkRemoved checks that the owner has removed a draft, and goes on with a new asset.
+func (w *walker) checkRemoved(t *testing.T, c call) {
+	if c.method != "DELETE" || c.path != "/assets/"+w.asset.id || w.now["status"] != "draft" ||
+		c.key != "broker" || c.token == "" {
+		t.Errorf("%s %s by %s: got 204 in the state %v, want it for the owner of a draft", c.method, c.path, c.key,
+			w.now["status"])
+	}
+	w.version = "2.5"
+	w.read(t, w.asset.id).must(t, http.StatusNotFound)
+	w.asset = w.create(t, validAsset())
+	w.now = w.asset.data()
 }
 
 // spoil returns a copy of a value with one odd, missing or unknown part.

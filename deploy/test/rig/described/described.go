@@ -210,7 +210,7 @@ func (d *Document) checkAnswer(x Exchange, route *routers.Route, params map[stri
 	if err := d.undocumented(response.Value, x.Header); err != nil {
 		return fmt.Errorf("answer %d of %s: %w", x.Status, route.Operation.OperationID, err)
 	}
-	media := x.Header.Get("Content-Type")
+	media, _, _ := strings.Cut(x.Header.Get("Content-Type"), ";") // the document names types without charset
 	if len(response.Value.Content) > 0 && response.Value.Content[media] == nil {
 		return fmt.Errorf("answer %d of %s: the document lacks the media type %q", x.Status,
 			route.Operation.OperationID, media)
