@@ -150,7 +150,8 @@ func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
 		if c.want != "" {
 			got := header.Get("Access-Control-Allow-Methods") + "; " + header.Get("Access-Control-Allow-Headers")
 			const want = "GET, HEAD, POST, PATCH, PUT, DELETE; Accept, Authorization, Content-Type, Idempotency-Key, " +
-				"If-Match, If-None-Match, If-Range, Last-Event-ID, Prefer, Range, X-Access-Token, X-Request-ID"
+				"If-Match, If-None-Match, If-Range, Last-Event-ID, Prefer, Range, Registry-Reference, X-Access-Token, " +
+				"X-Request-ID"
 			if got != want {
 				t.Errorf("%s: preflight: got the methods and headers %s, want %s", c.name, got, want)
 			}
