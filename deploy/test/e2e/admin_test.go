@@ -43,7 +43,10 @@ func checkSecrets(t *testing.T, secrets []string, where ...string) {
 
 func TestAdminStandalone(t *testing.T) {
 	addr, admin, dir, output := freeAddr(t), freeAddr(t), filepath.Join(t.TempDir(), "data"), &processes.Output{}
-	before := adminKey(t, "registry", "--data", dir) // creates the data directory
+	if err := standalone(t, addr, dir, output).Stop(); err != nil { // creates the data directory
+		t.Fatal(err)
+	}
+	before := adminKey(t, "registry", "--data", dir)
 	p := standalone(t, addr, dir, output, "--admin-addr", admin, "--log-level", "debug")
 	during := adminKey(t, "registry", "--data", dir) // goes through the running registry
 	o := &office{admin: "http://" + admin}

@@ -100,8 +100,8 @@ func testRemovalRaces(t *testing.T, a api) {
 		case published.status == 404 && gone == 1:
 			a.isGone(t, c)
 		default:
-			t.Errorf("got %d for the publication and %d, %d for the removals, want one of both to happen",
-				published.status, removed[0].status, removed[1].status)
+			t.Errorf("got %d %s for the publication and %d, %d for the removals, want one of both to happen",
+				published.status, published.text, removed[0].status, removed[1].status)
 		}
 	}
 }

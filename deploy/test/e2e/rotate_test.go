@@ -178,10 +178,10 @@ func reseal(t *testing.T, stores processes.Stores, program string, args ...strin
 func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	adminKey(t, "registry", "--data", dir)
 	addr := freeAddr(t)
 	run := func() *processes.Process { return standalone(t, addr, dir, &processes.Output{}) }
 	registry := run()
+	adminKey(t, "registry", "--data", dir)
 	d := begin(t, api{"http://" + addr, "2.5"})
 	mustRefuse(t, "in use", "rotate-secret", "--data", dir)
 	stop := func() {
