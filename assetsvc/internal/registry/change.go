@@ -119,7 +119,7 @@ func (r *Registry) saveInTurn(
 		}
 		changed.Position, err = r.store.Replace(ctx, changed)
 		switch {
-		case errors.Is(err, ErrStale):
+		case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound): // changed or removed meanwhile
 			newest = false
 			continue
 		case err != nil:
