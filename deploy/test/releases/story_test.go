@@ -98,16 +98,29 @@ func (s *story) unchanged(ctx context.Context, a *kept, when string) error {
 	if string(text) != a.last {
 		s.t.Errorf("%s: got the asset %s, want %s", when, text, a.last)
 	}
-	resp, err := http.Get(a.file)
+	// The file service learns from the feed that a document names a file. Until then the file is not public.
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		status, file, err := read(a.file)
+		switch {
+		case err != nil:
+			return err
+		case string(file) == string(plan):
+			return nil
+		case status != http.StatusForbidden || time.Since(began) > 10*time.Second:
+			s.t.Errorf("%s: got a file of %d bytes and status %d, want %d bytes", when, len(file), status, len(plan))
+			return nil
+		}
+	}
+}
+
+func read(url string) (status int, body []byte, err error) {
+	resp, err := http.Get(url)
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
 	defer resp.Body.Close()
-	file, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if string(file) != string(plan) {
-		s.t.Errorf("%s: got a file of %d bytes and status %d, want %d bytes", when, len(file), resp.StatusCode, len(plan))
-	}
-	return err
+	body, err = io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	return resp.StatusCode, body, err
 }
 
 func (s *story) remember(ctx context.Context, a *kept) error {
