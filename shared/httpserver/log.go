@@ -63,21 +63,22 @@ const (
 func shortened(r slog.Record, most int) slog.Record {
 	const number = 32 // bytes of a value that is no text, at most
 	cut := most
-	size := func() int {
-		n := lineFrame + min(inJSON(r.Message), cut)
+	sizeBy := func(width func(string) int) int {
+		n := lineFrame + min(width(r.Message), cut)
 		r.Attrs(func(a slog.Attr) bool {
 			n += len(a.Key) + number
 			if text, ok := textOf(a.Value); ok {
-				n += min(inJSON(text), cut)
+				n += min(width(text), cut)
 			}
 			return true
 		})
 		return n
 	}
-	if size() <= most {
+	widest := func(text string) int { return len(text) * len(`\u0000`) } // without a look at each letter
+	if sizeBy(widest) <= most || sizeBy(inJSON) <= most {
 		return r
 	}
-	for cut > number && size() > most {
+	for cut > number && sizeBy(inJSON) > most {
 		cut /= 2
 	}
 	short := slog.NewRecord(r.Time, r.Level, cutTo(r.Message, cut), r.PC)
