@@ -156,7 +156,7 @@ test-openapi: build ## many requests from the OpenAPI document, each documented 
 	@deploy/test/openapi/lint.sh
 	go test -count=1 ./deploy/test/rig/described ./deploy/bench/load
 	go test -count=1 ./deploy/test/openapi/generators -bin $(CURDIR)/bin
-	go test -count=1 -timeout 30m ./deploy/test/openapi -bin $(CURDIR)/bin -rapid.checks=50000 -rapid.nofailfile
+	go test -count=1 -timeout 30m ./deploy/test/openapi -bin $(CURDIR)/bin -rapid.checks=20000 -rapid.nofailfile
 
 test-k8s: ## the manifests for Kubernetes: with the API server's code and with the programs, without a cluster
 	@deploy/test/tool.sh kubeapi

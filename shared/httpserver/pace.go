@@ -5,7 +5,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"time"
+
+	"github.com/gin-gonic/gin"
 )
 
 // Pace is the least speed at which a client must read a large answer, or send a large body.
@@ -41,11 +44,7 @@ func NewSender(w http.ResponseWriter, pace Pace) *Sender {
 // too slow.
 func (s *Sender) Write(p []byte) (sent int, err error) {
 	for len(p) > 0 {
-		if s.left == 0 {
-			// Only a connection has deadlines; a test's recorder fails here.
-			_ = s.control.SetWriteDeadline(earlier(time.Now().Add(s.pace.Within), s.end))
-			s.left = s.pace.Bytes
-		}
+		s.extend()
 		n, err := s.w.Write(p[:min(len(p), s.left)])
 		sent += n
 		s.left -= n
@@ -55,6 +54,73 @@ func (s *Sender) Write(p []byte) (sent int, err error) {
 		p = p[n:]
 	}
 	return sent, nil
+}
+
+// extend sets the next deadline when it is due.
+func (s *Sender) extend() {
+	if s.left == 0 {
+		// Only a connection has deadlines; a test's recorder fails here.
+		_ = s.control.SetWriteDeadline(earlier(time.Now().Add(s.pace.Within), s.end))
+		s.left = s.pace.Bytes
+	}
+}
+
+// SendFrom sends what from gives. An *os.File in an *io.LimitedReader goes to the connection without
+// a copy in this process, if the server can do so.
+func (s *Sender) SendFrom(from io.Reader) (sent int64, err error) {
+	limited, isFile := from.(*io.LimitedReader)
+	if isFile {
+		_, isFile = limited.R.(*os.File)
+	}
+	to := counterOf(s.w)
+	if to == nil || !isFile {
+		return io.Copy(s, from)
+	}
+	if _, err := s.w.Write(nil); err != nil { // so that all layers send the header
+		return 0, err
+	}
+	for limited.N > 0 {
+		s.extend()
+		part := io.LimitedReader{R: limited.R, N: min(limited.N, int64(s.left))}
+		n, err := to.ReadFrom(&part)
+		sent, limited.N, s.left = sent+n, limited.N-n, s.left-int(n)
+		if err != nil || n == 0 {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// counter is the writer of an answer that the layers above it may pass by, because it counts the
+// bytes of the body.
+type counter interface {
+	io.ReaderFrom
+	Sent() int64
+}
+
+// counterOf returns the counter below the layers of gin, or nil if there is none. Another layer may
+// change the body, as one that compresses does.
+func counterOf(w http.ResponseWriter) counter {
+	for {
+		layer, isGin := w.(gin.ResponseWriter)
+		if !isGin {
+			c, _ := w.(counter)
+			return c
+		}
+		below, ok := layer.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return nil
+		}
+		w = below.Unwrap()
+	}
+}
+
+// sentBytes returns how many bytes of a body were sent.
+func sentBytes(w gin.ResponseWriter) int64 {
+	if c := counterOf(w); c != nil {
+		return c.Sent()
+	}
+	return int64(max(w.Size(), 0))
 }
 
 // SendAll sends a whole answer. After ctx is done it goes on only as long as

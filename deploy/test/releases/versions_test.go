@@ -1,11 +1,15 @@
 package releases
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/mongotest"
+	"asset-registry/shared/randtest"
+	"asset-registry/shared/redistest"
 )
 
 // former is the commit of the version before this one. A release sets it to the commit of the last
@@ -67,44 +71,82 @@ func TestOneProcessIsUpgradedAndTakenBack(t *testing.T) {
 	}
 }
 
+// mixed is a registry whose services are of two versions.
+type mixed struct {
+	*story
+	bin, addr, data string // bin has a link for each service
+	stores          processes.Stores
+}
+
+func newMixed(t *testing.T, stores processes.Stores) *mixed {
+	t.Helper()
+	addr := freeAddr(t)
+	return &mixed{newStory(t, "http://"+addr, true), t.TempDir(), addr, filepath.Join(t.TempDir(), "data"), stores}
+}
+
+// use takes services from a folder of programs from now on.
+func (m *mixed) use(from string, services ...string) {
+	m.t.Helper()
+	for _, service := range services {
+		link := filepath.Join(m.bin, service)
+		if err := os.Remove(link); err != nil && !os.IsNotExist(err) {
+			m.t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(from, service), link); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// serve starts the services, goes on with the story, and stops them.
+func (m *mixed) serve(when string) {
+	m.t.Helper()
+	output := &processes.Output{}
+	all, err := processes.StartSplit(m.t.Context(), m.bin, m.addr, m.data, m.stores, output)
+	if err != nil {
+		m.t.Fatalf("%s: %v; the output is %s", when, err, output)
+	}
+	m.goOn(when)
+	if err := all.Stop(); err != nil {
+		m.t.Errorf("%s: got %v at the end, want exit code 0; the output is %s", when, err, output)
+	}
+}
+
 // TestServicesOfTwoVersionsWorkTogether replaces one service after another by that of this version, and then by
 // that of the version before, in the order of an upgrade. Each mix of versions serves.
 func TestServicesOfTwoVersionsWorkTogether(t *testing.T) {
 	before := formerPrograms(t)
-	mix, addr, data := t.TempDir(), freeAddr(t), filepath.Join(t.TempDir(), "data")
-	use := func(service, from string) {
-		t.Helper()
-		link := filepath.Join(mix, service)
-		if err := os.Remove(link); err != nil && !os.IsNotExist(err) {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(filepath.Join(from, service), link); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := newStory(t, "http://"+addr, true)
-	serve := func(when string) {
-		t.Helper()
-		output := &processes.Output{}
-		all, err := processes.StartSplit(t.Context(), mix, addr, data, processes.Stores{Search: true}, output)
-		if err != nil {
-			t.Fatalf("%s: %v", when, err)
-		}
-		s.goOn(when)
-		if err := all.Stop(); err != nil {
-			t.Errorf("%s: got %v at the end, want exit code 0; the output is %s", when, err, output)
-		}
+	m := newMixed(t, processes.Stores{Search: true})
+	m.use(before, services...)
+	m.serve("all of the version before")
+	for _, service := range services {
+		m.use(*bin, service)
+		m.serve(service + " is upgraded")
 	}
 	for _, service := range services {
-		use(service, before)
+		m.use(before, service)
+		m.serve(service + " is taken back")
 	}
-	serve("all of the version before")
-	for _, service := range services {
-		use(service, *bin)
-		serve(service + " is upgraded")
-	}
-	for _, service := range services {
-		use(service, before)
-		serve(service + " is taken back")
+}
+
+// TestTwoVersionsShareMongoDBAndRedis runs two asset services on one database, and replaces one after the other.
+// So both versions write into the same database at the same time, on the way up and on the way back.
+func TestTwoVersionsShareMongoDBAndRedis(t *testing.T) {
+	before := formerPrograms(t)
+	mongo, redis := mongotest.Start(t), redistest.Start(t)
+	m := newMixed(t, processes.Stores{
+		Assets: mongo.URI(t, fmt.Sprintf("versions%016x", randtest.Uint64())), Tokens: redis.URL(), Search: true, AssetServices: 2,
+	})
+	for _, c := range []struct{ when, first, second string }{
+		{"all of the version before", before, before},
+		{"authsvc and one assetsvc are upgraded", *bin, before},
+		{"all are upgraded", *bin, *bin},
+		{"authsvc and one assetsvc are taken back", before, *bin},
+		{"all are taken back", before, before},
+	} {
+		m.use(c.first, "authsvc", "assetsvc")
+		m.use(c.second, "filesvc", "searchsvc", "gateway")
+		m.stores.Beside = c.second
+		m.serve(c.when)
 	}
 }

@@ -114,9 +114,15 @@ type Bytes interface {
 }
 
 // Blob is open bytes.
-type Blob interface {
-	io.ReadSeekCloser
-	Size() int64
+type Blob interface{ io.ReadSeekCloser }
+
+// SizeOf returns the number of all bytes, and goes to the first one.
+func SizeOf(b Blob) (int64, error) {
+	size, err := b.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = b.Seek(0, io.SeekStart)
+	}
+	return size, err
 }
 
 // maxTitle is the most letters of a title.

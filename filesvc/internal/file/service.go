@@ -124,9 +124,12 @@ func (s *Service) Open(ctx context.Context, f File) (Blob, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open file %s: %w", f.ID, err)
 	}
-	if blob.Size() != f.Size {
-		return nil, errors.Join(
-			fmt.Errorf("file %s is damaged: it has %d bytes instead of %d", f.ID, blob.Size(), f.Size), blob.Close())
+	size, err := SizeOf(blob)
+	if err == nil && size != f.Size {
+		err = fmt.Errorf("it is damaged: it has %d bytes instead of %d", size, f.Size)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open file %s: %w", f.ID, err), blob.Close())
 	}
 	return blob, nil
 }

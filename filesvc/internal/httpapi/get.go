@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -64,6 +65,9 @@ type paced struct {
 
 // Write implements http.ResponseWriter.
 func (p *paced) Write(b []byte) (int, error) { return p.sender.Write(b) }
+
+// ReadFrom implements io.ReaderFrom.
+func (p *paced) ReadFrom(from io.Reader) (int64, error) { return p.sender.SendFrom(from) }
 
 // Policies of content (docs/files.md, "Invariants", D6). The viewer of PDF of a browser does
 // not work under sandbox or default-src.

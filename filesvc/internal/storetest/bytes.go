@@ -42,7 +42,9 @@ func read(t *testing.T, s file.Bytes, name string) string {
 	defer b.Close()
 	text, err := io.ReadAll(b)
 	must(t, err)
-	equal(t, b.Size(), int64(len(text)))
+	size, err := file.SizeOf(b)
+	must(t, err)
+	equal(t, size, int64(len(text)))
 	return string(text)
 }
 

@@ -1,6 +1,7 @@
 package lean
 
 import (
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -185,6 +186,27 @@ func write[T []byte | string](w *response, p T) (int, error) {
 	}
 	return len(p), nil
 }
+
+// ReadFrom implements io.ReaderFrom. The connection sends a file of an *io.LimitedReader without a
+// copy in this process, if the answer has a type and a length.
+func (w *response) ReadFrom(from io.Reader) (int64, error) {
+	limited, isLimited := from.(*io.LimitedReader)
+	to, canTake := w.conn.net.(io.ReaderFrom)
+	isPlain := w.conn.hijacked == nil && w.typed && w.length != unknown && w.r.Method != http.MethodHead
+	if !canTake || !isLimited || !isPlain || limited.N > w.length-w.written {
+		return io.Copy(struct{ io.Writer }{w}, from)
+	}
+	w.send(nil, false)
+	if w.failed != nil {
+		return 0, w.failed
+	}
+	n, err := to.ReadFrom(from)
+	w.written, w.failed = w.written+n, err
+	return n, err
+}
+
+// Sent returns how many bytes of the body were written.
+func (w *response) Sent() int64 { return w.written }
 
 // sniffed is how many bytes http.DetectContentType looks at.
 const sniffed = 512

@@ -230,7 +230,8 @@ type Stores struct {
 	Search         bool     // run a search service, too
 	Env            []string // what the services need for these stores, such as "ASSETSVC_TIMEOUT=50s"
 
-	AssetServices, Gateways int // 0: 1. Several asset services need Assets and Tokens
+	AssetServices, Gateways int    // 0: 1. Several asset services need Assets and Tokens
+	Beside                  string // folder of the program of the asset services after the first; empty: as the first
 }
 
 // Command returns the arguments of env(1) that run a program with Env in its environment.
@@ -285,7 +286,11 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 	}
 	for _, service := range services {
 		all := slices.Concat([]string{"--addr", service.addr, "--secret-file", secret}, service.args, args)
-		p, err := Start(ctx, service.addr, output, "env", stores.Command(filepath.Join(bin, service.name), all...)...)
+		from := bin
+		if service.name == "assetsvc" && service.addr != assets[0] {
+			from = cmp.Or(stores.Beside, bin)
+		}
+		p, err := Start(ctx, service.addr, output, "env", stores.Command(filepath.Join(from, service.name), all...)...)
 		if err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}
