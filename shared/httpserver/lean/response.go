@@ -188,12 +188,13 @@ func write[T []byte | string](w *response, p T) (int, error) {
 }
 
 // ReadFrom implements io.ReaderFrom. The connection sends a file of an *io.LimitedReader without a
-// copy in this process, if the answer has a type and a length.
+// copy in this process, if the answer has a type and a length. A small file is copied, and goes with
+// the header in one write.
 func (w *response) ReadFrom(from io.Reader) (int64, error) {
 	limited, isLimited := from.(*io.LimitedReader)
 	to, canTake := w.conn.net.(io.ReaderFrom)
 	isPlain := w.conn.hijacked == nil && w.typed && w.length != unknown && w.r.Method != http.MethodHead
-	if !canTake || !isLimited || !isPlain || limited.N > w.length-w.written {
+	if !canTake || !isLimited || !isPlain || limited.N <= maxBuffered || limited.N > w.length-w.written {
 		return io.Copy(struct{ io.Writer }{w}, from)
 	}
 	w.send(nil, false)
