@@ -2,6 +2,7 @@ package assetsvc
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/mongostore"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/mongotest"
 )
 
@@ -46,5 +48,39 @@ func TestMoveKeepsTextsThatAreTooLong(t *testing.T) {
 	if err != nil || !bytes.Equal(got.Body, body) || got.Position != stored.Position {
 		t.Errorf("got %d bytes at %d, %v, want the %d bytes of before at %d", len(got.Body), got.Position, err,
 			len(body), stored.Position)
+	}
+}
+
+// TestMoveKeepsReferences moves an asset under a reference and a removed draft under another one. Both
+// references stand for them afterwards, for ever.
+func TestMoveKeepsReferences(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "assets.db")
+	from, err := boltstore.Open(file, boltstore.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]string{
+		"lot-1": storetest.Refer(t, from, "lot-1", false), "lot-2": storetest.Refer(t, from, "lot-2", true),
+	}
+	if err := from.Close(); err != nil {
+		t.Fatal(err)
+	}
+	uri := mongotest.Start(t).URI(t, "referred")
+	if _, err := Move(t.Context(), file, uri, func(int, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	to, err := mongostore.Open(t.Context(), uri, mongostore.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	for reference, want := range ids {
+		got, err := to.ClaimReference(t.Context(), registry.ReferenceKey("one", reference), "", storetest.NewID())
+		if err != nil || got != want {
+			t.Errorf("%s: got %s, %v; want %s", reference, got, err, want)
+		}
+	}
+	if _, err := to.Get(t.Context(), ids["lot-2"], registry.AnySize); !errors.Is(err, registry.ErrRemoved) {
+		t.Errorf("the removed draft: got %v, want %v", err, registry.ErrRemoved)
 	}
 }

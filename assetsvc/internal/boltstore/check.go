@@ -75,6 +75,7 @@ func (c *checker) check() {
 		func() error { return c.entries(realBucket, c.real, "listed assets") },
 		func() error { return c.entries(testBucket, c.test, "listed assets") },
 		c.brokers,
+		c.references,
 		func() error { return c.tx.Bucket(changeBucket).ForEach(c.change) },
 		func() error { return c.entries(historyBucket, c.changes, "changes") },
 		func() error { return c.tx.Bucket(webhookBucket).ForEach(c.webhook) },
@@ -148,6 +149,34 @@ func (c *checker) isClaimed(r registry.Record) error {
 		return c.fault("the reference of asset %s does not stand for it", r.ID)
 	}
 	return nil
+}
+
+// references checks that each reference stands for an id. If there is an asset with the id, the
+// reference is its only one. A former program may have left an asset without its reference.
+func (c *checker) references() error {
+	references := c.tx.Bucket(referenceBucket)
+	if references == nil { // a file of a former program
+		return nil
+	}
+	return references.ForEach(func(key, value []byte) error {
+		id, isID := registry.ParseID(string(value))
+		if !isID {
+			return c.fault("the reference %q stands for no id", key)
+		}
+		stored := c.tx.Bucket(assetBucket).Get(id)
+		if stored == nil {
+			return nil // its creation has not come further
+		}
+		r, err := decode(string(value), stored, registry.AnySize)
+		if err != nil {
+			return nil // asset has reported it
+		}
+		broker, reference, err := r.Reference()
+		if err == nil && reference != "" && registry.ReferenceKey(broker, reference) != string(key) {
+			return c.fault("the reference %q stands for asset %s, which has another one", key, r.ID)
+		}
+		return nil
+	})
 }
 
 // isRecorded checks that the newest change of an asset is in the record.

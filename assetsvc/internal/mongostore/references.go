@@ -56,8 +56,11 @@ func (d *database) claimReference(ctx context.Context, key, to string) (string, 
 func (i *Import) PutReferences(ctx context.Context, assets map[string]string) error {
 	return i.db.do(ctx, func(ctx context.Context) error {
 		for key, id := range assets {
-			if _, err := i.db.claimReference(ctx, key, id); err != nil {
+			switch found, err := i.db.claimReference(ctx, key, id); {
+			case err != nil:
 				return fmt.Errorf("store a reference: %w", err)
+			case found != id:
+				return fmt.Errorf("the reference of asset %s stands for another one after the import", id)
 			}
 		}
 		return nil

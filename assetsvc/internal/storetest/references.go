@@ -1,11 +1,33 @@
 package storetest
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 
 	"asset-registry/assetsvc/internal/registry"
 )
+
+// Refer creates a draft of the broker one under his reference, and removes it if removed is true. It
+// returns the id.
+func Refer(t *testing.T, s registry.Store, reference string, removed bool) string {
+	t.Helper()
+	if _, err := s.NextNumber(t.Context(), "2026-11-20"); err != nil {
+		t.Fatal(err)
+	}
+	draft := owned("one", false, false)
+	draft.Origin = fmt.Sprintf(`{"broker":"one","reference":%q}`, reference)
+	id, err := s.ClaimReference(t.Context(), registry.ReferenceKey("one", reference), "", draft.ID)
+	if err != nil || id != draft.ID {
+		t.Fatalf("claim %s: got %s, %v; want %s", reference, id, err, draft.ID)
+	}
+	draft = mustCreate(t, s, draft)
+	if removed {
+		mustReplace(t, s, registry.Record{ID: draft.ID, Revision: draft.Revision, Position: draft.Position, Former: "one",
+			Origin: draft.Origin, Removed: true, Body: []byte{}, Change: []byte("removed")})
+	}
+	return draft.ID
+}
 
 // testReferences claims references, many at once, and moves one to another id.
 func testReferences(t *testing.T, open Opener) {

@@ -128,6 +128,9 @@ func TestMigrateKeepsAllThatClientsSee(t *testing.T) {
 	old := api{"http://" + addr, "2.5"}
 	registry := standalone(t, addr, dir, &processes.Output{})
 	all, kept := append(createVaried(t, old, 80), old.liveLong(t)), old.keepFile(t)
+	referred := old.refer(t, "broker", "lot-1", validAsset()).must(t, 201)
+	grave := old.refer(t, "broker", "lot-2", validAsset()).must(t, 201)
+	old.remove(t, "broker", text(grave.data()["id"]), text(at(grave.json["access"], "token"))).must(t, 204)
 	records := old.records(t, all)
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
 	stores := newStores(t, mongo, redis)
@@ -137,6 +140,7 @@ func TestMigrateKeepsAllThatClientsSee(t *testing.T) {
 	if err := registry.Stop(); err != nil {
 		t.Fatal(err)
 	}
+	mustRun(t, "check", "--data", dir)
 	killMigrations(t, migrate)
 	// The last killed migration may have finished already.
 	if text, err := command(t, migrate...); err != nil && !strings.Contains(text, "holds assets already") {
@@ -157,6 +161,10 @@ func TestMigrateKeepsAllThatClientsSee(t *testing.T) {
 	same(t, "feed", now.page(t, "?mode=_all_&limit=1000").entries, feed)
 	equal(t, "records after the migration", now.records(t, all), records)
 	checkMigrated(t, now, all, feed[len(feed)-1].modified)
+	again := now.refer(t, "broker", "lot-1", validAsset()).must(t, 200)
+	equal(t, "the asset under a reference", text(again.data()["id"]), text(referred.data()["id"]))
+	now.refer(t, "broker", "lot-2", validAsset()).fails(t, 410, "header/Registry-Reference").
+		says(t, text(grave.data()["id"]))
 	equal(t, "record of an asset that was changed since", now.record(t, all[0].id, "broker", all[0].token)[1:],
 		records[all[0].id])
 }

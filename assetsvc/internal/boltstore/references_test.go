@@ -1,0 +1,78 @@
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+)
+
+// TestCheckReportsDamagedAndMissingReferences checks a store with an asset under lot-1, a removed
+// draft under lot-2, and lot-3, whose creation has not come further than its reference.
+func TestCheckReportsDamagedAndMissingReferences(t *testing.T) {
+	lot := func(n int) []byte { return []byte(registry.ReferenceKey("one", fmt.Sprint("lot-", n))) }
+	set := func(n int, value string) func(*bbolt.Bucket, string) error {
+		return func(b *bbolt.Bucket, _ string) error { return b.Put(lot(n), []byte(value)) }
+	}
+	for _, c := range []struct {
+		name   string
+		damage func(b *bbolt.Bucket, asset string) error
+		want   string // substring of the faults; "": no fault
+	}{
+		{"nothing is damaged", func(*bbolt.Bucket, string) error { return nil }, ""},
+		{"the reference of an asset is missing", func(b *bbolt.Bucket, _ string) error { return b.Delete(lot(1)) },
+			"does not stand for it"},
+		{"the reference of an asset stands for another one", set(1, storetest.NewID()), "does not stand for it"},
+		{"the reference of a removed draft is missing", func(b *bbolt.Bucket, _ string) error { return b.Delete(lot(2)) },
+			"does not stand for it"},
+		{"a reference stands for nothing that is an id", set(3, "half"), "stands for no id"},
+		{"an asset has two references", func(b *bbolt.Bucket, asset string) error { return b.Put(lot(3), []byte(asset)) },
+			"has another one"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path, asset := withReferences(t)
+			s, err := Open(path, Options{Now: time.Now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = s.file.Update(func(tx *bbolt.Tx) error { return c.damage(tx.Bucket(referenceBucket), asset) })
+			if err := errors.Join(err, s.Close()); err != nil {
+				t.Fatal(err)
+			}
+			_, faults := Check(path, nil, func(registry.Record) (string, string, error) {
+				return "UA-AR-DGF-2026-11-20-000001", "one", nil // that of each asset
+			})
+			got := fmt.Sprint(errors.Join(faults...))
+			if c.want == "" && len(faults) != 0 || !strings.Contains(got, c.want) {
+				t.Errorf("got faults %s, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// withReferences returns the path of a closed store, and the id of its asset under lot-1.
+func withReferences(t *testing.T) (path, asset string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "assets.db")
+	s, err := Open(path, Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	storetest.Refer(t, s, "lot-2", true)
+	if _, err := s.ClaimReference(t.Context(), registry.ReferenceKey("one", "lot-3"), "", storetest.NewID()); err != nil {
+		t.Fatal(err)
+	}
+	return path, storetest.Refer(t, s, "lot-1", false)
+}
