@@ -36,7 +36,8 @@ func (c *Client) CreateFields(ctx context.Context, asset Fields, key string) (Cr
 // CreateReferenced is CreateFields for an asset with a name of the broker's own: 1 to 200 visible ASCII
 // characters (docs/contract.md, "Own references"). The name stands for one asset, for ever. A later call
 // with the same name and asset returns that asset. It has no tokens unless the key is the same too, and
-// within 24 hours. With another asset the call returns an *Error with the status 409.
+// within 24 hours. An administrator gives it others, with Recover. With another asset the call returns an
+// *Error with the status 409, which names the first one.
 func (c *Client) CreateReferenced(ctx context.Context, asset Fields, reference, key string) (Created, error) {
 	return c.create(ctx, asset, key, reference)
 }

@@ -240,7 +240,8 @@ func TestRetryAfterIsSecondsOrADate(t *testing.T) {
 		want  time.Duration
 	}{
 		{"7", 7 * time.Second}, {"Sun, 22 Nov 2026 12:01:00 GMT", time.Minute}, {"Sun, 22 Nov 2026 11:00:00 GMT", 0},
-		{"-3", 0}, {"", 0}, {"soon", 0},
+		{"-3", 0}, {"", 0}, {"soon", 0}, {"2592000", 30 * 24 * time.Hour}, {"99999999999999999999", longestRetryAfter},
+		{"-99999999999999999999", 0}, {"Fri, 31 Dec 9999 23:59:59 GMT", longestRetryAfter},
 	} {
 		if got := retryAfter(c.value, now); got != c.want {
 			t.Errorf("%q: got %v, want %v", c.value, got, c.want)
@@ -317,6 +318,22 @@ func TestErrorsNameEveryProblem(t *testing.T) {
 	want = "GET /api/2.5/assets/a1: 404 Not Found: the answer is not the registry's: check the address"
 	if err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestAnAnswerOfAnotherServerTellsWhereToLook has no problem of the registry in it.
+func TestAnAnswerOfAnotherServerTellsWhereToLook(t *testing.T) {
+	for status, want := range map[int]string{
+		302: "check the address", 404: "check the address", 405: "check the address",
+		403: "a server in between refuses the request", 413: "a server in between refuses the request",
+		429: "a server in between refuses the request",
+		500: "a server in between cannot reach it, or fails", 502: "a server in between cannot reach it, or fails",
+		504: "a server in between cannot reach it, or fails",
+	} {
+		err := &Error{Method: "GET", Path: "/x", Status: status}
+		if got := err.Error(); !strings.HasSuffix(got, ": the answer is not the registry's: "+want) {
+			t.Errorf("%d: got %s, want it to end with %q", status, got, want)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ type Error struct {
 	Method     string
 	Path       string        // without the query
 	Details    []Detail      // every problem of the request; empty if the answer is not the registry's
-	RetryAfter time.Duration // from Retry-After; 0: none
+	RetryAfter time.Duration // from Retry-After; 0: none; at most 999,999,999 s
 	RequestID  string        // names the request in the registry's logs
 	Uncertain  bool          // an earlier try of the same write may have been done
 	ServerID   string        // the cookie SERVER_ID that the answer sets; empty: none
@@ -33,7 +33,7 @@ type Detail struct {
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s %s: %d %s", e.Method, e.Path, e.Status, http.StatusText(e.Status))
 	if len(e.Details) == 0 {
-		text += ": the answer is not the registry's: check the address"
+		text += ": the answer is not the registry's: " + e.origin()
 	}
 	for i, d := range e.Details {
 		text += []string{": ", "; "}[min(i, 1)] + fmt.Sprintf("%s %s: %s", d.Location, d.Name, d.Description)
@@ -45,6 +45,17 @@ func (e *Error) Error() string {
 		text += " (an earlier try may have been done)"
 	}
 	return strings.ReplaceAll(text, "\n", " ")
+}
+
+// origin tells where an answer comes from that is not the registry's.
+func (e *Error) origin() string {
+	switch {
+	case e.Status < 400, e.Status == http.StatusNotFound, e.Status == http.StatusMethodNotAllowed:
+		return "check the address"
+	case e.Status >= 500:
+		return "a server in between cannot reach it, or fails"
+	}
+	return "a server in between refuses the request"
 }
 
 // Detail returns the first problem with this name. ok is false if there is none.
@@ -103,14 +114,18 @@ func newError(r request, resp *http.Response, text []byte) *Error {
 	return e
 }
 
+// longestRetryAfter is what a longer Retry-After counts as.
+const longestRetryAfter = 999_999_999 * time.Second
+
 // retryAfter reads the value of Retry-After: seconds or a date (RFC 9110, 10.2.3).
 // It returns 0 for any other value.
 func retryAfter(value string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseInt(value, 10, 32); err == nil {
-		return max(0, time.Duration(seconds)*time.Second)
+	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		most := int64(longestRetryAfter / time.Second)
+		return time.Duration(min(max(seconds, 0), most)) * time.Second // of a number out of range, ParseInt gives the nearest
 	}
 	if date, err := http.ParseTime(value); err == nil {
-		return max(0, date.Sub(now))
+		return min(max(date.Sub(now), 0), longestRetryAfter)
 	}
 	return 0
 }

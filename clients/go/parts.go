@@ -100,7 +100,9 @@ func (d Documents) Download(ctx context.Context, id, key string) (string, error)
 	if err := checkIDs(d.asset, id); err != nil {
 		return "", err
 	}
-	got, err := d.client.send(ctx, read(d.path(id), url.Values{"download": {key}}))
+	r := read(d.path(id), url.Values{"download": {key}})
+	r.redirected = true
+	got, err := d.client.send(ctx, r)
 	if err != nil {
 		return "", err
 	}

@@ -59,7 +59,7 @@ func (c *Client) Suggest(ctx context.Context, text string) ([]string, error) {
 		Texts []string `json:"data"`
 	}
 	if err := json.Unmarshal(got.text, &body); err != nil {
-		return nil, fmt.Errorf("%s %s: the answer is not the registry's: %w", r.method, r.path, err)
+		return nil, fmt.Errorf("%s %s: %w: %w", r.method, r.path, errNotOurs, err)
 	}
 	return body.Texts, nil
 }
@@ -82,7 +82,7 @@ func (c *Client) Search(ctx context.Context, parameters url.Values) (Found, erro
 		} `json:"next_page"`
 	}
 	if err := json.Unmarshal(got.text, &body); err != nil {
-		return Found{}, fmt.Errorf("%s %s: the answer is not the registry's: %w", r.method, r.path, err)
+		return Found{}, fmt.Errorf("%s %s: %w: %w", r.method, r.path, errNotOurs, err)
 	}
 	body.Found.Facets, body.Found.Next = body.Facets, body.Page.After
 	return body.Found, nil

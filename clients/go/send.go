@@ -27,6 +27,7 @@ type request struct {
 	accept      string
 	repeatable  bool // a second try does no harm after a first one with an unknown end
 	once        bool // the first answer counts
+	redirected  bool // a 302 is the answer
 }
 
 // answer is a response that was read to its end, with a status below 400.
@@ -75,6 +76,12 @@ func call[T any](ctx context.Context, c *Client, r request) (envelope[T], error)
 	if err != nil {
 		return envelope[T]{}, err
 	}
+	var parts struct {
+		Data json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(got.text, &parts); err == nil && (parts.Data == nil || string(parts.Data) == "null") {
+		return envelope[T]{}, fmt.Errorf("%s %s: %w: it has no data", r.method, r.path, errNotOurs)
+	}
 	return open[T](r, got)
 }
 
@@ -83,7 +90,7 @@ func open[T any](r request, got answer) (envelope[T], error) {
 	var body envelope[T]
 	body.header = got.header
 	if err := json.Unmarshal(got.text, &body); err != nil {
-		return body, fmt.Errorf("%s %s: the answer is not the registry's: %w", r.method, r.path, err)
+		return body, fmt.Errorf("%s %s: %w: %w", r.method, r.path, errNotOurs, err)
 	}
 	return body, nil
 }
@@ -149,11 +156,13 @@ func readAnswer(r request, resp *http.Response) (answer, error) {
 		return answer{}, fmt.Errorf("%s %s: the answer ended early: %w", r.method, r.path, err)
 	case len(text) > maxAnswer:
 		return answer{}, fmt.Errorf("%s %s: %w", r.method, r.path, errTooLarge)
-	case resp.StatusCode >= 300 && resp.StatusCode != http.StatusFound:
+	case resp.StatusCode >= 300 && (resp.StatusCode != http.StatusFound || !r.redirected):
 		return answer{}, newError(r, resp, text)
 	}
 	return answer{resp.Header, text}, nil
 }
+
+var errNotOurs = errors.New("the answer is not the registry's")
 
 var errTooLarge = fmt.Errorf("the answer has more than %d bytes", maxAnswer)
 

@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	eventStream  = "text/event-stream"
-	silence      = 30 * time.Second // longest time without a byte (docs/contract.md, "Streams")
-	defaultLimit = 100
-	maxPage      = 4 << 20 // bytes of a page of a stream; one more entry may follow
+	eventStream   = "text/event-stream"
+	silence       = 30 * time.Second // longest time without a byte (docs/contract.md, "Streams")
+	defaultLimit  = 100
+	longestFollow = time.Hour // a follower asks again at least so often
+	maxPage       = 4 << 20   // bytes of a page of a stream; one more entry may follow
 )
 
 var (
@@ -71,7 +72,7 @@ func (f *follower) failed(err error) time.Duration {
 	if refusal, ok := errors.AsType[*Error](err); ok {
 		wait = max(wait, refusal.RetryAfter)
 	}
-	return wait
+	return min(wait, longestFollow)
 }
 
 // try opens a stream and reads it to its end. It returns how long to wait before the

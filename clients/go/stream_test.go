@@ -294,6 +294,7 @@ func TestTheWaitBeforeANewStream(t *testing.T) {
 		{"many failures", 0, 1000, io.ErrUnexpectedEOF, longestPause},
 		{"the registry's retry", 7 * time.Second, 0, io.ErrUnexpectedEOF, 7 * time.Second},
 		{"Retry-After", 7 * time.Second, 0, busy(9 * time.Second), 9 * time.Second},
+		{"a long Retry-After", 0, 0, busy(longestRetryAfter), longestFollow},
 		{"the first start over", 7 * time.Second, 0, ErrStartOver, 0},
 		{"the second start over", 0, 1, ErrStartOver, 2 * firstPause},
 	} {

@@ -10,8 +10,18 @@ import (
 )
 
 // Unknown holds the fields of an object that this version of the client has no field
-// for. They are sent back with the object.
+// for, and fields whose value is empty, such as "". They are sent back with the object,
+// unless the struct has another value for them.
 type Unknown map[string]json.RawMessage
+
+// isEmpty tells whether JSON is a value that a struct does not send.
+func isEmpty(value json.RawMessage) bool {
+	switch string(value) {
+	case `""`, `[]`, `{}`, `null`:
+		return true
+	}
+	return false
+}
 
 // decode decodes an object into the fields of to, a pointer to a struct, and the
 // rest into unknown.
@@ -24,7 +34,7 @@ func decode(text []byte, to any, unknown *Unknown) error {
 		return err
 	}
 	known := fieldNames(reflect.TypeOf(to).Elem())
-	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return known[name] })
+	maps.DeleteFunc(all, func(name string, value json.RawMessage) bool { return known[name] && !isEmpty(value) })
 	if *unknown = nil; len(all) > 0 {
 		*unknown = all
 	}
@@ -32,15 +42,21 @@ func decode(text []byte, to any, unknown *Unknown) error {
 }
 
 // encode encodes the fields of from, a struct, and the unknown ones after them. An
-// unknown field does not replace a known one.
+// unknown field replaces no known one, except that an empty value stays.
 func encode(from any, unknown Unknown) ([]byte, error) {
 	text, err := json.Marshal(from)
 	if err != nil || len(unknown) == 0 {
 		return text, err
 	}
+	var sent map[string]json.RawMessage
+	if err := json.Unmarshal(text, &sent); err != nil {
+		return nil, fmt.Errorf("encode unknown fields: %w", err)
+	}
 	unknown = maps.Clone(unknown)
 	known := fieldNames(reflect.TypeOf(from))
-	maps.DeleteFunc(unknown, func(name string, _ json.RawMessage) bool { return known[name] })
+	maps.DeleteFunc(unknown, func(name string, value json.RawMessage) bool {
+		return sent[name] != nil || known[name] && !isEmpty(value)
+	})
 	more, err := json.Marshal(map[string]json.RawMessage(unknown))
 	if err != nil {
 		return nil, fmt.Errorf("encode unknown fields: %w", err)

@@ -74,7 +74,7 @@ func (c *Client) withSecret(ctx context.Context, r request) (made NewWebhook, er
 		return made, err
 	}
 	if err := json.Unmarshal(got.text, &made); err != nil {
-		return made, fmt.Errorf("%s %s: the answer is not the registry's: %w", r.method, r.path, err)
+		return made, fmt.Errorf("%s %s: %w: %w", r.method, r.path, errNotOurs, err)
 	}
 	return made, nil
 }

@@ -20,7 +20,7 @@ import mimetypes
 import os
 import random
 import re
-import select
+import selectors
 import socket
 import ssl
 import threading
@@ -228,6 +228,12 @@ class Asset(TypedDict, total=False):
     dateModified: str
 
 
+class OwnAsset(Asset, total=False):
+    """OwnAsset is an entry of the list of own assets. `reference` is the name that the broker gave the asset."""
+
+    reference: str
+
+
 class TransferData(TypedDict, total=False):
     """TransferData is the public part of a transfer. `usedFor` is the path of the asset that took it."""
 
@@ -400,7 +406,7 @@ class Answer(Generic[T]):
 
 @dataclass(frozen=True)
 class Created(Answer[Asset]):
-    """Created is a new asset with its owner token and its transfer token, which the registry shows this once."""
+    """Created is an asset with its owner token and its transfer token, which the registry shows this once."""
 
     token: str = field(default="", repr=False)
     transfer: str = field(default="", repr=False)
@@ -466,9 +472,13 @@ class ErrorObject(NamedTuple):
 
 
 class RegistryError(Exception):
-    """RegistryError is the base of all errors of this module. `attempts` counts the requests that were sent."""
+    """RegistryError is the base of all errors of this module. `attempts` counts the requests that were sent.
+
+    `uncertain` tells that an earlier attempt of the same write may have been done.
+    """
 
     attempts: int = 0
+    uncertain: bool = False
 
 
 class TransportError(RegistryError):
@@ -491,7 +501,7 @@ class ApiError(RegistryError):
     """ApiError is a refusal by the registry, with all of its error objects.
 
     `retry_after` is in seconds, None without the header. `request_id` names the request in the registry's log. A 412
-    after several attempts can be the effect of the caller's own change, whose answer was lost.
+    that is `uncertain` can be the effect of the caller's own change, whose answer was lost.
     """
 
     def __init__(self, request: str, status: int, errors: Sequence[ErrorObject], retry_after: float | None = None,
@@ -525,7 +535,7 @@ class OffsetGone(NotFound):
 
 
 class Conflict(ApiError):
-    """Conflict is a 409: others keep changing the same asset."""
+    """Conflict is a 409: others keep changing the same asset, or a reference stands for one with other fields."""
 
 
 class PreconditionFailed(ApiError):
@@ -558,6 +568,8 @@ def _decode(text: bytes) -> Any:
         return json.loads(text, parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_object)
     except RecursionError:
         raise ValueError("it nests too deeply") from None
+    except ArithmeticError:
+        raise ValueError("a number is beyond all bounds") from None
 
 
 def _no_constant(name: str) -> Any:
@@ -611,7 +623,7 @@ class _Wire:
         self.deadline = time.monotonic() + _SILENCE
         while not stop.is_set():
             pending = isinstance(self.sock, ssl.SSLSocket) and self.sock.pending() > 0
-            if pending or select.select([self.sock], [], [], min(_LOOK, _left(self.deadline)))[0]:
+            if pending or _readable([self.sock], min(_LOOK, _left(self.deadline))):
                 return True
         return False
 
@@ -650,6 +662,16 @@ class _Reader(io.RawIOBase):
         super().close()
 
 
+def _readable(sockets: Sequence[socket.socket], within: float) -> list[Any]:
+    """_readable returns the sockets that have something to read or are closed. It waits until there is one."""
+    # select fails for descriptors above 1,023. Windows has no poll, and no such bound.
+    selector: selectors.BaseSelector = getattr(selectors, "PollSelector", selectors.SelectSelector)()
+    with selector:
+        for sock in sockets:
+            selector.register(sock, selectors.EVENT_READ)
+        return [key.fileobj for key, _ in selector.select(within)]
+
+
 def _left(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
@@ -675,12 +697,6 @@ class _Connection(http.client.HTTPConnection):
         self.sock = self.wire
         self.used = time.monotonic()
 
-    def reusable(self) -> bool:
-        """reusable reports whether the connection is still open and has nothing to read."""
-        if time.monotonic() - self.used > _IDLE:
-            return False
-        return not select.select([self.wire.sock], [], [], 0)[0]
-
 
 class _ServerID:
     """_ServerID holds the cookie that names the registry's data (docs/contract.md, "Server cookie")."""
@@ -688,12 +704,15 @@ class _ServerID:
     def __init__(self, value: str = "") -> None:
         self.value = value
 
-    def update(self, headers: http.client.HTTPMessage) -> bool:
-        """update keeps the cookie of an answer. It reports whether this replaced another value."""
+    def update(self, sent: str, headers: http.client.HTTPMessage) -> bool:
+        """update keeps the cookie of an answer. It reports whether the request has sent that of other data.
+
+        A request of another thread may have got the new cookie before. So it is compared with the one that was sent.
+        """
         for line in headers.get_all("Set-Cookie") or []:
             if match := re.match(r"SERVER_ID=([!#-+\--:<-\[\]-~]{1,200})(?:;|$)", line):
-                before, self.value = self.value, match[1]
-                return before not in ("", self.value)
+                self.value = match[1]
+                return sent not in ("", match[1])
         return False
 
 
@@ -732,6 +751,31 @@ class _Reply:
         return value
 
 
+def _at(body: Any, kind: type[T], *path: str) -> T:
+    """_at returns the value of a type at a path in an answer. It raises BadAnswer."""
+    value = body
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(value, kind):
+        raise BadAnswer(f"the answer has no {kind.__name__} at {'.'.join(path)}")
+    return value
+
+
+def _list(body: dict[str, Any]) -> list[Any]:
+    """_list returns the objects of an answer. It raises BadAnswer."""
+    data = _at(body, list, "data")
+    if not all(isinstance(entry, dict) for entry in data):
+        raise BadAnswer("the answer has a list of other values than objects")
+    return data
+
+
+def _token(body: dict[str, Any], name: str) -> str:
+    """_token returns a token of an answer, "" if it has none."""
+    access = body.get("access")
+    token = access.get(name) if isinstance(access, dict) else None
+    return token if isinstance(token, str) else ""
+
+
 def _api_error(request: _Request, reply: _Reply) -> ApiError:
     """_api_error reads a refusal. A proxy's refusal may lack error objects."""
     errors = []
@@ -749,23 +793,26 @@ def _api_error(request: _Request, reply: _Reply) -> ApiError:
 def _retry_after(headers: http.client.HTTPMessage) -> float | None:
     """_retry_after returns the seconds of Retry-After (RFC 9110, 10.2.3), None if there are none."""
     value = headers.get("Retry-After", "").strip()
-    if re.fullmatch(r"[0-9]{1,9}", value):
-        return float(value)
+    if re.fullmatch(r"[0-9]+", value):
+        return _LONGEST if len(value) > 9 else float(value)
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
+        return min(_LONGEST, max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time()))
+    except (ValueError, TypeError, OverflowError, IndexError):
         return None
 
 
 def _inflate(text: bytes, most: int) -> bytes:
-    """_inflate undoes gzip, up to `most` bytes and one more. It raises ValueError if the end is missing."""
-    inflater = zlib.decompressobj(wbits=31)
-    try:
-        plain = inflater.decompress(text, most + 1)
-    except zlib.error:
-        raise ValueError("it is no gzip") from None
-    if len(plain) <= most and not inflater.eof:
-        raise ValueError("its end is missing")
+    """_inflate undoes gzip, up to `most` bytes and one more. It raises HTTPException if the end is missing."""
+    plain = b""
+    while text and len(plain) <= most:
+        inflater = zlib.decompressobj(wbits=31)
+        try:
+            plain += inflater.decompress(text, most + 1 - len(plain))
+        except zlib.error:
+            raise http.client.HTTPException("it is no gzip") from None
+        if len(plain) <= most and not inflater.eof:
+            raise http.client.IncompleteRead(b"")
+        text = inflater.unused_data  # a further member
     return plain
 
 
@@ -822,18 +869,22 @@ def _entry(message: _Message) -> Page:
     entry = _decode(message.data.encode())
     if not message.id or not isinstance(entry, dict):
         raise ValueError("a message has no offset or no object")
+    if not message.event and not isinstance(entry.get("dateModified"), str):
+        raise ValueError("an entry has no dateModified")
     return Page([cast(Asset, entry)] if not message.event else [], message.id, "")
 
 
 _BACKOFF = 0.25  # seconds before the second attempt, if there is no Retry-After; then twice as long each time
 _BACKOFF_MOST = 30.0
 _ATTEMPT = 20.0  # seconds for one attempt; the registry itself answers within 10
+_LONGEST = 999_999_999.0  # seconds, which a longer Retry-After counts as
+_LONGEST_FOLLOW = 3600.0  # seconds that a follower waits at most before it asks again
 
 
 def _pause(error: RegistryError, attempt: int) -> float:
     """_pause returns the seconds to wait after a failed attempt: Retry-After and up to a quarter, or a backoff."""
     after = error.retry_after if isinstance(error, ApiError) else None
-    if after is not None:
+    if after:  # a server that says 0 each time is not asked without a pause
         return after + random.uniform(0, after / 4 + _BACKOFF)
     return random.uniform(0.5, 1) * min(_BACKOFF * 2.0 ** min(attempt - 1, 20), _BACKOFF_MOST)
 
@@ -856,8 +907,11 @@ def _with_cookie(headers: dict[str, str], server_id: str) -> dict[str, str]:
 
 
 def _page(body: dict[str, Any]) -> Page:
-    """_page returns the page of an answer."""
-    return Page(body["data"], body["next_page"]["offset"], body.get("prev_page", {}).get("offset", ""))
+    """_page returns the page of an answer. It raises BadAnswer."""
+    entries, offset = _list(body), _at(body, str, "next_page", "offset")
+    if entries and not offset or not all(isinstance(entry.get("dateModified"), str) for entry in entries):
+        raise BadAnswer("the answer has no offset of the next page or of an entry")
+    return Page(entries, offset, _at(body, str, "prev_page", "offset") if "prev_page" in body else "")
 
 
 def _secret(name: str, value: str) -> str:
@@ -932,12 +986,12 @@ class Client:
         A caller that repeats a failed create within 24 hours passes a key of its own, the same each time.
 
         A reference is the broker's own name for the asset, and stands for one asset, for ever. A later create with the
-        same reference and asset returns that asset, with empty tokens. With another asset it raises ApiError (409).
+        same reference and asset returns that asset, with empty tokens: an administrator gives it others, with recover.
+        With another asset it raises Conflict, which names the first one.
         """
         reply, body = self._create("/assets", asset, idempotency_key, reference)
-        access = body.get("access", {})
-        return Created(body["data"], _etag(reply), access.get("token", ""), access.get("transfer", ""),
-                       ignored=_ignored(reply, asset))
+        return Created(cast(Asset, _at(body, dict, "data")), _etag(reply), _token(body, "token"),
+                       _token(body, "transfer"), ignored=_ignored(reply, asset))
 
     def get(self, asset_id: str, *, known: Answer[Asset] | None = None) -> Answer[Asset]:
         """get reads an asset. If it has not changed since `known`, get returns `known`."""
@@ -951,16 +1005,50 @@ class Client:
         """replace sets everything that the caller may write (PUT). A field that it leaves out is cleared."""
         return self._write("PUT", f"/assets/{_quote(asset_id)}", asset, token, if_match)
 
+    def remove(self, asset_id: str, *, token: str = "", if_match: str = "") -> None:
+        """remove removes a draft for good. A second attempt after a first one that was done raises NotFound."""
+        headers = {"If-Match": if_match} if if_match else {}
+        self._send("DELETE", f"/assets/{_quote(asset_id)}", headers=headers, token=token, repeatable=bool(if_match))
+
+    def own_assets(self, *, offset: str = "", limit: int = 100, descending: bool = False, mode: str = "",
+                   status: str = "", fields: Sequence[str] = ()) -> Iterator[OwnAsset]:
+        """own_assets yields the assets of the key's broker, drafts too, in the order of their last change.
+
+        It reads pages of at most `limit`, to the end. `mode` "test" leaves out real assets, and `status` those in
+        another state. The field `reference` is the name that the broker gave the asset. `dateModified` of an asset is
+        the offset from which a later call goes on.
+        """
+        query = _listing(limit, mode, fields) | ({"descending": "1"} if descending else {})
+        query |= {"status": status} if status else {}
+        server = _ServerID(self._server.value)
+        while (page := self._page(query, offset, server, "/me/assets")).entries:
+            yield from cast("list[OwnAsset]", page.entries)
+            offset = page.next
+
+    def recover(self, asset_id: str, reason: str, *, if_match: str = "") -> Created:
+        """recover gives an asset new tokens, for its owner. It needs an administrator's key.
+
+        The old tokens end at once. The audit log keeps the reason. Without if_match it is not repeated after a lost
+        answer: call it again, and take the tokens of the last answer.
+        """
+        headers = {"If-Match": if_match} if if_match else {}
+        reply, body = self._send("POST", f"/assets/{_quote(asset_id)}/recovery", {"reason": reason}, headers=headers,
+                                 repeatable=bool(if_match))
+        return Created(cast(Asset, _at(body, dict, "data")), _etag(reply), _token(body, "token"),
+                       _token(body, "transfer"))
+
     def revisions(self, asset_id: str, *, token: str = "", limit: int = 100) -> Iterator[Revision]:
         """revisions yields the changes of an asset, newest first."""
         path, offset = f"/assets/{_quote(asset_id)}/revisions", ""
         while True:
             query = {"limit": str(limit)} | ({"offset": offset} if offset else {})
             _, body = self._send("GET", path, query=query, token=token, repeatable=True)
-            yield from body["data"]
-            if not body["data"]:
+            revisions = _list(body)
+            yield from revisions
+            if not revisions:
                 return
-            offset = body["next_page"]["offset"]
+            if not (offset := _at(body, str, "next_page", "offset")):
+                raise BadAnswer("the answer has no offset of the next page")
 
     def proof(self, asset_id: str, revision: int = 0) -> Proof:
         """proof reads the proof of a revision, from 1; without one, that of the newest public change.
@@ -969,7 +1057,7 @@ class Client:
         """
         query = {"revision": str(revision)} if revision else {}
         path = f"/assets/{_quote(asset_id)}/proof"
-        return cast(Proof, self._send("GET", path, query=query, repeatable=True)[1]["data"])
+        return cast(Proof, _at(self._send("GET", path, query=query, repeatable=True)[1], dict, "data"))
 
     def search(self, **parameters: str | Sequence[str]) -> SearchAnswer:
         """search searches assets: search(q="приміщення", status=["active"], facets=["region"]).
@@ -982,22 +1070,25 @@ class Client:
     def suggest(self, text: str) -> list[str]:
         """suggest returns at most 10 texts to search for that begin as a text ends, those of the most assets first."""
         answer = self._send("GET", "/search/suggest", query={"q": text}, repeatable=True)[1]
-        return cast(SearchSuggestions, answer)["data"]
+        return cast("list[str]", _at(answer, list, "data"))
 
     def snapshot(self) -> Snapshot:
         """snapshot reads the list of the newest snapshot's files. NotFound: there is none."""
-        return cast(Snapshot, self._send("GET", "/snapshot", repeatable=True)[1]["data"])
+        return cast(Snapshot, _at(self._send("GET", "/snapshot", repeatable=True)[1], dict, "data"))
 
     # Owners.
 
     def make_transfer(self) -> Transfer:
         """make_transfer makes a transfer, with which the caller can take an asset over."""
         _, body = self._send("POST", "/transfers", {}, repeatable=True)  # an unused transfer ends by itself
-        return Transfer(body["data"], "", body["access"]["token"], body["access"]["transfer"])
+        access = _at(body, dict, "access")
+        return Transfer(cast(TransferData, _at(body, dict, "data")), "", _at(access, str, "token"),
+                        _at(access, str, "transfer"))
 
     def transfer(self, transfer_id: str) -> TransferData:
         """transfer reads a transfer."""
-        return cast(TransferData, self._send("GET", f"/transfers/{_quote(transfer_id)}", repeatable=True)[1]["data"])
+        body = self._send("GET", f"/transfers/{_quote(transfer_id)}", repeatable=True)[1]
+        return cast(TransferData, _at(body, dict, "data"))
 
     def take_over(self, asset_id: str, transfer: Transfer, asset_transfer: str, *, if_match: str = "") -> Answer[Asset]:
         """take_over makes the caller the owner. asset_transfer is the asset's transfer token.
@@ -1010,7 +1101,7 @@ class Client:
 
     def me(self) -> dict[str, Any]:
         """me tells whose key this is and what its rate limits leave."""
-        return cast(dict[str, Any], self._send("GET", "/me", repeatable=True)[1]["data"])
+        return cast("dict[str, Any]", _at(self._send("GET", "/me", repeatable=True)[1], dict, "data"))
 
     # The feed.
 
@@ -1033,10 +1124,10 @@ class Client:
         silent for 30 s. Without `live`, and from a registry without streams, follow reads pages. At an empty page it
         waits for `interval` seconds.
 
-        While the registry is away it tries again, for as long as that takes; on_retry hears of it. If the registry
-        does not know the position any more, the copy has to start over: follow calls on_start_over, which clears the
-        copy, and begins at the beginning. Without on_start_over it raises OffsetGone. Each change carries the position
-        to save. on_position hears of a position that has moved on without a change.
+        While the registry is away it tries again, for as long as that takes, at least each hour; on_retry hears of it.
+        If the registry does not know the position any more, the copy has to start over: follow calls on_start_over,
+        which clears the copy, and begins at the beginning. Without on_start_over it raises OffsetGone. Each change
+        carries the position to save. on_position hears of a position that has moved on without a change.
         """
         stop = stop or threading.Event()
         offset, _, server_id = position.partition(";")
@@ -1059,13 +1150,13 @@ class Client:
                 offset = ""
             except (TransportError, TooManyRequests, Unavailable) as error:
                 failures += 1
-                wait = _pause(error, failures if live else failures + self._attempts)
+                wait = min(_pause(error, failures if live else failures + self._attempts), _LONGEST_FOLLOW)
                 self._tell(error, wait)
                 stop.wait(wait)
 
-    def _page(self, query: dict[str, str], offset: str, server: _ServerID) -> Page:
+    def _page(self, query: dict[str, str], offset: str, server: _ServerID, path: str = "/assets") -> Page:
         query = query | ({"offset": offset} if offset else {})
-        return _page(self._send("GET", "/assets", query=query, repeatable=True, server=server)[1])
+        return _page(self._send("GET", path, query=query, repeatable=True, server=server)[1])
 
     def _poll(self, query: dict[str, str], offset: str, server: _ServerID, interval: float,
               stop: threading.Event) -> Generator[Page, None, None]:
@@ -1085,13 +1176,14 @@ class Client:
         path = self._target("/assets", query | ({"offset": offset} if offset else {}))
         request = _Request("GET", path, headers, None, True)
         connection: _Connection | None = None
+        answer: http.client.HTTPResponse | None = None
         heard, retry = False, _BACKOFF
         try:
             with _told(request):
                 connection = _Connection(self._address, self._tls, time.monotonic() + _ATTEMPT)
                 connection.request("GET", request.path, None, _with_cookie(headers, server.value))
-                response = connection.getresponse()
-                server.update(response.headers)
+                answer = response = connection.getresponse()
+                server.update(server.value, response.headers)
                 if response.status != 200 or response.headers.get_content_type() != "text/event-stream":
                     yield from self._instead(request, self._read(request, response), interval, stop)
                     return
@@ -1109,8 +1201,9 @@ class Client:
             if not stop.is_set():
                 self._tell(error, retry)
         finally:
-            if connection is not None:
-                connection.close()
+            for opened in (answer, connection):
+                if opened is not None:
+                    opened.close()
         stop.wait(retry * random.uniform(1, 1.1))
 
     def _instead(self, request: _Request, reply: _Reply, interval: float,
@@ -1139,7 +1232,9 @@ class Client:
     def _get(self, path: str, known: Answer[T] | None) -> Answer[T]:
         headers = {"If-None-Match": known.etag} if known is not None and known.etag else {}
         reply, body = self._send("GET", path, headers=headers, repeatable=True)
-        return known if known is not None and reply.status == 304 else Answer(body["data"], _etag(reply))
+        if known is not None and reply.status == 304:
+            return known
+        return Answer(cast(T, _at(body, dict, "data")), _etag(reply))
 
     def _write(self, method: str, path: str, data: Any, token: str, if_match: str,
                repeatable: bool = False) -> Answer[Any]:
@@ -1147,12 +1242,12 @@ class Client:
         headers = {"If-Match": if_match} if if_match else {}
         reply, body = self._send(method, path, data, headers=headers, token=token,
                                  repeatable=repeatable or bool(if_match))
-        return Answer(body["data"], _etag(reply), ignored=_ignored(reply, data))
+        return Answer(_at(body, dict, "data"), _etag(reply), ignored=_ignored(reply, data))
 
     def _send(self, method: str, path: str, data: Any = None, *, query: Mapping[str, str] | None = None,
               headers: Mapping[str, str] | None = None, token: str = "", repeatable: bool,
               server: _ServerID | None = None) -> tuple[_Reply, dict[str, Any]]:
-        """_send sends a request, with retries, and returns the answer and its object; {} for a 304."""
+        """_send sends a request, with retries, and returns the answer and its object; {} without a body."""
         all_headers = self._headers | dict(headers or {})
         body = None
         if data is not None:
@@ -1162,7 +1257,8 @@ class Client:
             all_headers["X-Access-Token"] = _secret("token", token)
         request = _Request(method, self._target(path, query), all_headers, body, repeatable)
         reply = self._retry(request, server or self._server)
-        return reply, {} if reply.status == 304 else reply.json(request)
+        empty = reply.status == 304 or reply.status == 204 and method == "DELETE"
+        return reply, {} if empty else reply.json(request)
 
     def _upload(self, path: str) -> dict[str, str]:
         """_upload sends a file, with retries, and returns its description."""
@@ -1182,7 +1278,8 @@ class Client:
         headers = self._headers | {"Content-Type": f"multipart/form-data; boundary={boundary}",
                                    "Content-Length": str(len(begin) + size + len(end))}
         request = _Request("POST", f"{self._base}/upload", headers, body, True, size / _SLOWEST)
-        return cast("dict[str, str]", self._retry(request, self._server).json(request)["data"])
+        stored = self._retry(request, self._server).json(request)
+        return {name: _at(stored, str, "data", name) for name in ("url", "hash", "title", "format")}
 
     def _target(self, path: str, query: Mapping[str, str] | None) -> str:
         return self._root + path + ("?" + urllib.parse.urlencode(query) if query else "")
@@ -1190,26 +1287,29 @@ class Client:
     def _retry(self, request: _Request, server: _ServerID) -> _Reply:
         """_retry sends a request until it is answered without a reason to repeat it, or the bounds are reached."""
         deadline = time.monotonic() + self._timeout + request.longer
+        uncertain = False
         for attempt in itertools.count(1):
             error: RegistryError
             wait = None
             try:
                 within = time.monotonic() + _ATTEMPT + request.longer
-                reply = self._exchange(request, server.value, min(deadline, within))
+                sent = server.value
+                reply = self._exchange(request, sent, min(deadline, within))
             except TransportError as failure:
                 error = failure
                 if request.repeatable:
                     wait = _pause(error, attempt)
             else:
-                renewed = server.update(reply.headers)
-                if 200 <= reply.status < 300 or reply.status == 304:
+                renewed = server.update(sent, reply.headers)
+                if 200 <= reply.status < 300 or reply.status == 304 and "If-None-Match" in request.headers:
                     return reply
                 error = _api_error(request, reply)
                 if renewed and isinstance(error, PreconditionFailed):
                     wait = 0.0  # the cookie was that of other data; the registry has done nothing
                 elif isinstance(error, TooManyRequests) or request.repeatable and isinstance(error, Unavailable):
                     wait = _pause(error, attempt)
-            error.attempts = attempt
+            error.attempts, error.uncertain = attempt, uncertain
+            uncertain = uncertain or request.method != "GET" and isinstance(error, (TransportError, Unavailable))
             if wait is None or attempt >= self._attempts or time.monotonic() + wait >= deadline:
                 raise error
             self._tell(error, wait)
@@ -1229,8 +1329,8 @@ class Client:
                 headers = _with_cookie(request.headers, server_id)
                 body = request.body() if callable(request.body) else request.body
                 connection.request(request.method, request.path, body, headers)
-                response = connection.getresponse()
-                reply = self._read(request, response)
+                with connection.getresponse() as response:  # the socket may be the response's alone
+                    reply = self._read(request, response)
                 if not response.will_close:
                     self._keep(connection)
                     connection = None
@@ -1241,25 +1341,36 @@ class Client:
 
     def _read(self, request: _Request, response: http.client.HTTPResponse) -> _Reply:
         """_read reads an answer to its end."""
+        lengths = {text.strip() for text in response.headers.get_all("Content-Length", [])}
+        if len(lengths) > 1 or not all(re.fullmatch("[0-9]+", text) for text in lengths):
+            raise http.client.HTTPException("its length is no number")
         text = response.read(self._max_answer + 1)
         if response.length and len(text) <= self._max_answer:
             raise http.client.IncompleteRead(b"")
-        if response.headers.get("Content-Encoding") == "gzip" and len(text) <= self._max_answer:
+        if response.headers.get("Content-Encoding", "").lower() == "gzip" and len(text) <= self._max_answer:
             text = _inflate(text, self._max_answer)
         if len(text) > self._max_answer:
             raise BadAnswer(f"{request}: the answer has more than {self._max_answer} bytes")
         return _Reply(response.status, response.headers, text)
 
     def _connect(self, deadline: float) -> _Connection:
-        while True:
-            with self._lock:
-                connection = self._idle.pop() if self._idle else None
-            if connection is None:
-                return _Connection(self._address, self._tls, deadline)
-            if connection.reusable():
-                connection.wire.deadline = deadline
-                return connection
-            connection.close()
+        """_connect returns the connection that was used last, or a new one. It closes those that cannot be used."""
+        fit: list[_Connection] = []
+        unfit: list[_Connection] = []
+        oldest = time.monotonic() - _IDLE
+        with self._lock:
+            readable = set(_readable([kept.wire.sock for kept in self._idle], 0) if self._idle else [])
+            for kept in self._idle:
+                # One that has something to read is closed, or it holds what nobody has asked for.
+                (unfit if kept.used < oldest or kept.wire.sock in readable else fit).append(kept)
+            connection = fit.pop() if fit else None
+            self._idle = fit
+        for kept in unfit:
+            kept.close()
+        if connection is None:
+            return _Connection(self._address, self._tls, deadline)
+        connection.wire.deadline = deadline
+        return connection
 
     def _keep(self, connection: _Connection) -> None:
         connection.used = time.monotonic()
@@ -1286,7 +1397,7 @@ class Parts(Generic[T]):
     def list(self, asset_id: str) -> Sequence[T]:
         """list returns the parts of an asset; of documents, the newest version of each."""
         body = self._client._send("GET", self._path(asset_id), repeatable=True)[1]
-        return cast(Sequence[T], body["data"])
+        return cast(Sequence[T], _list(body))
 
     def get(self, asset_id: str, part_id: str, *, known: Answer[T] | None = None) -> Answer[T]:
         """get reads a part. If its asset has not changed since `known`, get returns `known`."""
@@ -1346,10 +1457,11 @@ class Webhooks:
         query = {"broker": broker} if broker else {}
         while True:
             body = self._client._send("GET", "/webhooks", query=query, repeatable=True)[1]
-            yield from body["data"]
-            if not body["data"] or "next_page" not in body:
+            webhooks = _list(body)
+            yield from webhooks
+            if not webhooks or "next_page" not in body:
                 return
-            query["after"] = body["next_page"]["after"]
+            query["after"] = _at(body, str, "next_page", "after")
 
     def get(self, webhook_id: str) -> Webhook:
         """get reads a webhook."""
@@ -1375,7 +1487,7 @@ class Webhooks:
         self._client._send("DELETE", _webhook(webhook_id), repeatable=False)
 
     def _send(self, method: str, path: str, data: Any = None) -> Webhook:
-        return cast(Webhook, self._client._send(method, path, data, repeatable=True)[1]["data"])
+        return cast(Webhook, _at(self._client._send(method, path, data, repeatable=True)[1], dict, "data"))
 
 
 _NEAR = 300  # seconds that the time of a message may be off
@@ -1415,7 +1527,7 @@ def _webhook(webhook_id: str) -> str:
 
 
 def _new_webhook(body: dict[str, Any]) -> NewWebhook:
-    return NewWebhook(body["data"], body.get("access", {}).get("secret", ""))
+    return NewWebhook(cast(Webhook, _at(body, dict, "data")), _token(body, "secret"))
 
 
 def _quote(text: str) -> str:

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import resource
 import threading
 import traceback
 import unittest
@@ -258,6 +260,25 @@ class Retries(Case):
                     pass
                 self.assertEqual(len(server.seen), want)
 
+    def test_a_draft_is_removed(self) -> None:
+        server, client = self.serve(reply(204, b""), hang_up, refusal(404, "url/asset_id"))
+        client.remove("a", token=TOKEN)
+        with self.assertRaises(asset_registry.NotFound) as caught:
+            client.remove("a", token=TOKEN, if_match='"1"')
+        self.assertEqual(caught.exception.attempts, 2)
+        self.assertEqual([(path, headers["X-Access-Token"]) for path, headers, _ in server.seen],
+                         [("DELETE /api/2.5/assets/a", TOKEN)] * 3)
+
+    def test_a_recovery_gives_tokens_and_is_tried_once(self) -> None:
+        given = reply(200, {"data": {"id": "a"}, "access": {"token": TOKEN, "transfer": "t"}}, ETag='"2"')
+        server, client = self.serve(given, hang_up)
+        got = client.recover("a", "lost")
+        self.assertEqual((got.data["id"], got.token, got.transfer, got.etag), ("a", TOKEN, "t", '"2"'))
+        with self.assertRaises(TransportError):
+            client.recover("a", "lost")
+        self.assertEqual([(path, body) for path, _, body in server.seen],
+                         [("POST /api/2.5/assets/a/recovery", b'{"data":{"reason":"lost"}}')] * 2)
+
     def test_a_take_over_is_repeated(self) -> None:
         server, client = self.serve(hang_up, reply(200, {"data": {}}))
         client.take_over("a", asset_registry.Transfer({"id": "b"}), TOKEN)
@@ -267,7 +288,7 @@ class Retries(Case):
         server, client = self.serve(hang_up, refusal(412, "url/precondition"))
         with self.assertRaises(asset_registry.PreconditionFailed) as caught:
             client.items.add("a", {}, if_match='"1"')
-        self.assertEqual(caught.exception.attempts, 2)
+        self.assertEqual((caught.exception.attempts, caught.exception.uncertain), (2, True))
         self.assertEqual({headers["If-Match"] for _, headers, _ in server.seen}, {'"1"'})
 
     def test_a_wait_beyond_the_deadline_is_not_begun(self) -> None:
@@ -283,7 +304,10 @@ class Retries(Case):
         self.assertEqual((caught.exception.attempts, len(server.seen)), (3, 3))
 
     def test_the_forms_of_retry_after(self) -> None:
-        for value, want in (("7", 7.0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0), ("soon", None), ("-1", None)):
+        longest = 999_999_999.0
+        for value, want in (("7", 7.0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0), ("soon", None), ("-1", None),
+                            ("2592000", 2592000.0), ("9" * 400, longest), ("Fri, 31 Dec 9999 23:59:59 GMT", longest),
+                            ("Wed, 21 Oct 99999999999999999999 07:28:00 GMT", None), ("Wed,", None)):
             _, client = self.serve(refusal(429, "header/x", Retry_After=value), attempts=1)
             with self.subTest(value), self.assertRaises(asset_registry.TooManyRequests) as caught:
                 client.get("a")
@@ -369,14 +393,19 @@ class Answers(Case):
 
     def test_compressed_answers_are_read(self) -> None:
         text = gzip.compress(b'{"data": {"title": "x"}}')
-        _, client = self.serve(reply(200, text, Content_Encoding="gzip"),
-                               reply(200, text[:-4], Content_Encoding="gzip"))
-        self.assertEqual(client.get("a").data["title"], "x")
-        with self.assertRaises(BadAnswer):
-            client.get("a")
+        members = gzip.compress(b'{"data": {"ti') + gzip.compress(b'tle": "x"}}')
+        for zipped, coding in ((text, "gzip"), (text, "GZIP"), (members, "gzip")):
+            _, client = self.serve(reply(200, zipped, Content_Encoding=coding))
+            self.assertEqual(client.get("a").data["title"], "x")
+        for zipped in (text[:-4], members[:-9], b"no gzip"):
+            _, client = self.serve(reply(200, zipped, Content_Encoding="gzip"), attempts=1)
+            with self.assertRaises(TransportError):
+                client.get("a")
 
     def test_other_bodies_are_refused(self) -> None:
-        for text in (b"", b"<html>", b"[]", b"{}", b'{"data": NaN}', b"\xff", b"[" * 100_000, b'{"data": 1' * 9):
+        for text in (b"", b"<html>", b"[]", b"{}", b'{"data": NaN}', b"\xff", b"[" * 100_000, b'{"data": 1' * 9,
+                     b'{"data": null}', b'{"data": []}', b'{"data": {"x": 1e99999999999999999999}}',
+                     b'{"data": {"x": %s}}' % (b"9" * 5000)):
             _, client = self.serve(reply(200, text))
             with self.subTest(text[:20]), self.assertRaises(BadAnswer):
                 client.get("a")
@@ -412,6 +441,75 @@ class Answers(Case):
         self.assertIs(client.get("a", known=known), known)
         self.assertEqual(server.seen[1][1]["If-None-Match"], '"1"')
 
+    def test_incomplete_answers_are_refused(self) -> None:
+        dated = {"dateModified": "1"}
+        calls: list[tuple[Callable[[Client], object], Any]] = [
+            (lambda c: next(c.pages()), {"data": []}),
+            (lambda c: next(c.pages()), {"data": {}, "next_page": {"offset": ""}}),
+            (lambda c: next(c.pages()), {"data": [dated], "next_page": {"offset": ""}}),
+            (lambda c: next(c.pages()), {"data": [{}], "next_page": {"offset": "1"}}),
+            (lambda c: next(c.pages()), {"data": [1], "next_page": {"offset": "1"}}),
+            (lambda c: next(c.follow()), {"data": [{}], "next_page": {"offset": "1"}}),
+            (lambda c: next(c.own_assets()), {"data": [], "next_page": None}),
+            (lambda c: list(c.revisions("a")), {"data": [{}]}), (lambda c: c.items.list("a"), {"data": {}}),
+            (lambda c: c.make_transfer(), {"data": {}, "access": {"token": 1}}), (lambda c: c.create({}), {"data": 1}),
+            (lambda c: c.suggest("x"), {"data": {}}), (lambda c: c.webhooks.get("w"), {"data": []}),
+            (lambda c: list(c.webhooks.list()), {"data": [{}], "next_page": 1}),
+        ]
+        for call, body in calls:
+            _, client = self.serve(reply(200, body))
+            with self.subTest(body), self.assertRaises(BadAnswer):
+                call(client)
+
+    def test_an_answer_without_a_body_is_refused_where_nothing_permits_it(self) -> None:
+        for status in (204, 304):
+            _, client = self.serve(reply(status, b""), reply(status, b""), attempts=1)
+            with self.assertRaises(asset_registry.RegistryError):
+                client.create({})
+            with self.assertRaises(asset_registry.RegistryError):
+                client.get("a")
+
+    def test_descriptors_may_be_many(self) -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1200), hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        read = reply(200, {"data": {}})
+        server, client = self.serve(read, read)
+        for _ in range(1100):
+            self.addCleanup(os.close, os.open(os.devnull, os.O_RDONLY))
+        client.get("a")
+        client.get("a")
+        self.assertEqual(server.connections, 1)
+
+    def test_dead_connections_are_not_kept(self) -> None:
+        barrier = threading.Barrier(3)
+
+        def close(handler: Handler) -> None:
+            barrier.wait(30)
+            reply(200, {"data": {}})(handler)
+            handler.close_connection = True  # without a header that says so
+
+        _, client = self.serve(close, close, close, reply(200, {"data": {}}))
+        threads = [threading.Thread(target=client.get, args=("a",)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(client._idle), 3)
+        for connection in client._idle:  # its end arrives
+            connection.wire.sock.settimeout(30)
+            asset_registry._readable([connection.wire.sock], 30)
+        client.get("a")
+        self.assertEqual(len(client._idle), 1)
+
+    def test_old_connections_are_not_kept(self) -> None:
+        read = reply(200, {"data": {}})
+        server, client = self.serve(read, read)
+        client.get("a")
+        client._idle[0].used -= 61
+        client.get("a")
+        self.assertEqual((server.connections, len(client._idle)), (2, 1))
+
     def test_connections_are_kept(self) -> None:
         read = reply(200, {"data": {}})
         server, client = self.serve(read, read, reply(200, {"data": {}}, Connection="close"), read)
@@ -428,6 +526,30 @@ class Feed(Case):
         self.assertEqual([[e["id"] for e in p.entries] for p in client.pages(limit=2)], [["1", "2"], ["3"]])
         self.assertEqual([path.partition("?")[2] for path, _, _ in server.seen],
                          ["limit=2", "limit=2&offset=2", "limit=2&offset=3"])
+
+    def test_own_assets_are_listed_to_the_end(self) -> None:
+        server, client = self.serve(reply(200, page("1", "2")), reply(200, page(offset="2")))
+        found = client.own_assets(offset="0", limit=2, status="draft", fields=["reference"])
+        self.assertEqual([asset["id"] for asset in found], ["1", "2"])
+        path = "GET /api/2.5/me/assets?limit=2&opt_fields=reference&status=draft&offset="
+        self.assertEqual([seen for seen, _, _ in server.seen], [path + "0", path + "2"])
+
+    def test_a_follower_asks_again_within_an_hour(self) -> None:
+        for after in ("2592000", "9" * 30, "Fri, 31 Dec 9999 23:59:59 GMT"):
+            stop = threading.Event()
+            waits: list[float] = []
+
+            def heard(_: asset_registry.RegistryError, wait: float, waits: list[float] = waits,
+                      stop: threading.Event = stop) -> None:
+                waits.append(wait)
+                stop.set()
+
+            server, client = self.serve(refusal(503, "url/server", Retry_After=after), attempts=1, on_retry=heard)
+            self.assertEqual(list(client.follow(stop=stop)), [])
+            self.assertEqual((waits, len(server.seen)), ([3600.0], 1))
+
+    def test_a_follower_pauses_also_if_the_server_asks_for_no_pause(self) -> None:
+        self.assertGreaterEqual(asset_registry._pause(asset_registry.ApiError("", 503, (), 0.0), 5), 2.0)
 
     def test_a_follower_goes_on_after_an_empty_page_and_trouble(self) -> None:
         busy = refusal(503, "url/server", Retry_After="0")
@@ -460,6 +582,40 @@ class Feed(Case):
             next(client.follow(position))
         self.assertEqual([headers.get("Cookie") for _, headers, _ in server.seen],
                          [None, "SERVER_ID=old", "SERVER_ID=new", "SERVER_ID=old"])
+
+    def test_changes_at_the_same_time_all_learn_of_other_data(self) -> None:
+        barrier = threading.Barrier(8)
+
+        def other(handler: Handler) -> None:
+            barrier.wait(30)  # all have sent the old cookie
+            refusal(412, "url/precondition", Set_Cookie="SERVER_ID=new; Path=/")(handler)
+
+        server, client = self.serve(*[other] * 8, *[reply(200, {"data": {}})] * 8)
+        client._server.value = "old"
+        outcomes: list[object] = []
+
+        def change() -> None:
+            try:
+                outcomes.append(client.change("a", {}).data)
+            except asset_registry.RegistryError as error:
+                outcomes.append(error)
+
+        threads = [threading.Thread(target=change) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(outcomes, [{}] * 8)
+        cookies = sorted(headers["Cookie"] for _, headers, _ in server.seen)
+        self.assertEqual(cookies, ["SERVER_ID=new"] * 8 + ["SERVER_ID=old"] * 8)
+
+    def test_a_412_of_other_data_is_not_the_callers_own_change(self) -> None:
+        other = refusal(412, "url/precondition", Set_Cookie="SERVER_ID=new; Path=/")
+        server, client = self.serve(other, refusal(412, "url/precondition"))
+        client._server.value = "old"
+        with self.assertRaises(asset_registry.PreconditionFailed) as caught:
+            client.change("a", {}, if_match='"1"')
+        self.assertEqual((caught.exception.attempts, caught.exception.uncertain), (2, False))
 
     def test_a_412_without_a_new_cookie_is_final(self) -> None:
         server, client = self.serve(refusal(412, "url/precondition"))

@@ -1,5 +1,5 @@
 // generate writes the types of an OpenAPI document: node generate.mjs DOCUMENT OUTPUT.
-// Numbers that may have a fraction become the type Decimal.
+// Numbers that may have a fraction or many digits become the type Decimal.
 import { readFile, writeFile } from "node:fs/promises";
 import openapi, { astToString } from "openapi-typescript";
 import ts from "typescript";
@@ -11,11 +11,16 @@ const number = ts.factory.createKeywordTypeNode(ts.SyntaxKind.NumberKeyword);
 const none = ts.factory.createLiteralTypeNode(ts.factory.createNull());
 
 /**
- * exact returns the type of a number that may have a fraction, undefined for any other schema. A number with a pattern
- * is sent as a Decimal or as text only.
+ * exact returns the type of a number that may have a fraction or more digits than a JavaScript number holds, undefined
+ * for any other schema. A number with a pattern is sent as a Decimal or as text only.
  */
-function exact(schema) {
+function exact(schema, { path }) {
   const types = [schema.type].flat();
+  if (types.includes("integer") && path?.endsWith("/index") && schema.format === "int64") {
+    // It has up to 18 digits, and parse makes a Decimal of more than 15.
+    return ts.factory.createUnionTypeNode([number, decimal, ...(types.includes("string") ? [text] : []),
+      ...(types.includes("null") ? [none] : [])]);
+  }
   if (!types.includes("number")) return undefined;
   if (schema.format === "decimal" && types.length === 1) return decimal;
   if (types.length === 1) return ts.factory.createUnionTypeNode([number, decimal]);

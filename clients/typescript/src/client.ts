@@ -1,7 +1,7 @@
 import { BadAnswer, OffsetGone, TooManyRequests, TransportError, Unavailable } from "./errors.js";
 import { encode } from "./json.js";
-import { type Body, type Call, type Creation, type Options, type Send, type Write, creating, secret,
-  step } from "./request.js";
+import { type Body, type Call, type Creation, type Options, type Send, type Write, creating, hidden, listOf, objectOf,
+  secret, step, textOf } from "./request.js";
 import type { components } from "./schema.js";
 import type { Message } from "./stream.js";
 import { type Bounds, type Reply, type Request, ServerID, Transport, json, pause, sleep, title } from "./transport.js";
@@ -38,6 +38,8 @@ export type Caller = Schemas["Caller"]["data"];
 export type Proof = Omit<Schemas["Proof"], "asset"> & { asset?: Asset };
 /** Entry is an asset in a page: `id`, `dateModified` and the fields that were asked for. */
 export type Entry = Schemas["Entry"];
+/** OwnAsset is an asset in the list of own assets. `reference` is the name that the broker gave it. */
+export type OwnAsset = Schemas["OwnEntry"];
 
 /** ClientOptions describe a client. */
 export interface ClientOptions extends Bounds {
@@ -57,6 +59,22 @@ export interface Listing extends Call {
   /** mode is "test" for test assets, "_all_" for all; real assets by default. */
   mode?: "test" | "_all_";
   /** fields are shown besides `id` and `dateModified`. */
+  fields?: readonly string[];
+}
+
+/** Own selects assets of the key's broker. */
+export interface Own extends Call {
+  /** offset is where to begin, exclusive: `dateModified` of an asset; the beginning by default. */
+  offset?: string;
+  /** limit bounds the assets of a page; 100 by default, 1000 at most. */
+  limit?: number;
+  /** descending lists the newest change first. */
+  descending?: boolean;
+  /** mode leaves out real assets; all assets by default. */
+  mode?: "test";
+  /** status leaves out assets in other states. */
+  status?: Asset["status"];
+  /** fields are shown besides `id` and `dateModified`. One of them is `reference`. */
   fields?: readonly string[];
 }
 
@@ -86,25 +104,25 @@ export class Answer<T> {
   constructor(readonly data: T, readonly etag: string, readonly ignored: readonly string[] = []) {}
 }
 
-/** Owned is a new object with its owner token and its transfer token. Printing and JSON leave the tokens out. */
+/**
+ * Owned is an object with its owner token and its transfer token. JSON and a copy hold the tokens, so that a program
+ * can store them. Node prints them as [secret].
+ */
 class Owned<T> extends Answer<T> {
-  readonly #token: string;
-  readonly #transfer: string;
+  /** token is the owner token. */
+  readonly token: string;
+  /** transfer is the transfer token. */
+  readonly transfer: string;
 
   constructor(data: T, etag: string, access: { token: string; transfer: string }, ignored?: readonly string[]) {
     super(data, etag, ignored);
-    this.#token = access.token;
-    this.#transfer = access.transfer;
+    this.token = access.token;
+    this.transfer = access.transfer;
   }
 
-  /** token is the owner token. */
-  get token(): string {
-    return this.#token;
-  }
-
-  /** transfer is the transfer token. */
-  get transfer(): string {
-    return this.#transfer;
+  /** Node shows this in place of the tokens. */
+  [Symbol.for("nodejs.util.inspect.custom")](): object {
+    return { ...this, token: this.token && hidden, transfer: this.transfer && hidden };
   }
 }
 
@@ -112,12 +130,13 @@ class Owned<T> extends Answer<T> {
 export interface AssetCreation extends Creation {
   /**
    * reference is the broker's own name for the asset, and stands for one asset, for ever. A later creation with the same
-   * reference and asset returns that asset, with empty tokens. With another asset it is refused (409).
+   * reference and asset returns that asset, with empty tokens: an administrator gives it others, with `recover`. With
+   * another asset it is a Conflict, which names the first one.
    */
   reference?: string;
 }
 
-/** Created is a new asset. The registry shows its tokens this once. */
+/** Created is a new asset, or one with new tokens. The registry shows them this once. */
 export class Created extends Owned<Asset> {}
 
 /** Transfer is a new transfer. After a take-over, its tokens are those of the asset. */
@@ -184,7 +203,7 @@ export class Client {
   async create(asset: AssetInput, call: AssetCreation = {}): Promise<Created> {
     const [reply, body] = await this.#send("POST", "/assets",
       { ...call, data: asset, headers: creating(call.idempotencyKey, call.reference), repeatable: true });
-    return new Created(body.data as Asset, etag(reply), access(body), ignored(reply, asset));
+    return new Created(objectOf(body), etag(reply), access(body), ignored(reply, asset));
   }
 
   /** get reads an asset. */
@@ -202,16 +221,50 @@ export class Client {
     return this.#write("PUT", `/assets/${step(id)}`, { ...write, data: asset, repeatable: false });
   }
 
+  /** remove removes a draft for good. A second attempt after a first one that was done is a NotFound. */
+  async remove(id: string, write: Write = {}): Promise<void> {
+    await this.#send("DELETE", `/assets/${step(id)}`, { ...write, repeatable: false });
+  }
+
+  /**
+   * ownAssets yields the assets of the key's broker, drafts too, in the order of their last change. It reads pages, to
+   * the end.
+   */
+  async *ownAssets(own: Own = {}): AsyncGenerator<OwnAsset> {
+    const { status, descending, offset = "", ...options } = own;
+    const more: Record<string, string> = {
+      ...(descending ? { descending: "1" } : {}), ...(status === undefined ? {} : { status }) };
+    const server = new ServerID(this.#server.value);
+    for (let from = offset; ;) {
+      const page = await this.#page(options, from, server, more, "/me/assets");
+      if (page.entries.length === 0) return;
+      yield* page.entries as OwnAsset[];
+      from = page.next;
+    }
+  }
+
+  /**
+   * recover gives an asset new tokens, for its owner. It needs an administrator's key. The old tokens end at once. The
+   * audit log keeps the reason. Without ifMatch it is not repeated after a lost answer: call it again, and take the
+   * tokens of the last answer.
+   */
+  async recover(id: string, reason: string, write: Omit<Write, "token"> = {}): Promise<Created> {
+    const [reply, body] = await this.#send("POST", `/assets/${step(id)}/recovery`,
+      { ...write, data: { reason }, repeatable: false });
+    return new Created(objectOf(body), etag(reply), access(body));
+  }
+
   /** revisions yields the changes of an asset, newest first. */
   async *revisions(id: string, options: Call & { token?: string; limit?: number } = {}): AsyncGenerator<Revision> {
     const { limit = 100, ...call } = options;
     for (let offset = ""; ;) {
       const query = { limit: String(limit), ...(offset === "" ? {} : { offset }) };
       const [, body] = await this.#send("GET", `/assets/${step(id)}/revisions`, { ...call, query, repeatable: true });
-      const revisions = body.data as Revision[];
+      const revisions = listOf<Revision>(body);
       if (revisions.length === 0) return;
       yield* revisions;
-      offset = body.next_page?.offset ?? "";
+      offset = textOf(body, "next_page", "offset");
+      if (offset === "") throw new BadAnswer("the answer has no offset of the next page");
     }
   }
 
@@ -221,7 +274,8 @@ export class Client {
    */
   async proof(id: string, revision = 0, call: Call = {}): Promise<Proof> {
     const query: Record<string, string> = revision === 0 ? {} : { revision: String(revision) };
-    return (await this.#send("GET", `/assets/${step(id)}/proof`, { ...call, query, repeatable: true }))[1].data as Proof;
+    const path = `/assets/${step(id)}/proof`;
+    return objectOf<Proof>((await this.#send("GET", path, { ...call, query, repeatable: true }))[1]);
   }
 
   /**
@@ -240,24 +294,26 @@ export class Client {
   /** suggest returns at most 10 texts to search for that begin as a text ends, those of the most assets first. */
   async suggest(text: string, call: Call = {}): Promise<string[]> {
     const [, body] = await this.#send("GET", "/search/suggest", { ...call, query: { q: text }, repeatable: true });
+    if (!Array.isArray(body.data)) throw new BadAnswer("the answer has no list");
     return (body as unknown as SearchSuggestions).data;
   }
 
   /** snapshot reads the list of the newest snapshot's files. A NotFound: there is none. */
   async snapshot(call: Call = {}): Promise<Snapshot> {
-    return (await this.#send("GET", "/snapshot", { ...call, repeatable: true }))[1].data as Snapshot;
+    return objectOf<Snapshot>((await this.#send("GET", "/snapshot", { ...call, repeatable: true }))[1]);
   }
 
   /** makeTransfer makes a transfer, with which the caller can take an asset over. */
   async makeTransfer(call: Call = {}): Promise<Transfer> {
     // An unused transfer ends by itself, so a repetition is harmless.
     const [, body] = await this.#send("POST", "/transfers", { ...call, data: {}, repeatable: true });
-    return new Transfer(body.data as TransferData, "", access(body));
+    return new Transfer(objectOf(body), "", access(body));
   }
 
   /** transfer reads a transfer. */
   async transfer(id: string, call: Call = {}): Promise<TransferData> {
-    return (await this.#send("GET", `/transfers/${step(id)}`, { ...call, repeatable: true }))[1].data as TransferData;
+    const path = `/transfers/${step(id)}`;
+    return objectOf<TransferData>((await this.#send("GET", path, { ...call, repeatable: true }))[1]);
   }
 
   /**
@@ -272,7 +328,7 @@ export class Client {
 
   /** me tells whose key this is and what its rate limits leave. */
   async me(call: Call = {}): Promise<Caller> {
-    return (await this.#send("GET", "/me", { ...call, repeatable: true }))[1].data as Caller;
+    return objectOf<Caller>((await this.#send("GET", "/me", { ...call, repeatable: true }))[1]);
   }
 
   /** pages yields the pages of the feed from an offset on, until an empty one, which it leaves out. */
@@ -289,9 +345,9 @@ export class Client {
   /**
    * follow yields every change after a position, until the signal is aborted. At an empty page it waits. With `live` it
    * begins a new stream when one ends, breaks off or is silent for 30 s. While the registry is away it tries again, for
-   * as long as that takes; onRetry hears of it. If the registry does not know the position any more, follow calls
-   * onStartOver and begins at the beginning; without onStartOver it throws OffsetGone. Each change carries the position
-   * to save.
+   * as long as that takes, at least each hour; onRetry hears of it. If the registry does not know the position any more,
+   * follow calls onStartOver and begins at the beginning; without onStartOver it throws OffsetGone. Each change carries
+   * the position to save.
    */
   async *follow(options: Follow = {}): AsyncGenerator<Change> {
     const { position = "", live = false, signal } = options;
@@ -320,7 +376,7 @@ export class Client {
           }
           if (!passing(error)) throw error;
           failures++;
-          const wait = pause(error, live ? failures : failures + this.#transport.attempts);
+          const wait = Math.min(pause(error, live ? failures : failures + this.#transport.attempts), longestFollow);
           this.#transport.onRetry(error, wait);
           await sleep(wait, signal);
         }
@@ -367,9 +423,10 @@ export class Client {
     await sleep(retry * (1 + Math.random() / 10), options.signal);
   }
 
-  async #page(options: Listing, offset: string, server: ServerID, more: Record<string, string> = {}): Promise<Page> {
+  async #page(options: Listing, offset: string, server: ServerID, more: Record<string, string> = {},
+    path = "/assets"): Promise<Page> {
     const query = { ...listing(options, offset), ...more };
-    return pageOf((await this.#send("GET", "/assets", { signal: options.signal, query, repeatable: true, server }))[1]);
+    return pageOf((await this.#send("GET", path, { signal: options.signal, query, repeatable: true, server }))[1]);
   }
 
   #url(path: string, query?: Record<string, string>): string {
@@ -378,7 +435,7 @@ export class Client {
 
   async #write<T>(method: string, path: string, options: Options): Promise<Answer<T>> {
     const [reply, body] = await this.#send(method, path, options);
-    return new Answer(body.data as T, etag(reply), ignored(reply, options.data));
+    return new Answer<T>(objectOf(body), etag(reply), ignored(reply, options.data));
   }
 
   /** #send sends a request, with retries. It returns the answer and its object, which has no data after a 304. */
@@ -405,6 +462,9 @@ export class Client {
   }
 }
 
+/** longestFollow is how long a follower waits at most before it asks again, in milliseconds. */
+const longestFollow = 3_600_000;
+
 /** slowest is the speed at which the registry ends an upload, in bytes a millisecond. */
 const slowest = (64 << 10) / 10_000;
 
@@ -413,9 +473,10 @@ function nameOf(file: Blob): string {
   return "name" in file && typeof file.name === "string" ? file.name : "file";
 }
 
-/** checked returns the object of an answer, which has no data after a 304. */
+/** checked returns the object of an answer, which has no data if the answer has no body. */
 function checked(request: Request, reply: Reply): Body {
-  const body = reply.status === 304 ? { data: undefined } : reply.body;
+  const empty = reply.status === 304 || (reply.status === 204 && request.method === "DELETE");
+  const body = empty ? { data: undefined } : reply.body;
   if (typeof body !== "object" || body === null || !("data" in body)) {
     throw new BadAnswer(`${title(request)}: ${reply.status} with a body that is no object with data`);
   }
@@ -431,17 +492,27 @@ function listing(options: Listing, offset: string): Record<string, string> {
 }
 
 function pageOf(body: Body): Page {
-  return { entries: body.data as Entry[], next: body.next_page?.offset ?? "", previous: body.prev_page?.offset ?? "" };
+  const entries = listOf<Entry>(body);
+  const next = textOf(body, "next_page", "offset");
+  if (entries.length > 0 && (next === "" || !entries.every(isDated))) {
+    throw new BadAnswer("the answer has no offset of the next page or of an entry");
+  }
+  return { entries, next, previous: body.prev_page === undefined ? "" : textOf(body, "prev_page", "offset") };
 }
 
 /** entry returns a message of a stream as a page, which has no entry for a bookmark. */
 function entry(request: Request, message: Message): Page {
   if (message.data === "" || !["", "bookmark"].includes(message.event)) return { entries: [], next: "", previous: "" };
   const data = json(message.data);
-  if (message.id === "" || typeof data !== "object" || data === null) {
+  if (message.id === "" || typeof data !== "object" || data === null || (message.event === "" && !isDated(data))) {
     throw new BadAnswer(`${title(request)}: a message of the stream has no offset or no object`);
   }
   return { entries: message.event === "" ? [data as Entry] : [], next: message.id, previous: "" };
+}
+
+/** isDated reports whether an entry has the time that is its offset. */
+function isDated(entry: { dateModified?: unknown }): boolean {
+  return typeof entry.dateModified === "string";
 }
 
 /** rest waits after an empty page. */
@@ -467,14 +538,15 @@ function ignored(reply: Reply, sent: unknown): string[] {
 }
 
 function access(body: Body): { token: string; transfer: string } {
-  return { token: body.access?.token ?? "", transfer: body.access?.transfer ?? "" };
+  const [token, transfer] = [body.access?.token, body.access?.transfer];
+  return { token: typeof token === "string" ? token : "", transfer: typeof transfer === "string" ? transfer : "" };
 }
 
 async function get<T>(send: Send, path: string, read: Read<T>): Promise<Answer<T>> {
   const { known, ...call } = read;
   const headers: Record<string, string> = known?.etag ? { "If-None-Match": known.etag } : {};
   const [reply, body] = await send("GET", path, { ...call, headers, repeatable: true });
-  return known !== undefined && reply.status === 304 ? known : new Answer(body.data as T, etag(reply));
+  return known !== undefined && reply.status === 304 ? known : new Answer<T>(objectOf(body), etag(reply));
 }
 
 /** Parts is one list of an asset, such as its items. The parts have addresses of their own. */
@@ -494,7 +566,7 @@ export class Parts<Part, Input, Patch, One = Part> {
 
   /** list returns the parts of an asset; of documents, the newest version of each. */
   async list(asset: string, call: Call = {}): Promise<Part[]> {
-    return (await this.#send("GET", this.#path(asset), { ...call, repeatable: true }))[1].data as Part[];
+    return listOf<Part>((await this.#send("GET", this.#path(asset), { ...call, repeatable: true }))[1]);
   }
 
   /** get reads a part. Its tag is that of its asset. */
@@ -524,7 +596,7 @@ export class Parts<Part, Input, Patch, One = Part> {
 
   async #write(method: string, path: string, data: unknown, write: Write): Promise<Answer<Part>> {
     const [reply, body] = await this.#send(method, path, { ...write, data, repeatable: false });
-    return new Answer(body.data as Part, etag(reply), ignored(reply, data));
+    return new Answer<Part>(objectOf(body), etag(reply), ignored(reply, data));
   }
 }
 
@@ -545,7 +617,7 @@ export class Documents extends Parts<Document, Schemas["DocumentInput"], Schemas
   async upload(asset: string, file: Blob, document: Omit<Schemas["DocumentInput"], "title"> & { title?: string },
     write: Write = {}): Promise<Answer<Document>> {
     const [, body] = await this.#upload("POST", "/upload", { signal: write.signal, file, repeatable: true });
-    const stored = body.data as { url: string; hash: string; title: string; format: string };
+    const stored = objectOf<{ url: string; hash: string; title: string; format: string }>(body);
     return this.add(asset, { title: stored.title, format: stored.format, ...document, url: stored.url, hash: stored.hash },
       write);
   }

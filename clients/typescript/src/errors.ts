@@ -9,6 +9,8 @@ export interface ErrorObject {
 export class RegistryError extends Error {
   /** attempts counts the requests that were sent. */
   attempts = 0;
+  /** uncertain tells that an earlier attempt of the same write may have been done. */
+  uncertain = false;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -26,8 +28,8 @@ export class DeadlineExceeded extends TransportError {}
 export class BadAnswer extends RegistryError {}
 
 /**
- * ApiError is a refusal by the registry, with all of its error objects. A 412 after several attempts can be the effect
- * of the caller's own change, whose answer was lost.
+ * ApiError is a refusal by the registry, with all of its error objects. A 412 that is `uncertain` can be the effect of
+ * the caller's own change, whose answer was lost.
  */
 export class ApiError extends RegistryError {
   constructor(
@@ -58,7 +60,7 @@ export class NotFound extends ApiError {}
 /** OffsetGone is the 404 of a listing's offset: a synchroniser starts its copy over. */
 export class OffsetGone extends NotFound {}
 
-/** Conflict is a 409: others keep changing the same asset. */
+/** Conflict is a 409: others keep changing the same asset, or a reference stands for one with other fields. */
 export class Conflict extends ApiError {}
 
 /** PreconditionFailed is a 412: the asset has changed since it had the tag of `ifMatch`. */
@@ -96,10 +98,13 @@ function errorObjects(body: unknown): ErrorObject[] {
     .map((e) => ({ location: String(e.location), name: String(e.name), description: String(e.description) }));
 }
 
+/** longest is what a longer Retry-After counts as, in seconds. */
+const longest = 999_999_999;
+
 /** retryAfter returns the milliseconds of Retry-After (RFC 9110, 10.2.3). */
 function retryAfter(headers: Headers): number | undefined {
   const value = headers.get("Retry-After")?.trim() ?? "";
-  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
+  if (/^\d+$/.test(value)) return Math.min(Number(value), longest) * 1000;
   const date = /^[A-Z][a-z]{2}, /.test(value) ? Date.parse(value) : NaN;
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
+  return Number.isNaN(date) ? undefined : Math.min(Math.max(0, date - Date.now()), longest * 1000);
 }

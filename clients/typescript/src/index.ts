@@ -2,8 +2,8 @@
  * asset-registry is a client of the asset registry, for Node and browsers. It needs no other package.
  *
  * Numbers stay exact: `quantity` is a Decimal. The client repeats a request after 429 and 503 as `Retry-After` says,
- * and gives up at a deadline. Keys and tokens never stand in errors, and no object prints them. See docs/contract.md
- * for the behaviour of the registry.
+ * and gives up at a deadline. Keys and tokens never stand in errors, and Node prints no object with them. See
+ * docs/contract.md for the behaviour of the registry.
  *
  * @packageDocumentation
  */

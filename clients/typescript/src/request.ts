@@ -1,3 +1,4 @@
+import { BadAnswer } from "./errors.js";
 import type { Reply, ServerID } from "./transport.js";
 
 /** Call is what every method takes. */
@@ -23,9 +24,35 @@ export interface Write extends Call {
 /** Body is the object of an answer. */
 export interface Body {
   data: unknown;
-  access?: { token?: string; transfer?: string; secret?: string };
-  next_page?: { offset?: string; after?: string };
-  prev_page?: { offset?: string };
+  access?: { token?: string; transfer?: string; secret?: string } | null;
+  next_page?: { offset?: string; after?: string } | null;
+  prev_page?: { offset?: string } | null;
+}
+
+/** hidden is how Node prints a secret. */
+export const hidden = "[secret]";
+
+/** objectOf returns the object of an answer. It throws a BadAnswer if it is none. */
+export function objectOf<T>(body: Body): T {
+  if (!isObject(body.data)) throw new BadAnswer("the answer has no object");
+  return body.data as T;
+}
+
+/** listOf returns the objects of an answer. It throws a BadAnswer if they are no list of objects. */
+export function listOf<T>(body: Body): T[] {
+  if (!Array.isArray(body.data) || !body.data.every(isObject)) throw new BadAnswer("the answer has no list of objects");
+  return body.data as T[];
+}
+
+/** textOf returns a text of an answer. It throws a BadAnswer if it is none. */
+export function textOf(body: Body, part: "next_page" | "prev_page", name: string): string {
+  const text = (body[part] as Record<string, unknown> | null | undefined)?.[name];
+  if (typeof text !== "string") throw new BadAnswer(`the answer has no text at ${part}.${name}`);
+  return text;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Options are the parts of a request. */

@@ -1864,7 +1864,7 @@ export interface components {
              * @description Place in a list.
              * @example 1
              */
-            index?: number;
+            index?: number | Decimal;
             /**
              * @description Object that the document belongs to.
              * @example asset
@@ -1965,7 +1965,7 @@ export interface components {
              * @description Place in a list. Also taken: a text.
              * @example 1
              */
-            index?: number | null | string;
+            index?: number | Decimal | string | null;
             /**
              * @description Object that the document belongs to. Default: asset.
              * @example asset
@@ -2064,7 +2064,7 @@ export interface components {
              * @description Place in a list. Also taken: a text.
              * @example 1
              */
-            index?: number | null | string;
+            index?: number | Decimal | string | null;
             /**
              * @description Object that the document belongs to.
              * @example asset
@@ -3059,7 +3059,7 @@ export interface components {
              * @description Place in a list.
              * @example 1
              */
-            index?: number;
+            index?: number | Decimal;
             /**
              * @description Object that the document belongs to.
              * @example asset

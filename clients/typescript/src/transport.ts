@@ -19,14 +19,16 @@ export interface Bounds {
 export class ServerID {
   constructor(public value = "") {}
 
-  /** update keeps the cookie of an answer. It reports whether this replaced another value. */
-  update(headers: Headers): boolean {
+  /**
+   * update keeps the cookie of an answer. It reports whether the request has sent that of other data. A request at the
+   * same time may have got the new cookie before. So it is compared with the one that was sent.
+   */
+  update(sent: string, headers: Headers): boolean {
     for (const line of headers.getSetCookie?.() ?? []) {
       const value = /^SERVER_ID=([!#-+\--:<-[\]-~]{1,200})(?:;|$)/.exec(line)?.[1];
       if (value === undefined) continue;
-      const before = this.value;
       this.value = value;
-      return before !== "" && before !== value;
+      return sent !== "" && sent !== value;
     }
     return false;
   }
@@ -60,12 +62,23 @@ const silence = 30_000; // without a byte, after which a stream is given up (doc
 /** pause returns the time to wait after a failed attempt: Retry-After and up to a quarter more, or a backoff. */
 export function pause(error: RegistryError, attempt: number): number {
   const after = error instanceof ApiError ? error.retryAfter : undefined;
-  if (after !== undefined) return after + Math.random() * (after / 4 + backoff);
+  // A server that says 0 each time is not asked without a pause.
+  if (after !== undefined && after > 0) return after + Math.random() * (after / 4 + backoff);
   return (0.5 + Math.random() / 2) * Math.min(backoff * 2 ** Math.min(attempt - 1, 20), longestBackoff);
 }
 
+/** longestTimer is the longest time of a timer, in milliseconds. A timer of a longer one ends at once. */
+const longestTimer = 2 ** 31 - 1;
+
 /** sleep waits. It rejects with the reason of a signal that is aborted. */
-export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+export async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  for (let left = milliseconds; ; left -= longestTimer) {
+    await sleepOnce(Math.min(left, longestTimer), signal);
+    if (left <= longestTimer) return;
+  }
+}
+
+function sleepOnce(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     const stop = (): void => {
@@ -99,11 +112,14 @@ export class Transport {
   /** send sends a request until it is answered without a reason to repeat it, or the bounds are reached. */
   async send(request: Request): Promise<Reply> {
     const deadline = Date.now() + this.timeout + (request.longer ?? 0);
+    let uncertain = false;
     for (let attempt = 1; ; attempt++) {
       const outcome = await this.#attempt(request, deadline, attempt);
       if (!("error" in outcome)) return outcome;
       const { error, wait } = outcome;
       error.attempts = attempt;
+      error.uncertain = uncertain;
+      uncertain ||= request.method !== "GET" && (error instanceof TransportError || error instanceof Unavailable);
       if (wait === undefined || attempt >= this.attempts || Date.now() + wait >= deadline) throw error;
       this.onRetry(error, wait);
       await sleep(wait, request.signal);
@@ -114,6 +130,7 @@ export class Transport {
   async #attempt(request: Request, deadline: number, attempt: number):
     Promise<Reply | { error: RegistryError; wait: number | undefined }> {
     let reply: Reply;
+    const sent = request.server.value;
     try {
       reply = await this.#exchange(request, Math.min(deadline - Date.now(), longestAttempt + (request.longer ?? 0)));
     } catch (error) {
@@ -121,8 +138,9 @@ export class Transport {
       const repeat = error instanceof TransportError && request.repeatable;
       return { error, wait: repeat ? pause(error, attempt) : undefined };
     }
-    const renewed = request.server.update(reply.headers);
-    if ((reply.status >= 200 && reply.status < 300) || reply.status === 304) return reply;
+    const renewed = request.server.update(sent, reply.headers);
+    const unchanged = reply.status === 304 && "If-None-Match" in request.headers;
+    if ((reply.status >= 200 && reply.status < 300) || unchanged) return reply;
     const error = apiError(title(request), reply.status, reply.headers, reply.body);
     // With the cookie of other data, the registry has done nothing.
     if (renewed && error instanceof PreconditionFailed) return { error, wait: 0 };
@@ -142,8 +160,9 @@ export class Transport {
     const end = new AbortController();
     const first = await during(request, longestAttempt, async (attempt) => {
       attempt.signal.addEventListener("abort", () => end.abort(), { once: true });
+      const sent = request.server.value;
       const response = await this.#fetch(request, end);
-      request.server.update(response.headers);
+      request.server.update(sent, response.headers);
       const kind = response.headers.get("Content-Type") ?? "";
       if (response.status === 200 && /^text\/event-stream\b/.test(kind)) return response;
       return this.#reply(response, request, end);
@@ -205,7 +224,7 @@ export class Transport {
 async function during<T>(request: Request, within: number, part: (end: AbortController) => Promise<T>): Promise<T> {
   const end = new AbortController();
   const stop = (): void => end.abort();
-  const timer = setTimeout(stop, within);
+  const timer = setTimeout(stop, Math.min(within, longestTimer));
   request.signal?.addEventListener("abort", stop, { once: true });
   try {
     request.signal?.throwIfAborted();

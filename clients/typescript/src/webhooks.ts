@@ -1,4 +1,5 @@
-import { type Body, type Call, type Creation, type Options, type Send, creating, step } from "./request.js";
+import { type Body, type Call, type Creation, type Options, type Send, creating, hidden, listOf, objectOf, step,
+  textOf } from "./request.js";
 import type { components } from "./schema.js";
 
 type Schemas = components["schemas"];
@@ -8,19 +9,20 @@ export type Webhook = Schemas["Webhook"];
 export type WebhookInput = Schemas["WebhookInput"];
 export type WebhookPatch = Schemas["WebhookPatch"];
 
-/** NewWebhook is a webhook with its secret, which the registry shows this once. Printing and JSON leave it out. */
+/**
+ * NewWebhook is a webhook with its secret, which the registry shows this once. JSON and a copy hold the secret, so that
+ * a program can store it. Node prints it as [secret].
+ */
 export class NewWebhook {
-  readonly data: Webhook;
-  readonly #secret: string;
+  constructor(
+    readonly data: Webhook,
+    /** secret verifies signatures `v1`. */
+    readonly secret: string,
+  ) {}
 
-  constructor(data: Webhook, secret: string) {
-    this.data = data;
-    this.#secret = secret;
-  }
-
-  /** secret verifies signatures `v1`. */
-  get secret(): string {
-    return this.#secret;
+  /** Node shows this in place of the secret. */
+  [Symbol.for("nodejs.util.inspect.custom")](): object {
+    return { ...this, secret: hidden };
   }
 }
 
@@ -44,11 +46,10 @@ export class Webhooks {
     const query: Record<string, string> = broker === undefined || broker === "" ? {} : { broker };
     for (;;) {
       const [, body] = await this.#send("GET", "/webhooks", { ...call, query, repeatable: true });
-      const webhooks = body.data as Webhook[];
+      const webhooks = listOf<Webhook>(body);
       yield* webhooks;
-      const after = body.next_page?.after;
-      if (webhooks.length === 0 || after === undefined) return;
-      query["after"] = after;
+      if (webhooks.length === 0 || body.next_page === undefined) return;
+      query["after"] = textOf(body, "next_page", "after");
     }
   }
 
@@ -81,7 +82,7 @@ export class Webhooks {
   }
 
   async #one(method: string, path: string, options: Options): Promise<Webhook> {
-    return (await this.#send(method, path, options))[1].data as Webhook;
+    return objectOf<Webhook>((await this.#send(method, path, options))[1]);
   }
 }
 
@@ -90,5 +91,5 @@ function path(id: string): string {
 }
 
 function made(body: Body): NewWebhook {
-  return new NewWebhook(body.data as Webhook, body.access?.secret ?? "");
+  return new NewWebhook(objectOf<Webhook>(body), body.access?.secret ?? "");
 }

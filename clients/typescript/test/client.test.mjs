@@ -15,8 +15,38 @@ test("no object shows a secret", async (t) => {
   const [created, transfer] = [await client.create({}), await client.makeTransfer()];
   assert.deepEqual([created.token, created.transfer, transfer.token, transfer.transfer], Array(4).fill(token));
   const all = { client, created, transfer };
-  const shown = inspect(all, { depth: 9, showHidden: true }) + JSON.stringify(all) + String(created);
+  const shown = inspect(all, { depth: 9, showHidden: true }) + JSON.stringify(client) + String(created);
   assert.ok(!shown.includes(key) && !shown.includes(token), shown);
+});
+
+test("a copy and JSON hold the tokens", async (t) => {
+  const made = reply(201, { data: { id: "a" }, access: { token, transfer: "t" } }, { ETag: '"1"' });
+  const { client } = await serve(t, [made, made, made]);
+  for (const owned of [await client.create({}), await client.makeTransfer(), await client.recover("a", "lost")]) {
+    for (const copy of [{ ...owned }, JSON.parse(JSON.stringify(owned)), structuredClone(owned), Object.assign({}, owned)]) {
+      assert.deepEqual([copy.data.id, copy.token, copy.transfer, copy.etag], ["a", token, "t", owned.etag]);
+    }
+  }
+});
+
+test("a draft is removed", async (t) => {
+  const { client, seen } = await serve(t, [(response) => response.writeHead(204).end(), hangUp,
+    refusal(404, ["url/asset_id"])]);
+  await client.remove("a", { token });
+  const error = await caught(client.remove("a", { token, ifMatch: '"1"' }), registry.NotFound);
+  assert.equal(error.attempts, 2);
+  assert.deepEqual(seen.map((s) => [s.request, s.headers["x-access-token"]]),
+    Array(3).fill(["DELETE /api/2.5/assets/a", token]));
+});
+
+test("a recovery gives tokens and is tried once", async (t) => {
+  const given = reply(200, { data: { id: "a" }, access: { token, transfer: "t" } }, { ETag: '"2"' });
+  const { client, seen } = await serve(t, [given, hangUp]);
+  const got = await client.recover("a", "lost");
+  assert.deepEqual([got.data.id, got.token, got.transfer, got.etag], ["a", token, "t", '"2"']);
+  await caught(client.recover("a", "lost"), registry.TransportError);
+  assert.deepEqual(seen.map((s) => [s.request, s.body]),
+    Array(2).fill(["POST /api/2.5/assets/a/recovery", '{"data":{"reason":"lost"}}']));
 });
 
 test("no error shows a secret", async (t) => {
@@ -101,7 +131,7 @@ test("a take-over is repeated", async (t) => {
 test("a write with a tag is repeated", async (t) => {
   const { client, seen } = await serve(t, [hangUp, refusal(412, ["url/precondition"])]);
   const error = await caught(client.items.add("a", {}, { ifMatch: '"1"' }), registry.PreconditionFailed);
-  assert.equal(error.attempts, 2);
+  assert.deepEqual([error.attempts, error.uncertain], [2, true]);
   assert.deepEqual(seen.map((s) => s.headers["if-match"]), ['"1"', '"1"']);
 });
 
@@ -118,8 +148,10 @@ test("attempts are bounded", async (t) => {
 });
 
 test("the forms of Retry-After", async (t) => {
+  const longest = 999_999_999_000;
   for (const [value, want] of [["7", 7000], ["Thu, 01 Jan 1970 00:00:00 GMT", 0], ["soon", undefined],
-    ["-1", undefined]]) {
+    ["-1", undefined], ["2592000", 2_592_000_000], ["9".repeat(400), longest],
+    ["Fri, 31 Dec 9999 23:59:59 GMT", longest], ["Wed, 99 Xyz", undefined]]) {
     const { client } = await serve(t, [refusal(429, ["header/x"], { "Retry-After": value })], { attempts: 1 });
     assert.equal((await caught(client.get("a"), registry.TooManyRequests)).retryAfter, want);
   }
@@ -144,6 +176,40 @@ test("large answers are refused", async (t) => {
   for (const answer of [reply(200, large), chunked, zipped]) {
     const { client } = await serve(t, [answer], { maxAnswer: 1000 });
     await caught(client.get("a"), registry.BadAnswer);
+  }
+});
+
+test("incomplete answers are refused", async (t) => {
+  const first = (all) => all.next();
+  for (const [call, body] of [
+    [(c) => first(c.pages()), { data: [] }], [(c) => first(c.pages()), { data: {}, next_page: { offset: "" } }],
+    [(c) => first(c.pages()), { data: [{ dateModified: "1" }], next_page: { offset: "" } }],
+    [(c) => first(c.pages()), { data: [{}], next_page: { offset: "1" } }],
+    [(c) => first(c.pages()), { data: [1], next_page: { offset: "1" } }],
+    [(c) => first(c.follow()), { data: [{}], next_page: { offset: "1" } }],
+    [(c) => first(c.ownAssets()), { data: [], next_page: null }],
+    [(c) => all(c.revisions("a")), { data: [{}] }],
+    [(c) => c.items.list("a"), { data: {} }], [(c) => c.create({}), { data: 1 }], [(c) => c.get("a"), { data: null }],
+    [(c) => c.suggest("x"), { data: {} }], [(c) => c.webhooks.get("w"), { data: [] }],
+    [(c) => all(c.webhooks.list()), { data: [{}], next_page: 1 }],
+  ]) {
+    const { client } = await serve(t, [reply(200, body)]);
+    await caught(call(client), registry.BadAnswer);
+  }
+});
+
+async function all(generator) {
+  const got = [];
+  for await (const one of generator) got.push(one);
+  return got;
+}
+
+test("an answer without a body is refused where nothing permits it", async (t) => {
+  for (const status of [204, 304]) {
+    const empty = (response) => response.writeHead(status).end();
+    const { client } = await serve(t, [empty, empty], { attempts: 1 });
+    await caught(client.create({}), registry.RegistryError);
+    await caught(client.get("a"), registry.RegistryError);
   }
 });
 

@@ -45,6 +45,8 @@ func wanted() []step {
 		{"parts", map[string]any{"documents": 2.0, "quantity": "7.25"}},
 		{"upload", map[string]any{"title": "plan.pdf", "format": "application/pdf", "hash": planHash()}},
 		{"hand over", map[string]any{"owner": "broker3", "old token": 403.0, "new token": "three entrances"}},
+		{"back to work", map[string]any{"again": true, "tokens": "", "other": 409.0, "named": true, "own": titles("lot-9"),
+			"old token": 403.0, "new token": "found", "removed": 404.0, "left": 0.0, "repeat": 410.0}},
 		{"webhooks", map[string]any{"state": "disabled", "reason": "paused", "url": "https://receiver.example/new",
 			"listed": 1.0, "rotated": true, "replayed": "unverified", "removed": 404.0}},
 		{"429", map[string]any{"refusals": []any{429.0, 429.0}, "title": "Asset 1"}},

@@ -23,6 +23,7 @@ func TestGoClientPassesTheScenario(t *testing.T) {
 	g := &goScenario{t: t, stage: s}
 	g.broker, g.broker3, g.reader = g.client("broker"), g.client("broker3"), g.client("")
 	id, owner := g.life()
+	g.backToWork()
 	g.webhooks()
 	g.faults(id, owner)
 	position := g.follow()

@@ -30,7 +30,8 @@ func TestPythonClientPassesItsOwnTests(t *testing.T) {
 func TestPythonTypesAreConsistent(t *testing.T) {
 	needtest.Commands(t, "mypy")
 	program(t, python, nil, "mypy", "--strict", "--python-version", "3.11", "--cache-dir", t.TempDir(), ".",
-		"../../deploy/test/clients/scenario.py", "../../deploy/test/clients/live.py")
+		"../../deploy/test/clients/scenario.py", "../../deploy/test/clients/live.py",
+		"../../deploy/test/clients/hostile.py")
 }
 
 func TestPythonClientPassesTheScenario(t *testing.T) {
@@ -72,9 +73,7 @@ except TransportError as error:
 func TestPythonExampleWorks(t *testing.T) {
 	needtest.Commands(t, "python3")
 	s := newStage(t, 0)
-	file := filepath.Join(t.TempDir(), "example.py")
-	if err := os.WriteFile(file, []byte(s.example(python, "python")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.checkExample(program(t, ".", append(s.env(), absolutePython(t)), "python3", "-W", "error", file))
+	dir := t.TempDir()
+	write(t, dir, "example.py", s.example(python, "python"))
+	s.checkExample(program(t, dir, append(s.env(), absolutePython(t)), "python3", "-W", "error", "example.py"))
 }

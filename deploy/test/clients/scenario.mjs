@@ -1,5 +1,6 @@
 // The scenario of package clients with the TypeScript client, for Node and for a page.
-import { Client, Decimal, Forbidden, InvalidRequest, NotFound, OffsetGone, PreconditionFailed } from "asset-registry";
+import { ApiError, Client, Conflict, Decimal, Forbidden, InvalidRequest, NotFound, OffsetGone,
+  PreconditionFailed } from "asset-registry";
 
 /**
  * run runs all steps. registry is the address of the registry, control that of the test. cookies tells whether the
@@ -14,8 +15,9 @@ export async function run(registry, control, cookies) {
     if (!answer.ok) throw new Error(`${path}: got ${answer.status}, want 200`);
   };
   const stage = { registry, cookies, refusals, client, ask, report: (name, got) => ask("/step", { Step: name, Got: got }),
-    broker: client("broker"), broker3: client("broker3"), reader: client("") };
+    broker: client("broker"), broker3: client("broker3"), administrator: client("administrator"), reader: client("") };
   const [id, token] = await life(stage);
+  await backToWork(stage);
   await webhooks(stage);
   await faults(stage, id, token);
   const position = await follow(stage);
@@ -93,6 +95,32 @@ async function life({ broker, broker3, reader, report, cookies }) {
   const taken = await broker3.change(id, { description: "three entrances" }, { token: transfer.token });
   await report("hand over", { owner, "old token": old.status, "new token": taken.data.description });
   return [id, transfer.token];
+}
+
+/** backToWork finds an asset whose answer was lost, gets new tokens for it and removes it. */
+async function backToWork({ broker, administrator, reader, report }) {
+  const reference = "lot-9";
+  const own = async (fields) => {
+    const found = [];
+    for await (const one of broker.ownAssets({ status: "draft", fields, limit: 1 })) found.push(one);
+    return found;
+  };
+  const made = await broker.create(asset(9), { reference });
+  const { id } = made.data;
+  const again = await broker.create(asset(9), { reference });
+  const other = await refused(Conflict, broker.create(asset(10), { reference }));
+  const listed = (await own(["reference"])).map((one) => one.reference);
+  const recovered = await administrator.recover(id, "the answer was lost");
+  const old = await refused(Forbidden, broker.change(id, { description: "none" }, { token: made.token }));
+  const { token, etag: ifMatch } = JSON.parse(JSON.stringify(recovered)); // as a program stores it
+  const found = await broker.change(id, { description: "found" }, { token, ifMatch });
+  await broker.remove(id, { token });
+  const removed = await refused(NotFound, reader.get(id));
+  const left = (await own([])).length;
+  const repeat = await refused(ApiError, broker.create(asset(9), { reference }));
+  await report("back to work", { again: again.data.id === id, tokens: again.token + again.transfer, other: other.status,
+    named: other.errors[0].description.includes(id), own: listed, "old token": old.status,
+    "new token": found.data.description, removed: removed.status, left, repeat: repeat.status });
 }
 
 /** webhooks creates, changes and removes a webhook, to which nothing is sent. */

@@ -43,7 +43,7 @@ def client(key: str) -> Client:
     return Client(REGISTRY, key, attempts=20, on_retry=heard)
 
 
-broker, broker3, reader = client("broker"), client("broker3"), client("")
+broker, broker3, administrator, reader = client("broker"), client("broker3"), client("administrator"), client("")
 
 
 def asset(number: int) -> Asset:
@@ -113,6 +113,37 @@ def life() -> tuple[str, str]:
         taken = broker3.change(asset_id, {"description": "three entrances"}, token=transfer.token)
         report("hand over", {"owner": owner, "old token": refused.status, "new token": taken.data["description"]})
     return asset_id, transfer.token
+
+
+def back_to_work() -> None:
+    """back_to_work finds an asset whose answer was lost, gets new tokens for it and removes it."""
+    made = broker.create(asset(9), reference="lot-9")
+    asset_id = made.data["id"]
+    again = broker.create(asset(9), reference="lot-9")
+    got: dict[str, Any] = {"again": again.data["id"] == asset_id, "tokens": again.token + again.transfer}
+    try:
+        broker.create(asset(10), reference="lot-9")
+    except asset_registry.Conflict as refused:
+        got |= {"other": refused.status, "named": asset_id in refused.errors[0].description}
+    got["own"] = [own["reference"] for own in broker.own_assets(status="draft", fields=["reference"], limit=1)]
+    recovered = administrator.recover(asset_id, "the answer was lost")
+    try:
+        broker.change(asset_id, {"description": "none"}, token=made.token)
+    except asset_registry.Forbidden as refused:
+        got["old token"] = refused.status
+    found = broker.change(asset_id, {"description": "found"}, token=recovered.token, if_match=recovered.etag)
+    got["new token"] = found.data["description"]
+    broker.remove(asset_id, token=recovered.token)
+    try:
+        reader.get(asset_id)
+    except asset_registry.NotFound as refused:
+        got["removed"] = refused.status
+    got["left"] = len([*broker.own_assets(status="draft")])
+    try:
+        broker.create(asset(9), reference="lot-9")
+    except ApiError as refused:
+        got["repeat"] = refused.status
+    report("back to work", got)
 
 
 def webhooks() -> None:
@@ -208,6 +239,7 @@ def other_data(position: str, asset_id: str, token: str) -> None:
 def main() -> None:
     """main runs all steps."""
     asset_id, token = life()
+    back_to_work()
     webhooks()
     faults(asset_id, token)
     position = follow()

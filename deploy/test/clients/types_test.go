@@ -15,6 +15,7 @@ import (
 // type has the fields of all of its schemas.
 var schemas = map[string][]string{
 	"Asset":               {"Asset", "AssetInput"},
+	"OwnAsset":            {"Asset", "AssetInput", "OwnEntry"},
 	"Item":                {"Item", "ItemInput"},
 	"Decision":            {"Decision", "DecisionInput"},
 	"Document":            {"Document", "DocumentInput"},
