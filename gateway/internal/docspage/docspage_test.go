@@ -116,7 +116,7 @@ func TestAPageShows(t *testing.T) {
 		want    []string
 		not     []string
 	}{
-		{"all guides", Options{}, "/docs", false, []string{`id="first-asset"`, `id="documents"`, `id="tokens"`, `id="states"`, `id="feed"`,
+		{"all guides", Options{}, "/docs", false, []string{`id="first-asset"`, `id="documents"`, `id="tokens"`, `id="recovery"`, `id="states"`, `id="feed"`,
 			`id="errors"`, `id="limits"`, `id="versions"`, `id="reference"`}, nil},
 		{"all routes with their fields", Options{}, "/docs", false, []string{`id="post-/assets"`, `id="get-/me"`,
 			`id="patch-/assets/-id-/items/-part-"`, `id="type-AssetInput"`, `<code>quantity</code>`}, nil},

@@ -16,6 +16,7 @@ var guides = []struct{ name, title string }{
 	{"first-asset", "First asset in five minutes"},
 	{"documents", "Documents and their files"},
 	{"tokens", "Tokens and ownership"},
+	{"recovery", "Recovery and large loads"},
 	{"states", "States"},
 	{"feed", "Following the feed"},
 	{"errors", "Errors"},
