@@ -195,6 +195,7 @@ func (a answer) is(t *testing.T, what string, status int, fault string) {
 func TestRegistrations(t *testing.T) {
 	r := start(t, same)
 	const urlencoded, notFound = "application/x-www-form-urlencoded", "body/hash/Not Found"
+	const broken = "body/data/The body is not JSON: it breaks off or has a fault near byte "
 	zeros := strings.Repeat("0", 32)
 	for _, c := range []struct {
 		contentType, body string
@@ -208,7 +209,13 @@ func TestRegistrations(t *testing.T) {
 		{"application/json", `{"data":"hash"}`, 404, notFound},
 		{"application/json", `{}`, 404, notFound},
 		{"application/json", `{"data":null}`, 404, notFound},
+		{"application/json", `[]`, 404, notFound},
 		{"", "", 404, notFound},
+		{"application/json", "", 400, broken + "0."},
+		{"application/json; charset=utf-8", `{"data":{"hash":`, 400, broken + "16."},
+		{"application/json", `{"data":{}}{}`, 400, broken + "12."},
+		{"application/json", "hash=md5:" + zeros, 400, broken + "1."},
+		{"application/json", "{\"data\":\"\xff\"}", 400, "body/data/could not decode params: the body is not valid UTF-8"},
 		{urlencoded, "hash=hash", 422, "body/hash/Hash type is not supported."},
 		{"application/json", `{"data":{"hash":7}}`, 422, "body/hash/Hash type is not supported."},
 		{urlencoded, "hash=md5:hash", 422, "body/hash/Hash value is wrong length."},
@@ -324,9 +331,13 @@ func TestReadings(t *testing.T) {
 			t.Errorf("%s: %s: got %d %q, want %d %q", c.header, c.value, got.status, got.text, c.status, c.text)
 		}
 	}
-	if got := r.get(nobody, to, "Range", "bytes=10-"); got.status != 416 {
-		t.Errorf("got %d, want 416", got.status)
+	beyond := r.get(nobody, to, "Range", "bytes=10-")
+	beyond.is(t, "beyond the file", 416, "header/Range/The file has 10 bytes.")
+	if got := beyond.header; got.Get("Content-Range") != "bytes */10" || got.Get("Content-Disposition") != "" {
+		t.Errorf("beyond the file: got %v, want Content-Range and nothing of the file", got)
 	}
+	r.get(nobody, to, "If-Match", `"x"`).
+		is(t, "another tag", 412, "url/precondition/The file does not have the tag of If-Match.")
 	if got := r.send(nobody, http.MethodHead, to, "", nil); got.status != 200 || got.header.Get("Content-Length") != "10" {
 		t.Errorf("HEAD: got %d and %v, want the length", got.status, got.header)
 	}

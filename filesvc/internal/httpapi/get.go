@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 )
 
@@ -43,7 +44,7 @@ func (a *API) get(c *gin.Context) error {
 	protect(h, f)
 	w := &paced{ResponseWriter: c.Writer, sender: httpserver.NewSender(c.Writer, a.down)}
 	http.ServeContent(w, c.Request, "", time.Time{}, blob)
-	return nil
+	return w.fault(f)
 }
 
 // maySee refuses a caller who may not see a file that no document names yet.
@@ -57,14 +58,50 @@ func (a *API) maySee(c *gin.Context, f file.File) error {
 	return a.Links.CheckRead(f.ID, c.Request.URL.Query(), a.Now())
 }
 
-// paced sends at the pace of a sender.
+// paced sends at the pace of a sender. It holds refusals back, which are not in the form of our own.
 type paced struct {
 	http.ResponseWriter
-	sender *httpserver.Sender
+	sender  *httpserver.Sender
+	refused int // status of a refusal; 0: none
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (p *paced) WriteHeader(status int) {
+	if status >= http.StatusBadRequest {
+		p.refused = status
+		return
+	}
+	p.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
-func (p *paced) Write(b []byte) (int, error) { return p.sender.Write(b) }
+func (p *paced) Write(b []byte) (int, error) {
+	if p.refused != 0 {
+		return len(b), nil
+	}
+	return p.sender.Write(b)
+}
+
+// fault returns the refusal of a reading of f; nil: there was none.
+func (p *paced) fault(f file.File) error {
+	if p.refused == 0 {
+		return nil
+	}
+	for _, name := range []string{
+		"ETag", "Accept-Ranges", "Content-Security-Policy", "Content-Disposition", "Cross-Origin-Resource-Policy",
+	} {
+		p.Header().Del(name)
+	}
+	p.Header().Set("Cache-Control", "no-store")
+	switch p.refused {
+	case http.StatusRequestedRangeNotSatisfiable:
+		return fault.New(fault.Unsatisfiable, fault.Header, "Range", "The file has %d bytes.", f.Size)
+	case http.StatusPreconditionFailed:
+		return fault.New(fault.Precondition, fault.URL, "precondition", "The file does not have the tag of If-Match.")
+	default:
+		return fmt.Errorf("read file %s: got %d from net/http", f.ID, p.refused)
+	}
+}
 
 // ReadFrom implements io.ReaderFrom.
 func (p *paced) ReadFrom(from io.Reader) (int64, error) { return p.sender.SendFrom(from) }

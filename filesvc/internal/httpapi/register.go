@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/filelink"
@@ -21,7 +23,8 @@ const (
 )
 
 // readRegistration returns what a registration says: data of a body in JSON, or the fields of
-// a form. It returns the family's fault for a missing hash if there is neither.
+// a form. A body that is declared as JSON must be JSON. It returns the family's fault for a missing
+// hash if there is neither.
 func readRegistration(r *http.Request) (map[string]json.RawMessage, error) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxField+1))
 	if err != nil {
@@ -30,10 +33,19 @@ func readRegistration(r *http.Request) (map[string]json.RawMessage, error) {
 	if len(text) > maxField {
 		return nil, fault.New(fault.TooLarge, fault.Body, "data", "The body has more than %d bytes.", maxField)
 	}
+	isJSON := mediaType(r.Header.Get("Content-Type")) == "application/json"
+	if isJSON && !utf8.Valid(text) {
+		const says = "could not decode params: the body is not valid UTF-8"
+		return nil, fault.New(fault.Invalid, fault.Body, dataField, says)
+	}
 	var body struct {
 		Data json.RawMessage `json:"data"`
 	}
-	if json.Unmarshal(text, &body) == nil {
+	err = json.Unmarshal(text, &body)
+	if broken, is := errors.AsType[*json.SyntaxError](err); is && isJSON {
+		return nil, fault.BrokenJSON(broken.Offset)
+	}
+	if err == nil || isJSON {
 		var data map[string]json.RawMessage
 		if json.Unmarshal(body.Data, &data) != nil || data == nil {
 			return nil, missing(hashField)
