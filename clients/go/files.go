@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -164,4 +165,56 @@ func (c *Client) RemoveFile(ctx context.Context, id, reason string) (RemovedFile
 		repeatable: true,
 	})
 	return body.Data, err
+}
+
+// File is a file of the registry, as a list shows it.
+type File struct {
+	ID        string    `json:"id"`
+	Broker    string    `json:"broker"`
+	State     string    `json:"state"` // "registered", "stored" or "removed"
+	Hash      string    `json:"hash,omitempty"`
+	SHA256    string    `json:"sha256,omitempty"`
+	Size      int64     `json:"size"`
+	Title     string    `json:"title,omitempty"`
+	Format    string    `json:"format,omitempty"`
+	Date      Timestamp `json:"date"`                 // of the registration, the upload or the newest document
+	Named     bool      `json:"named"`                // a document has named it
+	RemovedBy string    `json:"removed_by,omitempty"` // key of the administrator; only administrators see it
+	Reason    string    `json:"reason,omitempty"`     // of the removal; only administrators see it
+}
+
+// Files returns the files of the broker of the key, in the order of their ids. With an
+// administrator's key it returns those of all brokers, or of one. It stops at the first error.
+func (c *Client) Files(ctx context.Context, broker string) iter.Seq2[File, error] {
+	return func(yield func(File, error) bool) {
+		query := url.Values{}
+		if broker != "" {
+			query.Set("broker", broker)
+		}
+		for {
+			got, err := c.send(ctx, request{method: http.MethodGet, path: "/get", query: query})
+			var page struct {
+				Data []File `json:"data"`
+				Next struct {
+					After string `json:"after"`
+				} `json:"next_page"`
+			}
+			if err == nil {
+				err = json.Unmarshal(got.text, &page)
+			}
+			if err != nil {
+				yield(File{}, err)
+				return
+			}
+			for _, f := range page.Data {
+				if !yield(f, nil) {
+					return
+				}
+			}
+			if page.Next.After == "" {
+				return
+			}
+			query.Set("after", page.Next.After)
+		}
+	}
 }

@@ -223,6 +223,8 @@ func Files() []Route {
 		{Method: http.MethodPost, Pattern: RegisterFile, Class: Write, Key: true},
 		{Method: http.MethodPost, Pattern: UploadFile, Class: Write, Key: true},
 		{Method: http.MethodPost, Pattern: UploadFile + "/:file", Class: Write, Key: true},
+		{Method: http.MethodGet, Pattern: GetFile, Class: List, Key: true},
+		{Method: http.MethodHead, Pattern: GetFile, Class: List, Key: true},
 		{Method: http.MethodGet, Pattern: GetFile + "/:file", Class: Read},
 		{Method: http.MethodHead, Pattern: GetFile + "/:file", Class: Read},
 		{Method: http.MethodDelete, Pattern: GetFile + "/:file", Class: Write, Key: true},

@@ -11,6 +11,7 @@ import (
 
 type fileCommands struct {
 	Upload uploadFile `cmd:"" help:"Send a file to the registry, and add a document of an asset that names it."`
+	List   listFiles  `cmd:"" help:"List files: those of your broker, or with an administrator's key all."`
 	Get    getFile    `cmd:"" help:"Write the bytes of a file."`
 	Remove removeFile `cmd:"" help:"Take a file down, and all files with the same bytes, for good."`
 }
@@ -40,6 +41,31 @@ func (c uploadFile) Run(ctx context.Context, p *program) error {
 	}
 	return p.print(document, row{"DOCUMENT", "TITLE", "HASH", "URL"},
 		row{document.ID, document.Title, document.Hash, document.URL})
+}
+
+type listFiles struct {
+	Broker string `help:"List only files of this broker. It needs an administrator's key."`
+	State  string `complete:"registered,stored,removed" help:"List only files in this state: registered, stored, removed."`
+}
+
+// Run lists files.
+func (l listFiles) Run(ctx context.Context, p *program) error {
+	registry, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	found, rows := []client.File{}, []row(nil)
+	for f, err := range registry.Files(ctx, l.Broker) {
+		if err != nil {
+			return err
+		}
+		if l.State != "" && f.State != l.State {
+			continue
+		}
+		found = append(found, f)
+		rows = append(rows, row{f.ID, f.Broker, f.State, strconv.FormatInt(f.Size, 10), f.Title, f.Reason})
+	}
+	return p.print(map[string]any{"data": found}, row{"FILE", "BROKER", "STATE", "BYTES", "TITLE", "REASON"}, rows...)
 }
 
 type getFile struct {
@@ -76,7 +102,8 @@ type removeFile struct {
 func (removeFile) Help() string {
 	return `The bytes go at once, and readers hear 410. Documents keep the address, the hash and the size, and the public
 log stays as it is. The same bytes cannot be uploaded again. It needs a key of role administrator, and cannot be
-undone. Backups keep the bytes until you remove those too; a restored registry that knows of the removal applies it.`
+undone. The audit log has an entry with the reason. Backups keep the bytes until you remove those too; a removal is
+noted beside the bytes, and so it is applied again to restored metadata.`
 }
 
 // Run takes a file down.

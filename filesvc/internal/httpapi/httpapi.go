@@ -60,6 +60,8 @@ func (a *API) handler(of routes.Route) func(*gin.Context) error {
 		return a.add
 	case routes.UploadFile + "/:file":
 		return a.upload
+	case routes.GetFile:
+		return a.list
 	case routes.GetFile + "/:file":
 		return a.get
 	default:
@@ -71,7 +73,7 @@ func (a *API) handler(of routes.Route) func(*gin.Context) error {
 // transfer of a file lasts as long as its client keeps the pace.
 func TimeoutOf(c *gin.Context) time.Duration {
 	path := c.FullPath()
-	if strings.HasPrefix(path, routes.UploadFile) || strings.HasPrefix(path, routes.GetFile) ||
+	if strings.HasPrefix(path, routes.UploadFile) || strings.HasPrefix(path, routes.GetFile+"/") ||
 		path == filesapi.FormPath {
 		return httpserver.Unlimited
 	}

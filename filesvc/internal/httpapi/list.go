@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/routes"
+)
+
+// listed is a file in a list.
+type listed struct {
+	ID        string    `json:"id"`
+	Broker    string    `json:"broker"`
+	State     string    `json:"state"`
+	Hash      string    `json:"hash,omitempty"`
+	SHA256    string    `json:"sha256,omitempty"`
+	Size      int64     `json:"size"`
+	Title     string    `json:"title,omitempty"`
+	Format    string    `json:"format,omitempty"`
+	Touched   time.Time `json:"date"`
+	Named     bool      `json:"named"` // a document has named it
+	RemovedBy string    `json:"removed_by,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+}
+
+// list answers GET /get: the files of the caller's broker, or for an administrator all.
+func (a *API) list(c *gin.Context) error {
+	by, limit := httpserver.Caller(c), file.MaxList
+	if by.IsAnonymous() {
+		return fault.New(fault.Unauthorized, fault.Header, "Authorization", "An API key is needed.")
+	}
+	if text := c.Query("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return fault.New(fault.Invalid, fault.Query, "limit", "The limit must be a number from 1 to %d.", file.MaxList)
+		}
+		limit = min(n, file.MaxList)
+	}
+	found, next, err := a.Files.List(c.Request.Context(), by, c.Query("broker"), c.Query("after"), limit)
+	if err != nil {
+		return err
+	}
+	data := []listed{}
+	for _, f := range found {
+		one := listed{
+			ID: f.ID, Broker: f.Broker, State: string(f.State), SHA256: f.SHA256, Size: f.Size, Title: f.Title,
+			Touched: f.Touched, Named: f.Named,
+		}
+		if f.MD5 != "" {
+			one.Hash = hashType + f.MD5
+		}
+		if f.SHA256 != "" {
+			one.Format = format(f)
+		}
+		if by.Role == identity.Administrator {
+			one.RemovedBy, one.Reason = f.RemovedBy, f.Reason
+		}
+		data = append(data, one)
+	}
+	answer := gin.H{"data": data}
+	if next != "" {
+		q := url.Values{"after": {next}, "limit": {strconv.Itoa(limit)}}
+		if broker := c.Query("broker"); broker != "" {
+			q.Set("broker", broker)
+		}
+		path := routes.GetFile + "?" + q.Encode()
+		answer["next_page"] = gin.H{"after": next, "path": path}
+	}
+	return a.answer(c, http.StatusOK, answer)
+}

@@ -1,0 +1,73 @@
+package filesvc
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"asset-registry/shared/identity"
+)
+
+// TestLists lists the files of a broker, page by page, and those of all for the administrator.
+func TestLists(t *testing.T) {
+	r := start(t, same)
+	admin := identity.Identity{Broker: "operator", KeyID: "k9", Role: identity.Administrator}
+	for _, text := range []string{"a", "bb"} {
+		r.upload(broker, "/upload", "a.txt", "text/plain", text).is(t, "upload", 200, "")
+	}
+	r.upload(another, "/upload", "b.txt", "text/plain", "ccc").is(t, "upload", 200, "")
+	r.register(broker, `{"data":{"hash":"`+hash("x")+`"}}`).is(t, "register", 201, "")
+	type entry struct {
+		ID, Broker, State, Hash, SHA256, Title, Format, Reason string
+		Size                                                   int64
+	}
+	list := func(by identity.Identity, query string) (all []entry) {
+		t.Helper()
+		for path := "/get?" + query; ; {
+			got := r.get(by, path)
+			got.is(t, path, 200, "")
+			var page struct {
+				Data []entry
+				Next struct{ Path string } `json:"next_page"`
+			}
+			if err := json.Unmarshal([]byte(got.text), &page); err != nil || len(page.Data) > 100 {
+				t.Fatalf("got %s, %v, want a page", got.text, err)
+			}
+			all = append(all, page.Data...)
+			if path = page.Next.Path; path == "" {
+				return all
+			}
+		}
+	}
+	for _, query := range []string{"", "limit=1", "limit=1000"} {
+		states := map[string]int{}
+		for _, f := range list(broker, query) {
+			states[f.State]++
+			if f.Broker != broker.Broker || f.Reason != "" {
+				t.Errorf("got %+v, want files of the broker", f)
+			}
+		}
+		if states["stored"] != 2 || states["registered"] != 1 || len(states) != 2 {
+			t.Errorf("%q: got %v, want the files of the broker", query, states)
+		}
+	}
+	if got := list(admin, "broker="+another.Broker); len(got) != 1 || got[0].Hash != hash("ccc") || got[0].Size != 3 ||
+		got[0].Title != "b.txt" || got[0].Format != "text/plain" || len(got[0].SHA256) != 64 {
+		t.Errorf("got %+v, want the file of the other broker", got)
+	}
+	removed := list(admin, "broker="+another.Broker)[0].ID
+	r.send(admin, http.MethodDelete, "/get/"+removed+"?reason=x", "", nil).is(t, "remove", 200, "")
+	if got := list(admin, ""); len(got) != 4 {
+		t.Errorf("got %+v, want all four files", got)
+	}
+	if got := list(admin, "broker="+another.Broker); got[0].State != "removed" || got[0].Reason != "x" {
+		t.Errorf("got %+v, want it removed and the reason", got)
+	}
+	if got := list(another, ""); got[0].State != "removed" || got[0].Reason != "" {
+		t.Errorf("got %+v, want it removed, without the reason", got)
+	}
+	r.get(nobody, "/get").is(t, "anonymous", 401, "header/Authorization/An API key is needed.")
+	r.get(broker, "/get?broker="+another.Broker).
+		is(t, "another broker's", 403, "url/permission/Forbidden: only the administrator lists files of other brokers.")
+	r.get(broker, "/get?limit=x").is(t, "limit", 400, "querystring/limit/The limit must be a number from 1 to 100.")
+}
