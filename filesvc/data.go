@@ -85,6 +85,25 @@ func checkBytes(bytes *dirstore.Store, f file.File, whole bool) error {
 	return nil
 }
 
+// CopyRemovals copies the removals of files from one directory of bytes to another, and returns
+// their number. Metadata that belong to the second directory then bring no removed file back.
+func CopyRemovals(ctx context.Context, from, to string) (int, error) {
+	found, err := dirstore.Existing(from).Removals(ctx)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	store, err := dirstore.Open(to)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range found {
+		if err := store.NoteRemoval(ctx, f); err != nil {
+			return 0, err
+		}
+	}
+	return len(found), nil
+}
+
 // Renew opens the embedded store in the file db and closes it, so that the store belongs to the
 // newest of the secrets. It does nothing if there is no such file.
 func Renew(db string, secrets keyring.Ring, log *slog.Logger) error {

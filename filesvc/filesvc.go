@@ -168,6 +168,11 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.files = file.NewService(s.store, s.store, bytes, file.Limits{
 		FileBytes: c.Limits.MaxFile, BrokerBytes: c.Limits.BrokerFiles, Waiting: c.Limits.WaitingMost,
 	}, c.Now)
+	again, err := s.files.RemoveAgain(ctx)
+	if err != nil {
+		return nil, errors.Join(err, s.store.Close())
+	}
+	s.tellAgain(again)
 	s.route(signer, links)
 	ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.start(ctx, signer); err != nil {
@@ -236,6 +241,13 @@ func (s *Server) note(what string) func(error) {
 	}
 }
 
+// tellAgain logs how many files were removed again.
+func (s *Server) tellAgain(files int) {
+	if files > 0 {
+		s.config.Log.Warn("files were removed again, because the metadata are of before their removal", "files", files)
+	}
+}
+
 // collect runs the collector until ctx is done.
 func (s *Server) collect(ctx context.Context, tell func(error)) {
 	ticker := time.NewTicker(collectEvery)
@@ -250,6 +262,7 @@ func (s *Server) collect(ctx context.Context, tell func(error)) {
 		if ctx.Err() == nil {
 			tell(err)
 		}
+		s.tellAgain(done.Again)
 		if err == nil {
 			s.kept.Store(done.Kept)
 		}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,12 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 
+	"asset-registry/filesvc"
 	"asset-registry/shared/durable"
 )
 
 // Restore creates a data directory from a backup, completely or not at all. The
-// directory must be empty or not exist.
-func Restore(file, dir string) (err error) {
+// directory must be empty or not exist. Former is the data directory of the registry before; files
+// that were removed in it stay removed (docs/files.md, "Removal"). "": there is none.
+func Restore(ctx context.Context, file, dir, former string) (err error) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return fmt.Errorf("data directory %s is not empty: name another one", dir)
 	}
@@ -47,6 +50,9 @@ func Restore(file, dir string) (err error) {
 			return fmt.Errorf("read %s: %s: %w", file, name, err)
 		}
 	}
+	if err := copyRemovals(ctx, former, temporary); err != nil {
+		return fmt.Errorf("copy the removals of files: %w", err)
+	}
 	if err := durable.SyncDirectory(temporary); err != nil {
 		return err
 	}
@@ -54,6 +60,21 @@ func Restore(file, dir string) (err error) {
 		return err
 	}
 	return durable.SyncDirectory(filepath.Dir(dir))
+}
+
+// copyRemovals copies the removals of files from one data directory to another, if that has files.
+func copyRemovals(ctx context.Context, from, to string) error {
+	if from == "" {
+		return nil
+	}
+	if _, err := os.Stat(from); err != nil {
+		return err
+	}
+	if there, err := has(to, filesFile); err != nil || !there {
+		return err
+	}
+	_, err := filesvc.CopyRemovals(ctx, filepath.Join(from, filesDirectory), filepath.Join(to, filesDirectory))
+	return err
 }
 
 // extract writes the files of a backup into dir. It refuses an archive that lacks a

@@ -87,6 +87,28 @@ func TestABackupHasAllEarlierWrites(t *testing.T) {
 	}
 }
 
+// TestARestoreKeepsARemovedFileAway takes a file down after a backup, and restores the backup.
+func TestARestoreKeepsARemovedFileAway(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	registry := standalone(t, addr, dir, &processes.Output{})
+	kept := api{"http://" + addr, "2.5"}.keepFile(t)
+	backup := filepath.Join(t.TempDir(), "backup.tar")
+	mustRun(t, "backup", "--data", dir, "--to", backup)
+	kept.takeDown(t)
+	if err := registry.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	restored := filepath.Join(t.TempDir(), "restored")
+	mustRefuse(t, "no such file", "restore", "--from", backup, "--data", restored, "--former", dir+"x")
+	mustRun(t, "restore", "--from", backup, "--data", restored, "--former", dir)
+	mustRun(t, "check", "--files", "--data", restored)
+	output := &processes.Output{}
+	standalone(t, addr, restored, output)
+	kept.isGone(t)
+	await(t, output, "files were removed again")
+}
+
 func TestRestoreRefusesAFileThatIsNoBackup(t *testing.T) {
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	standalone(t, addr, dir, &processes.Output{})

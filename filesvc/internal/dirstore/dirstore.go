@@ -5,6 +5,7 @@ package dirstore
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,12 +20,14 @@ import (
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/durable"
+	"asset-registry/shared/filelink"
 )
 
 const (
 	directoryMode = 0o700
-	unfinished    = "new" // directory of files that are being written
-	shardDigits   = 2     // a file is in the directory of the first digits of its name
+	unfinished    = "new"     // directory of files that are being written
+	removals      = "removed" // directory of the metadata of files that were taken down
+	shardDigits   = 2         // a file is in the directory of the first digits of its name
 	bufferBytes   = 256 << 10
 )
 
@@ -41,8 +44,10 @@ func Open(dir string) (*Store, error) {
 			return nil, err
 		}
 	}
-	if err := makeDirectory(filepath.Join(dir, unfinished)); err != nil {
-		return nil, err
+	for _, name := range []string{unfinished, removals} {
+		if err := makeDirectory(filepath.Join(dir, name)); err != nil {
+			return nil, err
+		}
 	}
 	return &Store{dir}, errors.Join(durable.SyncDirectory(dir), durable.SyncDirectory(filepath.Dir(dir)))
 }
@@ -203,6 +208,49 @@ func (s *Store) Tidy(ctx context.Context, before time.Time) error {
 		}
 	}
 	return nil
+}
+
+// NoteRemoval implements file.Bytes.
+func (s *Store) NoteRemoval(_ context.Context, f file.File) error {
+	if !filelink.IsID(f.ID) {
+		return fmt.Errorf("%q is no id of a file", f.ID)
+	}
+	path := filepath.Join(s.dir, removals, f.ID)
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	if err := durable.Create(path, text); err != nil && !errors.Is(err, fs.ErrExist) {
+		return noRoom(err)
+	}
+	return nil
+}
+
+// Removals implements file.Bytes.
+func (s *Store) Removals(context.Context) (found []file.File, err error) {
+	dir := filepath.Join(s.dir, removals)
+	entries, err := os.ReadDir(dir) // sorted
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if !filelink.IsID(e.Name()) {
+			continue // a process that was killed has left it
+		}
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		var f file.File
+		if err := json.Unmarshal(text, &f); err != nil || f.ID != e.Name() || f.State != file.Removed {
+			return nil, fmt.Errorf("the removal %s is damaged: remove the file again, and this note", e.Name())
+		}
+		found = append(found, f)
+	}
+	return found, nil
 }
 
 var _ file.Bytes = (*Store)(nil)

@@ -21,12 +21,17 @@ type Collection struct {
 	Bytes int64 // of them
 	Blobs int   // of uploads that never ended
 	Kept  int64 // bytes of the files that stay
+	Again int   // files that were removed before, and that restored metadata had brought back
 }
 
 // Collect deletes the files that no document names and that nobody has touched for a day, and
 // the bytes of uploads that never ended (docs/files.md, "Collection").
 func (s *Service) Collect(ctx context.Context) (Collection, error) {
 	var done Collection
+	var err error
+	if done.Again, err = s.RemoveAgain(ctx); err != nil {
+		return done, fmt.Errorf("collect: %w", err)
+	}
 	reading, err := s.readings.Reading(ctx)
 	if err != nil {
 		return done, fmt.Errorf("collect: %w", err)

@@ -22,6 +22,7 @@ type memory struct {
 	mu      sync.Mutex
 	files   map[string]File
 	blobs   map[string]kept
+	removed map[string]File
 	reading Reading
 	awaited map[Naming]bool
 }
@@ -34,7 +35,7 @@ type kept struct {
 func newMemory(now func() time.Time) *memory {
 	return &memory{
 		step: func(string) error { return nil }, now: now, files: map[string]File{}, blobs: map[string]kept{},
-		awaited: map[Naming]bool{},
+		removed: map[string]File{}, awaited: map[Naming]bool{},
 	}
 }
 
@@ -255,6 +256,24 @@ func (m *memory) IsBefore(_ context.Context, name string, at time.Time) (bool, e
 }
 
 func (m *memory) Tidy(context.Context, time.Time) error { return nil }
+
+func (m *memory) NoteRemoval(_ context.Context, f File) error {
+	defer m.mu.Unlock()
+	err := m.begin("note removal")
+	if _, is := m.removed[f.ID]; err == nil && !is {
+		m.removed[f.ID] = f
+	}
+	return err
+}
+
+func (m *memory) Removals(context.Context) (found []File, err error) {
+	defer m.mu.Unlock()
+	err = m.begin("removals")
+	for _, id := range slices.Sorted(maps.Keys(m.removed)) {
+		found = append(found, m.removed[id])
+	}
+	return found, err
+}
 
 // repeating repeats each change that was carried out, as a driver may after a lost answer.
 type repeating struct{ *memory }

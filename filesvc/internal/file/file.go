@@ -111,6 +111,11 @@ type Bytes interface {
 	IsBefore(ctx context.Context, name string, at time.Time) (bool, error)
 	// Tidy removes what calls of Put left that began before a time and never returned.
 	Tidy(ctx context.Context, before time.Time) error
+	// NoteRemoval stores the metadata of a file that was taken down, durably. If those of its id
+	// are there, they stay.
+	NoteRemoval(ctx context.Context, f File) error
+	// Removals returns all files that NoteRemoval has stored, in the order of their ids.
+	Removals(ctx context.Context) ([]File, error)
 }
 
 // Blob is open bytes.

@@ -69,8 +69,11 @@ func (s *Service) takeDown(ctx context.Context, id, by, reason string) (File, er
 	return f, s.dropRemoved(ctx, f)
 }
 
-// dropRemoved removes the bytes of a file that was removed.
+// dropRemoved notes the removal of a file beside the bytes, and removes its bytes.
 func (s *Service) dropRemoved(ctx context.Context, f File) error {
+	if err := s.bytes.NoteRemoval(ctx, f); err != nil {
+		return fmt.Errorf("note the removal of file %s: %w", f.ID, err)
+	}
 	if f.Blob == "" {
 		return nil
 	}
@@ -78,6 +81,53 @@ func (s *Service) dropRemoved(ctx context.Context, f File) error {
 		return fmt.Errorf("remove the bytes of file %s: %w", f.ID, err)
 	}
 	return nil
+}
+
+// RemoveAgain takes all files down whose removal is noted beside the bytes, and returns how many
+// the metadata did not have as removed: they were restored from before the removals.
+func (s *Service) RemoveAgain(ctx context.Context) (removed int, err error) {
+	noted, err := s.bytes.Removals(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the removals: %w", err)
+	}
+	for _, f := range noted {
+		again, err := s.removeAgain(ctx, f)
+		if err != nil {
+			return removed, fmt.Errorf("remove file %s again: %w", f.ID, err)
+		}
+		if again {
+			removed++
+		}
+	}
+	return removed, nil
+}
+
+// removeAgain takes a file down as its removal was noted. If the metadata do not have the file,
+// they get it, because the same bytes are refused.
+func (s *Service) removeAgain(ctx context.Context, noted File) (bool, error) {
+	f, err := s.change(ctx, noted.ID, func(f *File) error {
+		if f.State == Removed || f.State == Collected {
+			return errSame
+		}
+		f.State, f.RemovedBy, f.Reason = Removed, noted.RemovedBy, noted.Reason
+		f.SHA256, f.Size = noted.SHA256, noted.Size
+		return nil
+	})
+	switch {
+	case err == nil:
+		return true, s.dropRemoved(ctx, f)
+	case errors.Is(err, errSame):
+		return false, nil
+	case fault.KindOf(err) != fault.NotFound:
+		return false, err
+	}
+	noted.Revision = 1
+	if err := s.files.Create(ctx, noted); errors.Is(err, ErrExists) {
+		return false, nil // another process was first
+	} else if err != nil {
+		return false, err
+	}
+	return true, nil
 }
 
 // refuseRemoved takes a file down whose bytes were removed before under another id. A removal

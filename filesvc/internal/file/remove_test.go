@@ -102,3 +102,70 @@ func TestARemovalIsAppliedAgain(t *testing.T) {
 		t.Errorf("got %+v, %v, want the removal kept", stored, err)
 	}
 }
+
+// TestRestoredMetadataBringNoRemovedFileBack restores the metadata, and once the bytes, from each
+// moment before a removal.
+func TestRestoredMetadataBringNoRemovedFileBack(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		restore func(b *bench, registered, stored File, bytes kept)
+	}{
+		{"from before the file", func(b *bench, registered, _ File, _ kept) { delete(b.memory.files, registered.ID) }},
+		{"from before the upload", func(b *bench, registered, _ File, _ kept) { b.memory.files[registered.ID] = registered }},
+		{"from before the removal", func(b *bench, _, stored File, _ kept) { b.memory.files[stored.ID] = stored }},
+		{"with the bytes", func(b *bench, _, stored File, bytes kept) {
+			b.memory.files[stored.ID], b.memory.blobs[stored.Blob] = stored, bytes
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench()
+			registered := b.register(t, "content")
+			stored, err := b.Upload(t.Context(), broker, registered.ID, upload("content"))
+			must(t, stored, err)
+			bytes := b.memory.blobs[stored.Blob]
+			_, err = b.Remove(t.Context(), admin, registered.ID, "a court has ordered it")
+			must(t, err == nil, err)
+
+			c.restore(b, registered, stored, bytes)
+			for _, want := range []int{1, 0} {
+				if got, err := b.RemoveAgain(t.Context()); got != want || err != nil {
+					t.Errorf("got %d files removed again, %v, want %d", got, err, want)
+				}
+			}
+			if _, err := b.Get(t.Context(), registered.ID); fault.KindOf(err) != fault.Gone {
+				t.Errorf("got %v, want Gone", err)
+			}
+			got := b.memory.files[registered.ID]
+			if got.RemovedBy != "k9" || got.Reason != "a court has ordered it" || got.SHA256 != stored.SHA256 {
+				t.Errorf("got %+v, want who has removed it, the reason and the SHA-256", got)
+			}
+			if _, err := b.Add(t.Context(), broker, upload("content")); fault.KindOf(err) != fault.Forbidden {
+				t.Errorf("the same bytes again: got %v, want Forbidden", err)
+			}
+			if len(b.memory.blobs) != 0 {
+				t.Errorf("got %d blobs, want none", len(b.memory.blobs))
+			}
+		})
+	}
+}
+
+// TestARemovalThatWasNotNotedIsNotedLater fails to note a removal.
+func TestARemovalThatWasNotNotedIsNotedLater(t *testing.T) {
+	b := newBench()
+	f, err := b.Add(t.Context(), broker, upload("content"))
+	must(t, f, err)
+	away := errors.New("away")
+	b.memory.step = func(operation string) error {
+		if operation == "note removal" {
+			return away
+		}
+		return nil
+	}
+	if _, err := b.Remove(t.Context(), admin, f.ID, "x"); !errors.Is(err, away) {
+		t.Errorf("got %v, want the error of the store", err)
+	}
+	b.memory.step = func(string) error { return nil }
+	if _, err := b.Collect(t.Context()); err != nil || len(b.memory.removed) != 1 {
+		t.Errorf("got %v and %d noted removals, want one", err, len(b.memory.removed))
+	}
+}

@@ -30,6 +30,7 @@ func RunBytes(t *testing.T, s file.Bytes) {
 		{"names are in order", testNames},
 		{"only good names are taken", testBadNames},
 		{"bytes know their age", testAge},
+		{"removals are noted once", testRemovals},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
 	}
@@ -156,4 +157,32 @@ func testAge(t *testing.T, s file.Bytes) {
 	must(t, s.Tidy(t.Context(), time.Now().Add(time.Hour)))
 	equal(t, read(t, s, name(5)), "x")
 	must(t, s.Remove(t.Context(), name(5)))
+}
+
+func testRemovals(t *testing.T, s file.Bytes) {
+	none, err := s.Removals(t.Context())
+	must(t, err)
+	equal(t, len(none), 0)
+	first := file.File{
+		ID: strings.Repeat("2", 32), SHA256: strings.Repeat("a", 64), Size: 7, State: file.Removed, RemovedBy: "k", Reason: "x",
+		Touched: time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC),
+	}
+	second := first
+	second.ID = strings.Repeat("1", 32)
+	must(t, s.NoteRemoval(t.Context(), first))
+	must(t, s.NoteRemoval(t.Context(), second))
+	again := first
+	again.Reason = "another"
+	must(t, s.NoteRemoval(t.Context(), again))
+	got, err := s.Removals(t.Context())
+	must(t, err)
+	equal(t, got, []file.File{second, first})
+	names, err := s.Names(t.Context(), "", 10)
+	must(t, err)
+	equal(t, len(names), 0)
+	for _, id := range []string{"", "../x", strings.Repeat("A", 32)} {
+		if err := s.NoteRemoval(t.Context(), file.File{ID: id, State: file.Removed}); err == nil {
+			t.Errorf("the removal of %q: got no error, want one", id)
+		}
+	}
 }

@@ -55,6 +55,8 @@ type backup struct {
 type restore struct {
 	From string `required:"" placeholder:"FILE" help:"Backup to read."`
 	Data string `default:"./data" help:"Data directory to create. It must be empty or not exist."`
+
+	Former string `placeholder:"DIR" help:"Data directory before. Files that were removed in it stay removed."`
 }
 
 type check struct {
@@ -117,7 +119,7 @@ func run(ctx context.Context, args []string) error {
 	case "backup":
 		return registry.Backup(ctx, c.Backup.Data, c.Backup.To)
 	case "restore":
-		return registry.Restore(c.Restore.From, c.Restore.Data)
+		return registry.Restore(ctx, c.Restore.From, c.Restore.Data, c.Restore.Former)
 	case "check":
 		if c.Check.RepairLog {
 			if err := registry.RepairLog(c.Check.Data, os.Stdout); err != nil {
