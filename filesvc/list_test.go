@@ -9,6 +9,7 @@ import (
 )
 
 // TestLists lists the files of a broker, page by page, and those of all for the administrator.
+// Promises: files-list
 func TestLists(t *testing.T) {
 	r := start(t, same)
 	admin := identity.Identity{Broker: "operator", KeyID: "k9", Role: identity.Administrator}

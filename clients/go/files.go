@@ -192,7 +192,7 @@ func (c *Client) Files(ctx context.Context, broker string) iter.Seq2[File, error
 			query.Set("broker", broker)
 		}
 		for {
-			got, err := c.send(ctx, request{method: http.MethodGet, path: "/get", query: query})
+			got, err := c.send(ctx, read("/get", query))
 			var page struct {
 				Data []File `json:"data"`
 				Next struct {

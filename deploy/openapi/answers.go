@@ -32,27 +32,30 @@ var refusals = []refusal{
 		[]string{"header/Authorization"}, []string{"WWW-Authenticate"}},
 	{http.StatusForbidden, "Forbidden", "The key is valid and does not permit this, or the owner token is wrong.",
 		[]string{"url/permission", "header/Authorization", "header/Origin", "body/data", "body/accreditation", "body/mode",
-			"body/transfer", "body/url", "body/file"},
+			"body/transfer", "body/url", "body/file", "body/hash", "url/Signature", "url/KeyID", "url/Expires", "url/doc_id"},
 		nil},
 	{http.StatusNotFound, "NotFound", "The object, the path or the method does not exist, or the offset is unusable.",
 		[]string{"url/asset_id", "url/item_id", "url/decision_id", "url/document_id", "url/relatedProcess_id",
 			"url/transfer_id", "url/download", "url/revision", "url/snapshot", "url/segment", "url/webhook", "url/not_found",
-			"url/method_not_allowed", "querystring/offset"},
+			"url/method_not_allowed", "querystring/offset", "url/doc_id", "body/hash", "body/file"},
 		[]string{"Allow"}},
 	{http.StatusConflict, "Conflict", "Other requests keep changing the same asset or webhook. Repeat the request. " +
 		"`header/Registry-Reference`: your asset with this reference was created with other fields; do not repeat it.",
-		[]string{"body/data", "header/Registry-Reference"}, nil},
+		[]string{"body/data", "header/Registry-Reference", "url/doc_id"}, nil},
 	{http.StatusGone, "Gone",
-		"The draft that was created under this `Idempotency-Key` or `Registry-Reference` was removed.",
-		[]string{"header/Idempotency-Key", "header/Registry-Reference"}, nil},
+		"The draft that was created under this `Idempotency-Key` or `Registry-Reference` was removed. `url/doc_id`: the " +
+			"administrator has taken the file down.",
+		[]string{"header/Idempotency-Key", "header/Registry-Reference", "url/doc_id"}, nil},
 	{http.StatusPreconditionFailed, "PreconditionFailed",
 		"The asset has changed since it had the tag of `If-Match`, or the cookie `SERVER_ID` is of other data.",
 		[]string{"url/precondition"}, nil},
 	{http.StatusRequestEntityTooLarge, "TooLarge",
-		"The body or the asset would be too large.", []string{"body/data"}, nil},
+		"The body, the asset or the file would be too large.", []string{"body/*"}, nil},
 	{http.StatusUnsupportedMediaType, "UnsupportedMediaType",
 		"The body is not `application/json`, or it is compressed.",
 		[]string{"header/Content-Type", "header/Content-Encoding"}, []string{"Accept-Encoding"}},
+	{http.StatusUnprocessableEntity, "Unprocessable",
+		"The hash is not `md5:` and 32 lower-case hexadecimal digits.", []string{"body/hash"}, nil},
 	{http.StatusRequestedRangeNotSatisfiable, "RangeNotSatisfiable",
 		"The file lacks the range of bytes, or the request names several ranges.", []string{"header/Range"},
 		[]string{"Content-Range"}},
@@ -73,6 +76,8 @@ var refusals = []refusal{
 		"Something that the request needs is down or full. Wait for `Retry-After`, then repeat the request. A write was " +
 			"either done or not. `querystring/opt_fields`: too many different lists of fields are followed in streams.",
 		[]string{"url/*", "querystring/opt_fields"}, []string{"Retry-After"}},
+	{http.StatusInsufficientStorage, "NoRoom",
+		"The disk of the files is full. Readings go on.", []string{"body/file"}, nil},
 	{http.StatusHTTPVersionNotSupported, "VersionNotSupported", "The request has another version of HTTP.",
 		[]string{"header/request"}, nil},
 }
@@ -99,26 +104,26 @@ func (o operation) statusesOf(r routes.Route) []int {
 			all = append(all, status)
 		}
 	}
-	if o.body != "" {
+	if o.body != "" && !o.beside {
 		all = append(all, bodied...)
 	}
 	if r.Key {
 		all = append(all, http.StatusUnauthorized)
 	}
-	if strings.Contains(r.Pattern, "/:") || r.Class == routes.List || r.Class == routes.Own {
+	if strings.Contains(r.Pattern, "/:") || (r.Class == routes.List || r.Class == routes.Own) && !o.beside {
 		all = append(all, http.StatusNotFound)
 	}
-	if r.Class == routes.Write || r.Key {
+	if (r.Class == routes.Write || r.Key) && !o.beside { // a mirror has no files
 		all = append(all, http.StatusMisdirectedRequest)
 	}
 	if r.Class != "" || r.Key {
 		all = append(all, http.StatusTooManyRequests)
 	}
-	if r.Class == routes.Write || slices.Contains(o.params, "If-Match") {
+	if r.Class == routes.Write && !o.beside || slices.Contains(o.params, "If-Match") {
 		all = append(all, http.StatusPreconditionFailed)
 	}
 	slices.Sort(all)
-	return all
+	return slices.Compact(all)
 }
 
 // everywhere are the headers that any answer may have. Generators write each header of each
@@ -156,6 +161,7 @@ func (w *writer) responses(o operation, r routes.Route) object {
 	if o.streamed {
 		names = append(names, "X-Accel-Buffering")
 	}
+	names = append(names, o.headers...)
 	all := object{{strconv.Itoa(status), w.reply(o, o.replyName(status), successText[status], names, o.content())}}
 	if o.again != "" {
 		again := o
@@ -164,13 +170,16 @@ func (w *writer) responses(o operation, r routes.Route) object {
 			again.content())
 		all = append(object{{"200", reply}}, all...)
 	}
+	if slices.Contains(o.statuses, http.StatusNoContent) {
+		all = all.with("204", w.reply(o, o.replyName(http.StatusNoContent), "The bytes have not come.", nil, nil))
+	}
 	if slices.Contains(o.statuses, http.StatusFound) {
 		all = all.with("302", w.reply(o, o.replyName(http.StatusFound), "The address of the version that `download` names.",
 			append(slices.Clone(names), "Location"), o.content()))
 	}
 	if slices.Contains(o.params, "If-None-Match") {
 		all = all.with("304", w.reply(o, "NotModified", "Nothing has changed since the answer that had this tag.",
-			[]string{"ETag", "Accept-Ranges"}, nil))
+			append([]string{"ETag", "Accept-Ranges"}, o.headers...), nil))
 	}
 	if o.media != "" {
 		all = all.with("206", w.reply(o, o.replyName(http.StatusPartialContent), "The part that `Range` names.",
@@ -195,6 +204,8 @@ func (o operation) replyName(status int) string {
 		return of + "Redirect"
 	case status == http.StatusPartialContent:
 		return of + "Part"
+	case status == http.StatusNoContent && o.status != status:
+		return of + "Nothing"
 	case o.javascript:
 		return of + "Reading"
 	default:
@@ -397,7 +408,7 @@ func (w *writer) answerSchemas() object {
 	if hasSearch(w.version) {
 		all = append(all, searchSchemas()...)
 	}
-	return append(all, webhookSchemas()...)
+	return append(append(all, webhookSchemas()...), fileSchemas()...)
 }
 
 // The schemas of a stream's messages, beside that of an entry.
@@ -618,6 +629,9 @@ func headers() object {
 		{"Registry-Ignored", header("Only of writes: names of at most 20 fields that the request sent and the registry "+
 			"ignored, separated by commas, such as `documents`.", text)},
 		{"Link", header("The registry that a mirror is a copy of, with `rel=\"original\"` (RFC 8288, RFC 7089).", text)},
+		{"Content-Disposition", header("If a browser shows or saves the file, and its name (RFC 6266, RFC 8187).", text)},
+		{"Content-Security-Policy", header("Keeps scripts in a file from running.", text)},
+		{"Cross-Origin-Resource-Policy", header("`same-site`: pages of other sites may not embed the file.", text)},
 		{"Cache-Control", header("`no-cache` for readings: keep the answer and ask with its tag. Else `no-store`.", text)},
 		{"ETag", header("Tag of the state of the asset, for If-None-Match and If-Match.", text)},
 		{"Location", header("Address of the new object, or of the file.", text)},
@@ -660,10 +674,10 @@ func parameters(version string) (all object, everywhere []object) {
 		object{{"type", "string"}, {"examples", []string{timeExample}}})
 	add("query", "limit", "Entries of a page. More than 1000 counts as 1000.",
 		object{{"type", "integer"}, {"minimum", 1}, {"default", 100}})
-	addAs("webhookLimit", "query", "limit", "Webhooks of a page. More than 100 counts as 100.",
+	addAs("webhookLimit", "query", "limit", "Webhooks or files of a page. More than 100 counts as 100.",
 		object{{"type", "integer"}, {"minimum", 1}, {"default", 100}})
-	add("query", "after", "Id of the webhook before the page.", text)
-	add("query", "broker", "Broker whose webhooks an administrator asks for.", text)
+	add("query", "after", "Id of the webhook or file before the page.", text)
+	add("query", "broker", "Broker whose webhooks or files an administrator asks for.", text)
 	add("query", "descending", "Any value: newest first.", text)
 	add("query", "mode", "`test` lists test assets, `_all_` all assets. Else real ones.", text)
 	addAs("ownMode", "query", "mode", "`test` lists test assets. Else all, or test assets only for a test-only key.", text)
@@ -687,6 +701,7 @@ func parameters(version string) (all object, everywhere []object) {
 	if hasSearch(version) {
 		addSearchParameters(addAs)
 	}
+	addFileParameters(addAs)
 	add("header", "X-Access-Token", "Owner token.", text)
 	add("header", "Range", "One range of bytes, such as `bytes=0-1048575`.", text)
 	add("header", "If-Range", "Tag that the file must have for `Range` to count.", text)

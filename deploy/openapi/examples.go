@@ -27,6 +27,9 @@ func (w *writer) bodyExample(schema string) object {
 	if example, is := webhookExamples[schema]; is {
 		return example
 	}
+	if example, is := fileExamples[schema]; is {
+		return example
+	}
 	if schema == "Asset"+string(patch) {
 		return object{{"status", "pending"}}
 	}

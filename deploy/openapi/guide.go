@@ -13,6 +13,7 @@ var tags = []object{
 	tag("parts", "Items, decisions, documents and related processes of an asset."),
 	tag("owners", "Hand an asset over to another broker."),
 	tag("webhooks", "Send the changes of the feed to addresses."),
+	tag("files", "Files of documents. These paths are beside the versions."),
 	tag("registry", "The registry itself, and the caller."),
 }
 

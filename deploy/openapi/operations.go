@@ -16,13 +16,16 @@ type operation struct {
 	summary    string
 	text       string
 	params     []string // names in components/parameters
-	body       string   // name of the schema of data in the request; "": the request has no body
+	body       string   // name of the schema of data in the request; "": the request has no such body
+	form       string   // name of the schema of a form that is the body; "": the body is no form
 	answer     string   // name of the schema of the whole answer
 	media      string   // media type of an answer that is not JSON and is read in parts; "": JSON or YAML
 	status     int      // of success; 0: 200
 	again      string   // name of the schema of the answer to a repeated creation, a 200; "": none
 	location   bool     // a creation names the new object in Location
 	tagged     bool     // the answer has an ETag
+	headers    []string // further headers of the answer
+	beside     bool     // the path is beside the versions; the file service answers
 	statuses   []int    // further statuses, besides those of the class
 	javascript bool     // opt_jsonp is possible
 	streamed   bool     // the answer can be a stream (docs/contract.md, "Streams")
@@ -30,7 +33,7 @@ type operation struct {
 
 // operationOf returns the description of a route.
 func operationOf(r routes.Route) (operation, error) {
-	for _, all := range []map[string]operation{operations, searchOperations, webhookOperations} {
+	for _, all := range []map[string]operation{operations, searchOperations, webhookOperations, fileOperations} {
 		if o, ok := all[r.Method+" "+r.Pattern]; ok {
 			return o, nil
 		}
@@ -237,6 +240,10 @@ func (p part) operation(r routes.Route) operation {
 	case r.Method == http.MethodPost:
 		o.id, o.summary, o.text, o.body = "add"+p.id, "Add one "+p.one, p.who, p.schema+"Input"
 		o.status, o.location = http.StatusCreated, true
+		if versioned {
+			o.text += withFile
+			o.statuses = append(slices.Clone(o.statuses), http.StatusInsufficientStorage)
+		}
 	case r.Method == http.MethodPatch:
 		o.id, o.summary, o.text, o.body = "change"+p.id, "Change one "+p.one, p.who, p.schema+"Patch"
 		if versioned {
@@ -245,13 +252,17 @@ func (p part) operation(r routes.Route) operation {
 	case r.Method == http.MethodPut:
 		o.id, o.summary, o.body = "replace"+p.id, "Add a version of a "+p.one, p.schema+"Input"
 		o.text = p.who + " The new version keeps the id, the author and the time of the first one. It takes over what is " +
-			"left out, except for the type, the title, the format, the address and the hash."
+			"left out, except for the type, the title, the format, the address and the hash." + withFile
+		o.statuses = append(slices.Clone(o.statuses), http.StatusInsufficientStorage)
 	case r.Method == http.MethodDelete:
 		o.id, o.summary, o.text, o.answer = "remove"+p.id, "Remove one "+p.one, p.who, "Removed"
 		o.tagged = false
 	}
 	return o
 }
+
+// withFile tells how a document brings its file.
+const withFile = " `multipart/form-data` brings the file itself (`x-other-media`), with the bounds of `uploadFile`."
 
 // pathParameter finds the parameters of a gin pattern.
 var pathParameter = regexp.MustCompile(`:([a-z]+)`)
@@ -266,7 +277,7 @@ func (w *writer) hasRoute(r routes.Route) bool {
 func (w *writer) paths() (object, error) {
 	var order []string
 	byPath := map[string]object{}
-	for _, r := range routes.All() {
+	for _, r := range describedRoutes() {
 		if r.Method == http.MethodHead || !w.hasRoute(r) { // the guide says that every GET answers HEAD
 			continue
 		}
@@ -277,8 +288,11 @@ func (w *writer) paths() (object, error) {
 		path := pathParameter.ReplaceAllString(r.Pattern, "{$1}")
 		if _, known := byPath[path]; !known {
 			order = append(order, path)
+			if isBeside(r.Pattern) {
+				byPath[path] = object{{"servers", besideVersions}}
+			}
 			if params := pathParameters(r.Pattern); len(params) > 0 {
-				byPath[path] = object{{"parameters", params}}
+				byPath[path] = byPath[path].with("parameters", params)
 			}
 		}
 		byPath[path] = byPath[path].with(strings.ToLower(r.Method), w.describe(o, r))
@@ -292,7 +306,11 @@ func (w *writer) paths() (object, error) {
 
 func pathParameters(pattern string) (params []object) {
 	for _, match := range pathParameter.FindAllStringSubmatch(pattern, -1) {
-		params = append(params, reference("parameters", match[1]))
+		name := match[1]
+		if isBeside(pattern) {
+			name = "storedFile"
+		}
+		params = append(params, reference("parameters", name))
 	}
 	return params
 }
@@ -330,14 +348,8 @@ func (w *writer) describe(o operation, r routes.Route) object {
 		}
 		d = d.with("parameters", params)
 	}
-	if o.body != "" {
-		d = d.with("requestBody", object{
-			{"required", true},
-			{"content", object{{"application/json", object{
-				{"schema", reference("schemas", bodyOf(o.body))},
-				{"examples", object{{exampleName, object{{"value", object{{"data", w.bodyExample(o.body)}}}}}}},
-			}}}},
-		})
+	if body := w.bodyOf(o); body != nil {
+		d = d.with("requestBody", body)
 	}
 	if r.Class != "" {
 		d = d.with("x-request-class", string(r.Class))
@@ -350,7 +362,7 @@ func bodyOf(data string) string { return data + "Body" }
 
 // bodySchemas returns the schemas of the bodies of the version's operations.
 func (w *writer) bodySchemas() (all object) {
-	for _, r := range routes.All() {
+	for _, r := range describedRoutes() {
 		o, err := operationOf(r)
 		named := slices.ContainsFunc(all, func(m member) bool { return m.name == bodyOf(o.body) })
 		if err == nil && o.body != "" && w.hasRoute(r) && !named { // paths reports the error
@@ -370,14 +382,17 @@ func (w *writer) bodySchemas() (all object) {
 // requestBody returns the schema of a body whose data have the schema of that
 // name. Other members are ignored.
 func requestBody(data string) object {
+	properties := object{{"data", reference("schemas", data)}}
+	if _, ofFile := fileExamples[data]; !ofFile {
+		properties = append(properties,
+			member{"access", reference("schemas", "BodyAccess")},
+			member{"options", object{{"description", "`{\"pretty\": true}` indents the answer. Anything else is ignored."}}},
+		)
+	}
 	return object{
 		{"type", "object"},
 		{"description", "The body of a request. Other members are ignored."},
 		{"required", []string{"data"}},
-		{"properties", object{
-			{"data", reference("schemas", data)},
-			{"access", reference("schemas", "BodyAccess")},
-			{"options", object{{"description", "`{\"pretty\": true}` indents the answer. Anything else is ignored."}}},
-		}},
+		{"properties", properties},
 	}
 }

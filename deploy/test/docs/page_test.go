@@ -111,7 +111,7 @@ func TestCommandsOfTheReferenceAreAnsweredAsDocumented(t *testing.T) {
 	p := newPlace(t)
 	page := p.page(t)
 	blocks := pageExamples(page, "sh")[:1]
-	blocks = append(blocks, `PART=$(jq -r '.data.items[0].id' created.json) TRANSFER=$PART WEBHOOK=$PART NUMBER=1 FILE=none`,
+	blocks = append(blocks, `PART=$(jq -r '.data.items[0].id' created.json) TRANSFER=$PART WEBHOOK=$PART NUMBER=1 FILE=none; echo x > document.pdf`,
 		`curl() { command curl -o answer.json -w '%{http_code} ' "$@"; jq -c '[.errors[]?.name]' answer.json 2>&1 || true; }`)
 	operation := regexp.MustCompile(`(?s)<div id="((?:get|post|patch|put|delete)-/[^"]*)">(.*?)</details>`)
 	statuses := map[string]string{}
@@ -129,7 +129,8 @@ func TestCommandsOfTheReferenceAreAnsweredAsDocumented(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"post-/assets", "get-/assets/-id-", "patch-/assets/-id-", "put-/assets/-id-",
-		"post-/assets/-id-/items", "get-/assets/-id-/revisions", "post-/transfers", "post-/webhooks", "get-/me"} {
+		"post-/assets/-id-/items", "get-/assets/-id-/revisions", "post-/transfers", "post-/webhooks", "get-/me", "post-/register",
+		"post-/upload", "get-/get"} {
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(id) + ` 20\d `).MatchString(text) {
 			t.Errorf("%s: got a refusal, want an answer of 200 or 201; it printed:\n%s", id, text)
 		}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/deploy/test/rig/described"
 )
 
 // testFiles gives documents files in each order of the three calls (docs/contract.md, "Files").
@@ -138,6 +140,12 @@ func (f *keptFile) isGone(t *testing.T) {
 	is(t, "the same bytes again", resp, text, http.StatusForbidden)
 }
 
+// id returns the id of the file.
+func (f *keptFile) id() string {
+	bare, _, _ := strings.Cut(f.url, "?")
+	return bare[strings.LastIndex(bare, "/")+1:]
+}
+
 // keptFile is a file on its way into a document.
 type keptFile struct {
 	api
@@ -166,7 +174,14 @@ func (f *keptFile) here(address string) string {
 // ask sends a request beside the versions, and returns the answer read to its end.
 func (f *keptFile) ask(t *testing.T, method, to, key, contentType string, body io.Reader) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, f.here(to), body)
+	var sent []byte
+	if body != nil {
+		var err error
+		if sent, err = io.ReadAll(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, f.here(to), bytes.NewReader(sent))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +203,9 @@ func (f *keptFile) ask(t *testing.T, method, to, key, contentType string, body i
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkDescribed(t, described.Exchange{
+		Request: req, Sent: sent, Status: resp.StatusCode, Header: resp.Header, Body: text,
+	})
 	return resp, string(text)
 }
 
@@ -277,8 +295,7 @@ func (f *keptFile) name(t *testing.T) {
 func (f *keptFile) check(t *testing.T) {
 	t.Helper()
 	bare, _, _ := strings.Cut(f.url, "?")
-	key := bare[strings.LastIndex(bare, "/")+1:]
-	resp, text := f.ask(t, "GET", "/api/"+f.current()+f.document+"?download="+key, "", "", nil)
+	resp, text := f.ask(t, "GET", "/api/"+f.current()+f.document+"?download="+f.id(), "", "", nil)
 	is(t, "download", resp, text, http.StatusFound)
 	addresses := map[string]string{"its document": resp.Header.Get("Location"), "the upload": f.getURL}
 	if addresses["its document"] == bare { // a mirror signs no address, so it may come before the file is public

@@ -26,7 +26,7 @@ func Breaks(old, new []byte) ([]string, error) {
 	}
 	for path, item := range inOrder(object(c.old["paths"])) {
 		for method, operation := range inOrder(object(item)) {
-			if method == "parameters" {
+			if method == "parameters" || method == "servers" {
 				continue
 			}
 			now := object(object(object(c.new["paths"])[path])[method])

@@ -123,15 +123,20 @@ func TestRequestsFromTheDocument(t *testing.T) {
 // unseen lists the documented statuses that these tests do not provoke, with the
 // reason. "*" stands for every operation.
 var unseen = map[string]string{
-	"* 500":               "a defect of the registry: none is known",
-	"* 503":               "an outage: the tests of faults and of attacks provoke it",
-	"* 421":               "only a mirror answers so: TestEveryReadingOfAMirrorIsTheOrigins provokes it",
-	"readSnapshot 404":    "this registry has a snapshot: the unit tests of package httpapi provoke it",
-	"searchAssets 404":    "a registry without search: TestBrowsersGetPagesAndProgramsGetTheWelcome provokes it",
-	"suggestSearches 404": "as searchAssets 404",
-	"listOwnAssets 403":   "as readCaller 403",
-	"readCaller 403":      "a key that is limited to addresses: the tests of the gateway provoke it",
-	"* 409":               "many changes at the same moment: the unit tests of package registry provoke it",
+	"* 500":                    "a defect of the registry: none is known",
+	"* 503":                    "an outage: the tests of faults and of attacks provoke it",
+	"* 421":                    "only a mirror answers so: TestEveryReadingOfAMirrorIsTheOrigins provokes it",
+	"readSnapshot 404":         "this registry has a snapshot: the unit tests of package httpapi provoke it",
+	"searchAssets 404":         "a registry without search: TestBrowsersGetPagesAndProgramsGetTheWelcome provokes it",
+	"suggestSearches 404":      "as searchAssets 404",
+	"listOwnAssets 403":        "as readCaller 403",
+	"readCaller 403":           "a key that is limited to addresses: the tests of the gateway provoke it",
+	"* 507":                    "a full disk: the tests of filesvc provoke it",
+	"uploadFile 403":           "a quota: the tests of filesvc provoke it",
+	"registerFile 403":         "as uploadFile 403",
+	"uploadFile 413":           "100 MiB: the tests of filesvc provoke it",
+	"uploadRegisteredFile 413": "as uploadFile 413",
+	"* 409":                    "many changes at the same moment: the unit tests of package registry provoke it",
 }
 
 // TestEveryDocumentedStatusOccurs provokes the statuses that generated requests

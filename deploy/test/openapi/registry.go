@@ -3,6 +3,7 @@ package openapi
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 
 	"asset-registry/deploy/test/rig/clients"
@@ -162,10 +164,14 @@ func (r *registry) furnish(ctx context.Context) ([]place, error) {
 	if err != nil {
 		return nil, err
 	}
+	stored, err := r.upload(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for i := range places {
 		places[i].file = file
 		if places[i].key == "broker" {
-			places[i].webhook = hook
+			places[i].webhook, places[i].stored = hook, stored
 		}
 	}
 	return places, nil
@@ -197,6 +203,28 @@ func (r *registry) webhook(ctx context.Context) (string, error) {
 	var c created
 	err = json.Unmarshal(made.body, &c)
 	return c.Data.ID, err
+}
+
+// upload returns the id of a new file of "broker".
+func (r *registry) upload(ctx context.Context) (string, error) {
+	contentType, body := fileForm(rand.Text())
+	got, err := r.send(ctx, request{method: http.MethodPost, path: "/upload", body: body, header: map[string]string{
+		"Authorization": basic("broker"), "Content-Type": contentType,
+	}})
+	if err == nil && got.status != http.StatusOK {
+		err = fmt.Errorf("upload: got %d %.300s, want 200", got.status, got.body)
+	}
+	if err != nil {
+		return "", err
+	}
+	address, _, _ := strings.Cut(got.header.Get("Location"), "?")
+	return path.Base(address), nil
+}
+
+// fileForm returns the type and the body of a form with a file.
+func fileForm(content string) (contentType string, body []byte) {
+	return "multipart/form-data; boundary=b", []byte("--b\r\nContent-Disposition: form-data; name=\"file\"; " +
+		"filename=\"a.txt\"\r\n\r\n" + content + "\r\n--b--\r\n")
 }
 
 // segment returns the name of a file of the newest snapshot. The registry makes one when

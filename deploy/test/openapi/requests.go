@@ -60,6 +60,7 @@ type place struct {
 	pending            bool   // the asset is in the state pending
 	tag                string
 	file               string // segment of the newest snapshot
+	stored             string // id of a file of the broker that nothing has removed; "": there may be none
 	webhook            string // of the broker; "": there may be none
 }
 
@@ -69,7 +70,10 @@ var keys = []string{"broker", "broker", "broker3", "concierge", "administrator",
 // requestOf draws a request of an operation, valid or not, about one of places.
 func requestOf(t *rapid.T, o operation, places []place) request {
 	p := rapid.SampledFrom(suitable(o, places)).Draw(t, "place")
-	r := request{method: methodOf(t, o), path: "/api/" + o.version + fill(t, o.path, p), header: map[string]string{}}
+	if o.isBeside() {
+		p.file = p.stored
+	}
+	r := request{method: methodOf(t, o), path: o.prefix() + fill(t, o.path, p), header: map[string]string{}}
 	query := url.Values{}
 	for _, ref := range o.Parameters {
 		param := ref.Value
@@ -99,12 +103,41 @@ func requestOf(t *rapid.T, o operation, places []place) request {
 		if rapid.IntRange(0, 4).Draw(t, "with token") > 0 {
 			r.header["X-Access-Token"] = p.token
 		}
+		if o.RequestBody.Value.Content.Get("application/json") == nil || rapid.IntRange(0, 9).Draw(t, "form") == 0 {
+			r.body, r.header["Content-Type"] = form(t)
+			return r
+		}
 		r.body = body(t, o.RequestBody.Value)
 		r.header["Content-Type"] = rapid.SampledFrom([]string{
 			"application/json", "application/json", "application/json", "application/json; charset=utf-8", "text/plain",
 		}).Draw(t, "content type")
 	}
 	return r
+}
+
+// form draws a form with a file, whole or with one fault.
+func form(t *rapid.T) (body []byte, contentType string) {
+	const head = "--b\r\nContent-Disposition: form-data; name="
+	parts := rapid.SampledFrom([]string{
+		head + "\"file\"; filename=\"a.txt\"\r\n\r\n" + rapid.StringN(0, 20, -1).Draw(t, "content") + "\r\n",
+		head + "\"file\"; filename=\"\"\r\n\r\nx\r\n", head + "\"other\"\r\n\r\nx\r\n", "", head,
+	}).Draw(t, "part")
+	data := rapid.SampledFrom([]string{"", head + "\"data\"\r\n\r\n{\"documentType\":\"notice\"}\r\n",
+		head + "\"data\"\r\n\r\n{\r\n", head + "\"documentType\"\r\n\r\nnotice\r\n"}).Draw(t, "data")
+	return []byte(data + parts + "--b--\r\n"), rapid.SampledFrom([]string{
+		"multipart/form-data; boundary=b", "multipart/form-data; boundary=b", "multipart/form-data", "text/plain",
+	}).Draw(t, "content type")
+}
+
+// isBeside tells whether the path of an operation is beside the versions.
+func (o operation) isBeside() bool { return routes.IsPublic(o.path) }
+
+// prefix returns the path before that of an operation.
+func (o operation) prefix() string {
+	if o.isBeside() {
+		return ""
+	}
+	return "/api/" + o.version
 }
 
 // mediaOf returns the media types of an operation's successful answers, sorted.

@@ -52,7 +52,11 @@ func provoke(t *testing.T, r *registry) {
 		if o.OperationID == "proveAsset" {
 			awaitProof(t, r, p.pathOf(o))
 		}
-		for _, q := range append(refused(o, p), succeeding(t, r, o, p)...) {
+		asked := aboutFiles(t, r, o)
+		if len(asked) == 0 {
+			asked = append(refused(o, p), succeeding(t, r, o, p)...)
+		}
+		for _, q := range asked {
 			if o.Responses.Status(q.status) == nil || unseen[fmt.Sprint(o.OperationID, " ", q.status)] != "" {
 				continue
 			}
@@ -117,7 +121,7 @@ func exhaust(t *testing.T, r *registry) {
 		if o.Responses.Value("429") == nil {
 			continue
 		}
-		q := request{method: o.method, path: place{id: strings.Repeat("0", 32), part: "x", transfer: "x", file: "x", webhook: "x"}.pathOf(o)}
+		q := request{method: o.method, path: place{id: strings.Repeat("0", 32), part: "x", transfer: "x", file: "x", webhook: "x", stored: "x"}.pathOf(o)}
 		q.header = map[string]string{"Authorization": basic("nobody")}
 		for range 3 {
 			if _, err := r.send(t.Context(), q); err != nil {
@@ -146,7 +150,10 @@ func published(o operation, places []place) place {
 }
 
 func (p place) pathOf(o operation) string {
-	return "/api/" + o.version + strings.NewReplacer("{id}", p.id, "{part}", p.part, "{transfer}", p.transfer, "{number}", "1",
+	if o.isBeside() {
+		p.file = p.stored
+	}
+	return o.prefix() + strings.NewReplacer("{id}", p.id, "{part}", p.part, "{transfer}", p.transfer, "{number}", "1",
 		"{file}", p.file, "{webhook}", p.webhook).Replace(o.path)
 }
 
@@ -160,6 +167,9 @@ func requestTo(o operation, p place) request {
 	}
 	if o.RequestBody != nil {
 		q.header["Content-Type"], q.body = "application/json", []byte(`{"data":{}}`)
+	}
+	if o.RequestBody != nil && o.RequestBody.Value.Content.Get("application/json") == nil {
+		q.header["Content-Type"], q.body = fileForm("content")
 	}
 	return q
 }

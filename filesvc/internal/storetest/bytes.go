@@ -164,7 +164,8 @@ func testRemovals(t *testing.T, s file.Bytes) {
 	must(t, err)
 	equal(t, len(none), 0)
 	first := file.File{
-		ID: strings.Repeat("2", 32), SHA256: strings.Repeat("a", 64), Size: 7, State: file.Removed, RemovedBy: "k", Reason: "x",
+		ID: strings.Repeat("2", 32), SHA256: strings.Repeat("a", 64), Size: 7, State: file.Removed,
+		RemovedBy: "k", Reason: "x",
 		Touched: time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC),
 	}
 	second := first

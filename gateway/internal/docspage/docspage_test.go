@@ -184,6 +184,11 @@ func TestCommandsOfOperations(t *testing.T) {
 		{"one with a body", "/docs", "post-/transfers", true,
 			"curl -s -X POST -u broker: -H 'Content-Type: application/json' \\\n" +
 				"  \"http://127.0.0.1:8080/api/2.5/transfers\" --data @- <<'JSON'\n{\n  \"data\": {}\n}\nJSON"},
+		{"one with a file, beside the versions", "/docs", "post-/upload", false,
+			"curl -s -X POST -u $KEY: \\\n  \"http://127.0.0.1:8080/upload\" -F file=@document.pdf"},
+		{"one with a body, beside the versions", "/docs/2.4", "post-/register", false,
+			"curl -s -X POST -u $KEY: -H 'Content-Type: application/json' \\\n  \"http://127.0.0.1:8080/register\" --data @- <<'JSON'\n" +
+				"{\n  \"data\": {\n    \"hash\": \"md5:d41d8cd98f00b204e9800998ecf8427e\"\n  }\n}\nJSON"},
 		{"two variables", "/docs", "delete-/assets/-id-/revisions/-number-", false,
 			"curl -s -X DELETE -u $KEY: \\\n  \"http://127.0.0.1:8080/api/2.5/assets/$ID/revisions/$NUMBER\""},
 	} {

@@ -18,6 +18,7 @@ type operation struct {
 	Body         *body // nil: none
 	Responses    []response
 	Deprecated   bool
+	Beside       bool // the path is beside the versions
 	tag          string
 }
 

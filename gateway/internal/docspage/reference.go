@@ -36,6 +36,7 @@ type body struct {
 	Ref     string // anchor of the type; "" if it has none
 	Fields  []field
 	Example string
+	IsForm  bool // with a file
 }
 
 // response is one answer of an operation.
@@ -144,7 +145,7 @@ func (d document) operation(path, method string, item, o node) operation {
 		ID:     notInAnchor.ReplaceAllString(method+"-"+path, "-"),
 		Method: strings.ToUpper(method), Path: path,
 		Summary: str(o, "summary"), Description: str(o, "description"),
-		NeedsKey: d.needsKey(o), Body: d.body(o), Deprecated: o["deprecated"] == true,
+		NeedsKey: d.needsKey(o), Body: d.body(o), Deprecated: o["deprecated"] == true, Beside: item["servers"] != nil,
 		tag: "Other",
 	}
 	if tags := each(o["tags"]); len(tags) > 0 {
@@ -184,6 +185,7 @@ func (d document) body(o node) *body {
 	}
 	name, ref := d.typeOf(media["schema"])
 	b := &body{Type: name, Ref: ref, Example: d.example(media)}
+	_, b.IsForm = sub(request, "content")["multipart/form-data"]
 	if ref == "" {
 		b.Fields = d.fields(d.follow(media["schema"]))
 	}

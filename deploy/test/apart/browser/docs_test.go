@@ -232,6 +232,7 @@ func TestTheReferenceSendsRequestsWithTheSandboxKey(t *testing.T) {
 		{"get-/assets", "offset", "a&b=ї", "404", `"offset"`},
 		{"get-/assets/-id-", "id", "../me", "404", `"errors"`},
 		{"get-/openapi.yaml", "", "", "200", "openapi: 3.1"},
+		{"get-/get", "limit", "x", "400", `"limit"`},
 	} {
 		b.openOperation(want.operation)
 		if want.field != "" {

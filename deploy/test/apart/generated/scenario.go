@@ -5,13 +5,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"mime/multipart"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 
 	_ "github.com/oapi-codegen/runtime" // the generated file needs both
 	_ "go.yaml.in/yaml/v3"
@@ -64,7 +67,30 @@ func caller(registry, key string) (*ClientWithResponses, error) {
 	}))
 }
 
-// scenario creates an asset, changes it by its tag, adds a document, hands it over and reads a page.
+// upload sends a file, and returns its address and hash. The path is beside the versions, and the
+// generator knows only the servers of the whole document.
+func upload(ctx context.Context, registry string) (address, hash string, err error) {
+	root, _, _ := strings.Cut(registry, "/api/")
+	files, err := caller(root, "broker")
+	if err != nil {
+		return "", "", err
+	}
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	part, err1 := w.CreateFormFile("file", "plan.png")
+	_, err2 := part.Write([]byte("the plan"))
+	if err := errors.Join(err1, err2, w.Close()); err != nil {
+		return "", "", err
+	}
+	sent, err := files.UploadFileWithBodyWithResponse(ctx, w.FormDataContentType(), &form)
+	if err != nil || sent.JSON200 == nil {
+		return "", "", fmt.Errorf("upload: %w: %s", err, sent.Body)
+	}
+	return sent.JSON200.Data.Url, sent.JSON200.Data.Hash, nil
+}
+
+// scenario creates an asset, changes it by its tag, adds a document with a file, hands it over and
+// reads a page.
 func scenario(ctx context.Context, registry string) (got outcome, err error) {
 	broker, err1 := caller(registry, "broker")
 	other, err2 := caller(registry, "broker3")
@@ -84,8 +110,12 @@ func scenario(ctx context.Context, registry string) (got outcome, err error) {
 	published, err1 := broker.ChangeAssetWithResponse(ctx, id, owner, publishing)
 	late := AssetPatchBody{Data: AssetPatch{Description: new("none")}}
 	stale, err2 := broker.ChangeAssetWithResponse(ctx, id, owner, late)
+	address, hash, err := upload(ctx, registry)
+	if err != nil {
+		return got, err
+	}
 	plan := DocumentInput{
-		DocumentType: "illustration", Title: "Plan", Url: new("https://example.com/plan"), Format: new("image/png"),
+		DocumentType: "illustration", Title: "Plan", Url: &address, Hash: &hash, Format: new("image/png"),
 	}
 	token := &AddDocumentParams{XAccessToken: &access.Token}
 	added, err3 := broker.AddDocumentWithResponse(ctx, id, token, DocumentInputBody{Data: plan})

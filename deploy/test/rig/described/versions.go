@@ -38,9 +38,14 @@ var Public = sync.OnceValues(func() (Versions, error) {
 const admin = "admin"
 
 // Check returns what of an exchange is outside of the document of its version.
-// It checks nothing for a path outside of all versions.
+// It checks nothing for a path outside of all versions, but those of files, which all documents
+// have.
 func (all Versions) Check(x Exchange) error {
 	segments := strings.Split(x.Request.URL.Path, "/") // "", "api", version, ...
+	switch "/" + segments[1] {
+	case routes.RegisterFile, routes.UploadFile, routes.GetFile:
+		return all[routes.Current].Check(x)
+	}
 	if len(segments) < 4 {
 		return nil
 	}

@@ -41,8 +41,9 @@ function fieldsOf(pre, path) {
   return fields;
 }
 
-// The address, the headers and the command of a request with what the form holds.
-function requestOf(path, inputs) {
+// The address, the headers and the command of a request with what the form holds. The path begins
+// after root.
+function requestOf(root, path, inputs) {
   const headers = {};
   let key = "", address = path, query = "";
   for (const {name, dataset: {where}, value} of inputs) {
@@ -52,7 +53,7 @@ function requestOf(path, inputs) {
     if (where === "header") headers[name] = value;
     if (where === "query") query += (query ? "&" : "?") + name + "=" + encodeURIComponent(value);
   }
-  address = api + address + query;
+  address = root + address + query;
   const words = ["curl -s"];
   if (key) words.push("-u " + quote(key + ":"));
   for (const [name, value] of Object.entries(headers)) words.push("-H " + quote(`${name}: ${value}`));
@@ -90,6 +91,7 @@ function remember(text) {
 function sender(pre) {
   const [method, path] = pre.dataset.send.split(" ");
   const body = pre.querySelector(".body")?.textContent;
+  const root = "beside" in pre.dataset ? registry : api;
   const inputs = [], labels = [];
   for (const {name, where, value = "", required = false} of fieldsOf(pre, path)) {
     const input = make("input", {name, value, required, autocomplete: "off", spellcheck: false});
@@ -104,14 +106,14 @@ function sender(pre) {
   const button = make("button", {className: "button", textContent: "Send"});
   const form = make("form", {className: "send"}, ...labels, make("div", {className: "row"}, button, copyButton(pre), status), answer);
   form.addEventListener("input", () => {
-    if (pre.className === "curl") pre.firstChild.textContent = requestOf(path, inputs).command;
+    if (pre.className === "curl") pre.firstChild.textContent = requestOf(root, path, inputs).command;
   });
   form.addEventListener("submit", async event => {
     event.preventDefault();
     button.disabled = true;
     status.textContent = "Sending…";
     try {
-      const got = await send(method, requestOf(path, inputs), body);
+      const got = await send(method, requestOf(root, path, inputs), body);
       answer.textContent = got.text;
       answer.hidden = got.text === "";
       if (method === "POST" && got.status.startsWith("201")) remember(got.text);

@@ -1,0 +1,206 @@
+package openapi
+
+import (
+	"net/http"
+	"strings"
+
+	"asset-registry/shared/routes"
+)
+
+// besideVersions are the servers of paths that are beside the versions: an operation has none, so
+// its path item has them. Generators that know only the servers of the document need a second
+// client with the address of the registry.
+var besideVersions = []object{{{"url", "/"}, {"description", "this registry, beside the versions"}}}
+
+// fileOperations describes the routes of files (docs/contract.md, "Files").
+var fileOperations = map[string]operation{
+	"POST " + routes.RegisterFile: {
+		id: "registerFile", tag: "files", summary: "Register a file",
+		text: "The first of the family's three calls: register, name the file in a document, upload. `data.url` is the " +
+			"address for the document, whose `hash` is that of the registration. `upload_url` takes the bytes. Other " +
+			"members of `data` come back as they are. The body may be a form with the field `hash` instead of JSON, and " +
+			"has at most 64 KiB. 403: the broker has 1,000 files, or what the operator permits, that were registered " +
+			"and not uploaded.",
+		body: "FileRegistration", answer: "FileRegistered", status: http.StatusCreated, location: true, beside: true,
+		statuses: []int{http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge,
+			http.StatusUnprocessableEntity},
+	},
+	"POST " + routes.UploadFile: {
+		id: "uploadFile", tag: "files", summary: "Upload a file",
+		text: "In one call, without a registration. The answer has the address and the hash for a document. A file has " +
+			"at most 100 MiB, unless the operator sets another limit; the form at most 16 parts, one of them a file, and " +
+			"its fields and the headers of its parts at most 64 KiB. 64 KiB must come in each 10 seconds. Bytes that no " +
+			"document names are removed after a day.",
+		form: "FileForm", answer: "FileUploaded", location: true, beside: true, statuses: ofUploads,
+	},
+	"POST " + routes.UploadFile + "/:file": {
+		id: "uploadRegisteredFile", tag: "files", summary: "Upload a registered file",
+		text: "To the `upload_url` of the registration, with a key of its broker. 403 at `body/file`: the bytes do not " +
+			"have the registered hash. 403 at `url/doc_id`: they were uploaded before, so a client that got no answer is done.",
+		params: []string{"Signature", "KeyID"}, form: "FileForm", answer: "FileUploaded", location: true, beside: true,
+		statuses: append([]int{http.StatusConflict}, ofUploads...),
+	},
+	"GET " + routes.GetFile: {
+		id: "listFiles", tag: "files", summary: "List files",
+		text: "Those of the broker of the key, in the order of their ids. An administrator gets all, or those of one " +
+			"broker, and sees the reasons of removals. A page may be short, or empty: only one without `next_page` is the last.",
+		params: []string{"after", "webhookLimit", "broker"}, answer: "FileList", beside: true,
+		statuses: []int{http.StatusForbidden},
+	},
+	"GET " + routes.GetFile + "/:file": {
+		id: "readFile", tag: "files", summary: "Read a file",
+		text: "The bytes, with their type and name. 204: the file is registered, and its bytes have not come. " +
+			"Everybody reads a file that a document of a public asset names, its broker any of his files, and others with " +
+			"the query of a `get_url`, which lasts 300 seconds.",
+		params: []string{"Signature", "KeyID", "Expires", "Range", "If-Range", "If-None-Match", "If-Match"}, media: "*/*",
+		tagged: true, beside: true, headers: []string{"Content-Disposition", "Content-Security-Policy",
+			"Cross-Origin-Resource-Policy"},
+		statuses: []int{http.StatusNoContent, http.StatusForbidden, http.StatusGone,
+			http.StatusRequestedRangeNotSatisfiable},
+	},
+	"DELETE " + routes.GetFile + "/:file": {
+		id: "removeFile", tag: "files", summary: "Take a file down",
+		text: "For good, and all files with the same bytes. Only the administrator may. Documents keep the address, " +
+			"the hash and the size. The same bytes are refused from then on. The audit log has the reason.",
+		params: []string{"reason"}, answer: "FileRemoved", beside: true, statuses: []int{http.StatusForbidden,
+			http.StatusConflict},
+	},
+}
+
+// ofUploads are the refusals of uploads.
+var ofUploads = []int{http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge,
+	http.StatusInsufficientStorage}
+
+// isBeside tells whether a pattern is a whole path, beside the versions.
+func isBeside(pattern string) bool {
+	for _, path := range []string{routes.RegisterFile, routes.UploadFile, routes.GetFile} {
+		if pattern == path || strings.HasPrefix(pattern, path+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// describedRoutes returns the routes that the documents describe.
+func describedRoutes() []routes.Route { return append(routes.All(), routes.Files()...) }
+
+// bodyOf returns the body of an operation; nil: it has none.
+func (w *writer) bodyOf(o operation) object {
+	if o.form != "" {
+		return object{{"required", true}, {"content", formContent(o.form)}}
+	}
+	if o.body == "" {
+		return nil
+	}
+	body := object{
+		{"required", true},
+		{"content", object{{"application/json", object{
+			{"schema", reference("schemas", bodyOf(o.body))},
+			{"examples", object{{exampleName, object{{"value", object{{"data", w.bodyExample(o.body)}}}}}}},
+		}}}},
+	}
+	if o.body == "DocumentInput" { // beside content: a generated client would send each document as a form
+		body = body.with("x-other-media", formContent("DocumentForm"))
+	}
+	return body
+}
+
+// formContent is the content of a body that is a form.
+func formContent(schema string) object {
+	return object{{"multipart/form-data", object{{"schema", reference("schemas", schema)}}}}
+}
+
+// fileExamples has the examples of bodies about files.
+var fileExamples = map[string]object{"FileRegistration": {{"hash", md5Example}}}
+
+const md5Example = "md5:d41d8cd98f00b204e9800998ecf8427e"
+
+// fileSchemas returns the schemas of files and of forms with files.
+func fileSchemas() object {
+	hash := func(text string) object {
+		return str(text, member{"pattern", "^md5:[0-9a-f]{32}$"}, member{"examples", []string{md5Example}})
+	}
+	size := integer("Bytes of the file.", member{"minimum", 0})
+	sum := func(text string) object { return str(text, digits(64)) }
+	title := str("Name of the file, without a path.", member{"maxLength", 255})
+	bytes := object{{"type", "string"}, {"format", "binary"}, {"description", "The file, with its name and type."}}
+	bound := func(more ...member) object {
+		return append(object{{"url", str("Address of the file with the signature by which a document takes it.")}}, more...)
+	}
+	known := closed("A file of a list.", object{
+		{"id", str("Id of the file, the end of its address.", digits(32))},
+		{"broker", str("Broker that has registered the file.")},
+		{"state", str("`registered`: the bytes have not come. `removed`: the administrator has taken it down.",
+			member{"enum", []string{"registered", "stored", "removed"}})},
+		{"hash", hash("Hash of the registration, or of the bytes.")},
+		{"sha256", sum("SHA-256 of the bytes.")},
+		{"size", size},
+		{"title", title},
+		{"format", str("Type of the file.")},
+		{"date", object{{"type", "string"}, {"format", "date-time"},
+			{"description", "Time of the registration, the upload, or the newest document, whichever is last."}}},
+		{"named", object{{"type", "boolean"}, {"description", "A document has named the file, so everybody may read it."}}},
+		{"removed_by", str("Key of the administrator. Only administrators see it.")},
+		{"reason", str("Reason of the removal. Only administrators see it.")},
+	}, "hash", "sha256", "title", "format", "removed_by", "reason")
+	page := closed("The page after this one.", object{
+		{"after", str("Id of the last file that this page has looked at.")}, {"path", str("Path and query of the page.")},
+	})
+	return object{
+		{"FileRegistration", object{
+			{"type", "object"}, {"description", "A file to come. Other members come back in the answer."},
+			{"required", []string{"hash"}},
+			{"properties", object{{"hash", hash("Hash of the bytes to come.")}}},
+		}},
+		{"FileRegistered", closed("A registered file.", object{
+			{"data", object{
+				{"type", "object"}, {"description", "The data as sent, and the address of the file."},
+				{"required", []string{"url", "hash"}},
+				{"properties", bound(member{"hash", hash("Hash of the bytes to come.")})},
+			}},
+			{"upload_url", str("Address that takes the bytes.")},
+		})},
+		{"FileForm", object{
+			{"type", "object"}, {"description", "A form with one file. Other fields are ignored."},
+			{"required", []string{"file"}}, {"properties", object{{"file", bytes}}},
+		}},
+		{"DocumentForm", object{
+			{"type", "object"}, {"description", "A file, and the fields of its document: as texts under their names, or " +
+				"as a JSON object in `data`. `url` and `hash` are those of the file, and `title` and `format` too where " +
+				"the form has none."},
+			{"required", []string{"file"}},
+			{"properties", object{{"file", bytes}, {"data", str("A JSON object with fields of the document.")}}},
+		}},
+		{"FileUploaded", closed("A file whose bytes have come.", object{
+			{"data", closed("The fields that a document needs.", bound(
+				member{"hash", hash("MD5 of the bytes.")}, member{"format", str("Type of the file.")}, member{"title", title},
+			))},
+			{"get_url", str("Address of the bytes for 300 seconds.")},
+		})},
+		{"ListedFile", known},
+		{"FileList", closed("Files.", object{
+			{"data", listOf(reference("schemas", "ListedFile"))}, {"next_page", page},
+		}, "next_page")},
+		{"FileRemoved", closed("A file that was taken down.", object{
+			{"data", closed("The file, as the registry remembers it.", object{
+				{"id", str("Id of the file.", digits(32))},
+				{"sha256", str("SHA-256 of the bytes. Empty if they had not come.", member{"pattern", "^([0-9a-f]{64})?$"})},
+				{"size", size},
+				{"removed_by", str("Key of the administrator who has removed it first.")},
+				{"reason", str("The first reason.")},
+			})},
+		})},
+	}
+}
+
+// addFileParameters adds the parameters of files.
+func addFileParameters(add func(component, in, name, text string, schema object)) {
+	text := object{{"type", "string"}}
+	add("storedFile", "path", "file", "Id of the file, the end of its address.",
+		object{{"type", "string"}, {"minLength", 1}})
+	add("Signature", "query", "Signature", "Signature of the address.", text)
+	add("KeyID", "query", "KeyID", "Id of the key of the signature.", text)
+	add("Expires", "query", "Expires", "End of the signature, in seconds since the epoch.", object{{"type", "integer"}})
+	add("reason", "query", "reason", "Why the file is taken down, in 1 to 1,000 bytes.",
+		object{{"type", "string"}, {"minLength", 1}, {"maxLength", 1000}})
+}

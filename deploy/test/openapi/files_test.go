@@ -1,0 +1,109 @@
+package openapi
+
+import (
+	"crypto/md5"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// aboutFiles returns requests about files that get each status of their operation.
+func aboutFiles(t *testing.T, r *registry, o operation) (all []expected) {
+	t.Helper()
+	if !o.isBeside() {
+		return nil
+	}
+	at := func(method, path, key, contentType string, body []byte) request {
+		q := request{method: method, path: path, body: body, header: map[string]string{"Authorization": basic(key)}}
+		if contentType != "" {
+			q.header["Content-Type"] = contentType
+		}
+		return q
+	}
+	add := func(status int, q request) { all = append(all, expected{q, status}) }
+	upload := func(to, content string) request {
+		contentType, body := fileForm(content)
+		return at("POST", to, "broker", contentType, body)
+	}
+	registration := func(body string) request { return at("POST", "/register", "broker", "application/json", []byte(body)) }
+	stored := newFile(t, r)
+	switch o.OperationID {
+	case "registerFile":
+		add(201, registration(fmt.Sprintf(`{"data":{"hash":%q}}`, hashOf("content"))))
+		add(400, registration("{"))
+		add(404, registration("{}"))
+		add(413, registration(`{"data":{"x":"`+strings.Repeat("x", 70_000)+`"}}`))
+		add(422, registration(`{"data":{"hash":"x"}}`))
+	case "uploadFile":
+		add(200, upload(o.path, "content"))
+		add(404, at("POST", o.path, "broker", "text/plain", nil))
+	case "uploadRegisteredFile":
+		to := registered(t, r, "content")
+		add(403, upload(to, "other content"))
+		add(404, at("POST", to, "broker", "text/plain", nil))
+		add(200, upload(to, "content"))
+	case "listFiles":
+		add(200, at("GET", o.path, "broker", "", nil))
+		add(400, at("GET", o.path+"?limit=x", "broker", "", nil))
+		add(403, at("GET", o.path+"?broker=other", "broker", "", nil))
+	case "readFile":
+		waits, _, _ := strings.Cut(strings.Replace(registered(t, r, "waits"), "/upload/", "/get/", 1), "?")
+		to := "/get/" + stored
+		add(200, at("GET", to, "broker", "", nil))
+		add(204, at("GET", waits, "broker", "", nil))
+		for status, header := range map[int]string{206: "Range: bytes=0-1", 416: "Range: bytes=999-", 304: "If-None-Match: *",
+			412: `If-Match: "x"`} {
+			q := at("GET", to, "broker", "", nil)
+			name, value, _ := strings.Cut(header, ": ")
+			q.header[name] = value
+			add(status, q)
+		}
+		add(403, request{method: "GET", path: to})
+		add(404, at("GET", "/get/"+strings.Repeat("0", 32), "broker", "", nil))
+		gone := newFile(t, r)
+		add(200, at("DELETE", "/get/"+gone+"?reason=x", "administrator", "", nil))
+		add(410, at("GET", "/get/"+gone, "broker", "", nil))
+	case "removeFile":
+		add(400, at("DELETE", "/get/"+stored, "administrator", "", nil))
+		add(403, at("DELETE", "/get/"+stored+"?reason=x", "broker", "", nil))
+		add(404, at("DELETE", "/get/"+strings.Repeat("0", 32)+"?reason=x", "administrator", "", nil))
+		add(200, at("DELETE", "/get/"+stored+"?reason=x", "administrator", "", nil))
+	}
+	if key := basic("nobody"); len(all) > 0 {
+		q := all[0].request
+		q.header = maps.Clone(q.header)
+		q.header["Authorization"] = key
+		add(401, q)
+	}
+	return all
+}
+
+func hashOf(content string) string { return fmt.Sprintf("md5:%x", md5.Sum([]byte(content))) }
+
+// newFile returns the id of a new file of "broker".
+func newFile(t *testing.T, r *registry) string {
+	t.Helper()
+	id, err := r.upload(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// registered returns the path and query to which a new file of "broker" is uploaded.
+func registered(t *testing.T, r *registry, content string) string {
+	t.Helper()
+	got, err := r.must(t.Context(), http.StatusCreated, "POST", "/register", "broker", "",
+		fmt.Sprintf(`{"data":{"hash":%q}}`, hashOf(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(got.header.Get("Location"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.RequestURI()
+}
