@@ -263,6 +263,38 @@ func TestRevokeKeyRefusesTheKeysOfOperators(t *testing.T) {
 	}
 }
 
+// TestARemovalOfAFileIsInTheAuditLog notes that a file was taken down.
+func TestARemovalOfAFileIsInTheAuditLog(t *testing.T) {
+	s := start(t, io.Discard)
+	client := authapi.NewClient(httpserver.InProcess(s.Handler()), newSigner(t, secret), "test")
+	request := authapi.NoteRemovalRequest{
+		File: strings.Repeat("0a", 16), Reason: "a court has ordered it", SHA256: strings.Repeat("0b", 32), Size: 7,
+		Broker: "root", KeyID: "k1", From: "192.0.2.1",
+	}
+	if err := client.NoteRemoval(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	for _, lacks := range []func(*authapi.NoteRemovalRequest){
+		func(r *authapi.NoteRemovalRequest) { r.Reason = "" }, func(r *authapi.NoteRemovalRequest) { r.File = "" },
+		func(r *authapi.NoteRemovalRequest) { r.KeyID = "" },
+	} {
+		r := request
+		lacks(&r)
+		if err := client.NoteRemoval(t.Context(), r); fault.KindOf(err) != fault.Invalid {
+			t.Errorf("%+v: got %v, want a fault of kind Invalid", r, err)
+		}
+	}
+	entries, err := s.admin.Entries(t.Context(), 0, 10)
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("got the entries %+v, %v; want one", entries, err)
+	}
+	e, want := entries[0], `{"reason":"a court has ordered it","sha256":"`+request.SHA256+`","size":7}`
+	if e.Action != "file.remove" || e.Subject != "file "+request.File || e.Who != "k1 root" || e.From != "192.0.2.1" ||
+		string(e.After) != want || e.Time.IsZero() {
+		t.Errorf("got the entry %+v with %s, want the removal by k1 root with %s", e, e.After, want)
+	}
+}
+
 // TestARecoveryIsInTheAuditLog asks for new tokens of an asset. Each call makes an entry, which has
 // the reason and no token.
 // Promises: recovery-reason

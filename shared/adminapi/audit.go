@@ -21,7 +21,7 @@ type Entry struct {
 	From      string          `json:"from"` // the caller's address
 	RequestID string          `json:"request_id,omitempty"`
 	Action    string          `json:"action"`  // such as "key.rotate"
-	Subject   string          `json:"subject"` // "key ID", "broker NAME" or "webhook ID"
+	Subject   string          `json:"subject"` // "key ID", "broker NAME", "webhook ID", "asset ID" or "file ID"
 	Before    json.RawMessage `json:"before,omitempty"`
 	After     json.RawMessage `json:"after,omitempty"`
 	Prev      string          `json:"prev"` // hash of the entry before, "" for the first

@@ -30,6 +30,8 @@ const (
 	CreateTransferPath = "/internal/v1/transfers/create"
 	ReadTransferPath   = "/internal/v1/transfers/read"
 
+	NoteRemovalPath = "/internal/v1/files/removed"
+
 	WatchKeysPath   = "/internal/v1/keys/watch"
 	ReportUsagePath = "/internal/v1/keys/usage"
 )
@@ -170,4 +172,16 @@ type RecoverTokensRequest struct {
 type RecoverTokensResponse struct {
 	IssueTokensResponse
 	Owner string `json:"owner"`
+}
+
+// NoteRemovalRequest says that an administrator has taken a file of documents down. Each call makes
+// an entry of the audit log.
+type NoteRemovalRequest struct {
+	File   string `json:"file"`   // id
+	Reason string `json:"reason"` // of the administrator
+	SHA256 string `json:"sha256,omitempty"`
+	Size   int64  `json:"size"`
+	Broker string `json:"broker"` // of the administrator's key
+	KeyID  string `json:"key_id"` // of the administrator
+	From   string `json:"from"`   // address of the administrator; "": unknown
 }

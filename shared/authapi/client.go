@@ -116,6 +116,14 @@ func (c *Client) RecoverTokens(ctx context.Context, r RecoverTokensRequest) (Rec
 	return answer, nil
 }
 
+// NoteRemoval writes to the audit log that a file was taken down.
+func (c *Client) NoteRemoval(ctx context.Context, r NoteRemovalRequest) error {
+	if err := c.send(ctx, NoteRemovalPath, r, &struct{}{}, false); err != nil {
+		return fmt.Errorf("note the removal of a file: %w", err)
+	}
+	return nil
+}
+
 // Ready returns nil if the auth service can store changes.
 func (c *Client) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

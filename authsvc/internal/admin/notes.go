@@ -8,8 +8,8 @@ import (
 	"asset-registry/authsvc/internal/audit"
 )
 
-// Note appends an entry to the audit log: that the actor does something to a webhook or an
-// asset, which the asset service has. The entry shows what as the state after it.
+// Note appends an entry to the audit log: that the actor does something to a webhook, an asset or
+// a file, which another service has. The entry shows what as the state after it.
 func (s *Service) Note(ctx context.Context, by Actor, action, subject string, what any) error {
 	return s.change(ctx, by, action, func(time.Time) (c Change, err error) {
 		c.Entry.Subject = subject
@@ -34,4 +34,18 @@ type Recovery struct {
 func (s *Service) NoteRecovery(ctx context.Context, by Actor, asset string, r Recovery) error {
 	by.Role = apikey.Operator
 	return s.Note(ctx, by, audit.RecoverAsset, audit.OfAsset(asset), r)
+}
+
+// Removal is what the audit log shows of a file that was taken down.
+type Removal struct {
+	Reason string `json:"reason"`
+	SHA256 string `json:"sha256,omitempty"` // "": its bytes had not come
+	Size   int64  `json:"size"`
+}
+
+// NoteRemoval appends an entry to the audit log: that an administrator of the public API has taken
+// a file down. The file service has checked that the caller may do so.
+func (s *Service) NoteRemoval(ctx context.Context, by Actor, file string, r Removal) error {
+	by.Role = apikey.Operator
+	return s.Note(ctx, by, audit.RemoveFile, audit.OfFile(file), r)
 }

@@ -1,6 +1,6 @@
 // Package audit writes and checks the audit log: a chain of sealed entries, one
-// for each change of a broker or key, for what operators do to webhooks, and for each
-// recovery of an asset.
+// for each change of a broker or key, for what operators do to webhooks, for each recovery
+// of an asset, and for each file that was taken down.
 // adminapi.Chain checks the same chain on the client's side.
 package audit
 
@@ -36,9 +36,12 @@ const (
 // RecoverAsset is the action of giving an asset new tokens.
 const RecoverAsset = "asset.recover"
 
+// RemoveFile is the action of taking a file of documents down.
+const RemoveFile = "file.remove"
+
 // Actions returns every action but those on webhooks.
 func Actions() []string {
-	return []string{CreateBroker, ChangeBroker, CreateKey, ChangeKey, RotateKey, RevokeKey, RecoverAsset}
+	return []string{CreateBroker, ChangeBroker, CreateKey, ChangeKey, RotateKey, RevokeKey, RecoverAsset, RemoveFile}
 }
 
 const (
@@ -46,6 +49,7 @@ const (
 	brokerSubject  = "broker "
 	webhookSubject = "webhook "
 	assetSubject   = "asset "
+	fileSubject    = "file "
 )
 
 // OfKey returns the subject of entries about the key with an id.
@@ -80,11 +84,19 @@ func OfAsset(id string) string { return assetSubject + id }
 // AssetOf returns the id of the asset that a subject names; false if it names no asset.
 func AssetOf(subject string) (id string, ok bool) { return strings.CutPrefix(subject, assetSubject) }
 
+// OfFile returns the subject of entries about the file with an id. No record of this service goes
+// with them: the file service has the files.
+func OfFile(id string) string { return fileSubject + id }
+
+// FileOf returns the id of the file that a subject names; false if it names no file.
+func FileOf(subject string) (id string, ok bool) { return strings.CutPrefix(subject, fileSubject) }
+
 // recorded reports whether a record of this service goes with entries about a subject.
 func recorded(subject string) bool {
 	_, webhook := WebhookOf(subject)
 	_, asset := AssetOf(subject)
-	return !webhook && !asset
+	_, file := FileOf(subject)
+	return !webhook && !asset && !file
 }
 
 // Encode returns a value as the log stores it, before or after a change.

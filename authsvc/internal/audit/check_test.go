@@ -154,10 +154,10 @@ func TestAForgedEntryIsNotResealed(t *testing.T) {
 	}
 }
 
-// TestWebhooksAndAssetsNeedNoRecord has entries about a webhook and an asset, which another
-// service keeps.
-func TestWebhooksAndAssetsNeedNoRecord(t *testing.T) {
-	for _, subject := range []string{audit.OfWebhook("w"), audit.OfAsset("a")} {
+// TestSubjectsOfOtherServicesNeedNoRecord has entries about a webhook, an asset and a file, which
+// other services keep.
+func TestSubjectsOfOtherServicesNeedNoRecord(t *testing.T) {
+	for _, subject := range []string{audit.OfWebhook("w"), audit.OfAsset("a"), audit.OfFile("f")} {
 		log := newSealed(t, 1)
 		head := adminapi.Head{Seq: 1, Hash: log.entries[0].Hash}
 		e, err := newSealer(t, "a").Append(head, adminapi.Entry{Time: begun, Subject: subject})

@@ -89,6 +89,9 @@ func subjectPath(subject string) string {
 	if id, ok := audit.AssetOf(subject); ok {
 		return historyPath(id, "")
 	}
+	if _, ok := audit.FileOf(subject); ok { // the console has no page of a file
+		return "/console/audit?" + url.Values{"about": {subject}}.Encode()
+	}
 	id, _ := audit.KeyOf(subject)
 	return keyPath(id)
 }

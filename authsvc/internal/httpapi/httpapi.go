@@ -41,8 +41,8 @@ type Keys struct {
 	*apikey.Meter
 }
 
-// New returns the internal API for keys and tokens. It writes recoveries to the audit log of
-// notes.
+// New returns the internal API for keys and tokens. It writes recoveries of assets and removals of
+// files to the audit log of notes.
 func New(keys Keys, tokens *token.Service, notes *admin.Service, now func() time.Time) *API {
 	return &API{keys, tokens, notes, now}
 }
@@ -55,6 +55,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	r.POST(authapi.VerifyTokenPath, httpserver.Handle(a.verifyToken))
 	r.POST(authapi.ChangeOwnerPath, httpserver.Handle(a.changeOwner))
 	r.POST(authapi.RecoverPath, httpserver.Handle(a.recoverTokens))
+	r.POST(authapi.NoteRemovalPath, httpserver.Handle(a.noteRemoval))
 	r.POST(authapi.ResealPath, httpserver.Handle(a.reseal))
 	r.POST(authapi.CreateTransferPath, httpserver.Handle(a.createTransfer))
 	r.POST(authapi.ReadTransferPath, httpserver.Handle(a.readTransfer))
@@ -138,6 +139,23 @@ func (a *API) recoverTokens(c *gin.Context) error {
 		return fmt.Errorf("note the recovery of asset %s: %w", r.AssetID, err)
 	}
 	return httpserver.JSON(c, http.StatusOK, answer)
+}
+
+func (a *API) noteRemoval(c *gin.Context) error {
+	var r authapi.NoteRemovalRequest
+	if err := read(c, &r); err != nil {
+		return err
+	}
+	if r.File == "" || r.KeyID == "" || r.Reason == "" {
+		return fault.New(fault.Invalid, fault.Body, "reason", "The request needs file, key_id and reason.")
+	}
+	ctx := c.Request.Context()
+	by := admin.Actor{Name: r.KeyID + " " + r.Broker, From: r.From, RequestID: httpserver.RequestID(ctx)}
+	noted := admin.Removal{Reason: r.Reason, SHA256: r.SHA256, Size: r.Size}
+	if err := a.notes.NoteRemoval(ctx, by, r.File, noted); err != nil {
+		return fmt.Errorf("note the removal of file %s: %w", r.File, err)
+	}
+	return httpserver.JSON(c, http.StatusOK, struct{}{})
 }
 
 func (a *API) reseal(c *gin.Context) error {

@@ -135,6 +135,7 @@ func RunAdmin(t *testing.T, base, admin, key, ctl string) (secrets []string) {
 		{"keys and brokers can be searched", testSearch},
 		{"registryctl manages keys and brokers", testCommandLine},
 		{"registryctl manages assets", testCommandLineAssets},
+		{"registryctl lists files and takes one down", testCommandLineFiles},
 		{"registryctl explains every error in one line", testCommandLineFaults},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.scenario(t, o) })

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -129,6 +130,34 @@ func testCommandLineAssets(t *testing.T, o *office) {
 	o.handOver(t, id, fmt.Sprint(at(made, "access.transfer")))
 	o.prints(t, []string{"me"}, "broker", "LEVELS")
 	o.prints(t, []string{"version"}, "registryctl ", "asset registry at "+o.base, "2.5")
+}
+
+// testCommandLineFiles lists files and takes one down, which the audit log tells.
+func testCommandLineFiles(t *testing.T, o *office) {
+	f := &keptFile{api: o.api, content: rand.Text()}
+	f.upload(t)
+	o.prints(t, []string{"files", "list", "--state", "stored"}, f.id(), "акт.pdf", "26")
+	o.prints(t, []string{"files", "remove", f.id(), "--reason", "суд sesame", "--key", "administrator"},
+		f.id(), "суд sesame")
+	if got := o.mustRun(t, "files", "list", "--state", "stored"); strings.Contains(got, f.id()) {
+		t.Errorf("files list: got %s, want no file %s that is stored", got, f.id())
+	}
+	if got := o.mustRun(t, "files", "list"); !strings.Contains(got, f.id()) || strings.Contains(got, "sesame") {
+		t.Errorf("files list: got %s, want %s without the reason", got, f.id())
+	}
+	o.prints(t, []string{"files", "list", "--broker", "broker", "--state", "removed", "--key", "administrator"}, f.id(),
+		"суд sesame")
+	for _, e := range list(o.runJSON(t, "audit", "list")["data"]) {
+		if at(e, "subject") != "file "+f.id() {
+			continue
+		}
+		if at(e, "action") != "file.remove" || at(e, "after.reason") != "суд sesame" || text(at(e, "after.sha256")) == "" ||
+			text(at(e, "time")) == "" || !strings.Contains(text(at(e, "who")), "administrator") || at(e, "from") != "127.0.0.1" {
+			t.Errorf("got the entry %v, want who has removed the file, when, from where and why", e)
+		}
+		return
+	}
+	t.Errorf("got no entry about file %s in the audit log, want one", f.id())
 }
 
 // handOver gives the asset to another broker, in the steps that the help describes, and

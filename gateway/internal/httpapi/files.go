@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -14,7 +16,9 @@ import (
 
 	"asset-registry/gateway/internal/concurrency"
 	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
 )
@@ -32,6 +36,9 @@ func (a *API) routeFiles(engine *gin.Engine) {
 		of.form = r.Class == routes.Write
 		if strings.HasPrefix(r.Pattern, routes.UploadFile) {
 			of.share, of.answer = a.shareUploads, a.forwardUpload
+		}
+		if r.Method == http.MethodDelete {
+			of.answer = a.removeFile
 		}
 		engine.Handle(r.Method, r.Pattern, a.pipeline(of))
 	}
@@ -91,6 +98,40 @@ func (a *API) sendUpload(c *gin.Context, w http.ResponseWriter, path string) err
 		const says = "The body ended before it was complete."
 		return fmt.Errorf("%w: %w", fault.New(fault.Invalid, fault.Body, "file", says), err)
 	}
+}
+
+// removeFile answers a request that takes a file down. The audit log has its entry before the client
+// has the answer. A client without an answer repeats the request.
+func (a *API) removeFile(c *gin.Context) error {
+	from, answer := c.GetHeader(httpserver.ClientHeader), &kept{header: http.Header{}}
+	if err := a.send(c, a.config.Files, answer, samePath(c)); err != nil {
+		return err
+	}
+	if answer.status != http.StatusOK {
+		return faulthttp.Read(answer.answer())
+	}
+	var removed struct {
+		Data struct {
+			ID, SHA256, Reason string
+			Size               int64
+			RemovedBy          string `json:"removed_by"`
+		}
+	}
+	if err := json.Unmarshal(answer.body.Bytes(), &removed); err != nil {
+		return fmt.Errorf("read the answer of the file service: %w", err)
+	}
+	if by, f := caller(c), removed.Data; f.RemovedBy == by.KeyID { // else somebody had removed it before
+		err := a.config.Auth.NoteRemoval(c.Request.Context(), authapi.NoteRemovalRequest{
+			File: f.ID, Reason: f.Reason, SHA256: f.SHA256, Size: f.Size, Broker: by.Broker, KeyID: by.KeyID, From: from,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	maps.Copy(c.Writer.Header(), answer.header)
+	c.Writer.WriteHeader(answer.status)
+	_, err := c.Writer.Write(answer.body.Bytes())
+	return err
 }
 
 // limitUpload counts bytes of an upload. It sets headers of answer, which nobody else may use

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"asset-registry/gateway/internal/concurrency"
 	"asset-registry/gateway/internal/proxy"
+	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/upstream"
@@ -198,5 +200,76 @@ func TestTheAnswerToAFormIsBounded(t *testing.T) {
 	}
 	if n, err := k.Write([]byte("x")); n != 0 || err == nil || k.body.Len() != mostKept {
 		t.Errorf("got %d, %v with %d bytes kept, want an error and %d", n, err, k.body.Len(), mostKept)
+	}
+}
+
+// TestARemovalIsAudited removes files whose removal the file service answers for. The audit log has
+// an entry before the client has an answer.
+func TestARemovalIsAudited(t *testing.T) {
+	const id = "0123456789abcdef0123456789abcdef"
+	for n, c := range []struct {
+		name   string
+		status int
+		first  bool // the caller is who has removed it
+		away   bool // the auth service is
+		want   int
+		noted  int
+	}{
+		{"a removal", 200, true, false, 200, 1},
+		{"somebody else's", 200, false, false, 200, 0},
+		{"a refusal", 403, true, false, 403, 0},
+		{"without an entry", 200, true, true, 503, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			by := "k" + authapi.Hash(fmt.Sprint("key-", n))
+			removedBy := by
+			if !c.first {
+				removedBy = "k9"
+			}
+			files := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(c.status)
+				if c.status != http.StatusOK {
+					io.WriteString(w, `{"status":"error","errors":[{"location":"url","name":"permission","description":"no"}]}`)
+					return
+				}
+				fmt.Fprintf(w, `{"data":{"id":%q,"sha256":"s","size":7,"removed_by":%q,"reason":"a court"}}`, id, removedBy)
+			})
+			var noted []authapi.NoteRemovalRequest
+			auth := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != authapi.NoteRemovalPath {
+					anyKey(w, r)
+					return
+				}
+				var asked authapi.NoteRemovalRequest
+				if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+					t.Error(err)
+				}
+				noted = append(noted, asked)
+				if c.away {
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+				io.WriteString(w, "{}")
+			})
+			_, engine := open(t, http.HandlerFunc(ok), func(config *Config) {
+				signer, err := identity.NewSigner(config.Secrets, time.Now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				config.Files = proxy.Local(files, signer)
+				config.Auth = authapi.NewClient(httpserver.InProcess(auth), signer, "gateway")
+			})
+			got := send(engine, "DELETE", "/get/"+id+"?reason=x", "Authorization", fmt.Sprintf("Bearer key-%d", n),
+				httpserver.ClientHeader, "192.0.2.1")
+			if got.Code != c.want || len(noted) != c.noted {
+				t.Fatalf("got %d %s and the entries %+v, want %d and %d entries", got.Code, got.Body, noted, c.want, c.noted)
+			}
+			want := authapi.NoteRemovalRequest{
+				File: id, Reason: "a court", SHA256: "s", Size: 7, Broker: "b", KeyID: by, From: "192.0.2.1",
+			}
+			if c.noted > 0 && noted[0] != want {
+				t.Errorf("got the entry %+v, want %+v", noted[0], want)
+			}
+		})
 	}
 }
