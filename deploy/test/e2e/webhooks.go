@@ -153,13 +153,14 @@ type receiver struct {
 	answers int               // status
 	seen    map[string]string // id of an asset -> newest dateModified
 	times   map[string]int    // id of an asset -> entries
+	sums    map[string]string // id of an asset -> SHA-256 of its last document, in the newest entry
 	signed  int               // signatures of the newest message
 	faults  []string
 	offset  string // of the newest message
 }
 
 func newReceiver(t *testing.T) *receiver {
-	r := &receiver{answers: http.StatusOK, seen: map[string]string{}, times: map[string]int{}}
+	r := &receiver{answers: http.StatusOK, seen: map[string]string{}, times: map[string]int{}, sums: map[string]string{}}
 	r.Server = httptest.NewServer(r)
 	t.Cleanup(func() {
 		r.Close()
@@ -184,7 +185,10 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		Type string
 		Data struct {
 			Challenge, Offset string
-			Entries           []struct{ ID, DateModified, Title string }
+			Entries           []struct {
+				ID, DateModified, Title string
+				Documents               []struct{ SHA256 string }
+			}
 		}
 	}
 	if err := json.Unmarshal(body, &m); err != nil {
@@ -201,6 +205,9 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	for _, e := range m.Data.Entries {
 		r.seen[e.ID] = max(r.seen[e.ID], e.DateModified)
 		r.times[e.ID]++
+		if n := len(e.Documents); n > 0 {
+			r.sums[e.ID] = e.Documents[n-1].SHA256
+		}
 		if e.Title == "" {
 			r.faults = append(r.faults, fmt.Sprintf("got the entry %+v, want a whole asset", e))
 		}
@@ -311,4 +318,29 @@ func before(t *testing.T, c created) string {
 		t.Fatal(err)
 	}
 	return at.Add(-time.Microsecond).Format(time.RFC3339Nano)
+}
+
+// testLateDelivery uploads a file after its document. The sums of the file are a change of the asset,
+// so a webhook tells of it. The registry must be allowed to send to this machine.
+func testLateDelivery(t *testing.T, a api) {
+	r := newReceiver(t)
+	r.hook = a.makeHook(t, "broker", fields{"url": r.URL, "opt_fields": "*", "state": "disabled"})
+	path := "/" + r.hook.id
+	a.hook(t, "PATCH", "broker", path, fields{"state": "active"}).must(t, 200)
+	r.until(t, "the challenge is answered", func() bool {
+		return a.hook(t, "GET", "broker", path, nil).must(t, 200).data()["state"] == "active"
+	})
+	f := &keptFile{api: a, content: rand.Text(), asset: a.publish(t, validAsset())}
+	f.register(t)
+	f.name(t)
+	before := text(a.read(t, f.asset.id).must(t, 200).data()["dateModified"])
+	r.until(t, "the document comes without sums", func() bool { return r.seen[f.asset.id] == before })
+	if got := r.sums[f.asset.id]; got != "" {
+		t.Errorf("got the SHA-256 %s before the upload, want none", got)
+	}
+	f.upload(t)
+	want := fmt.Sprintf("%x", sha256.Sum256([]byte(f.content)))
+	r.until(t, "the document comes again with the sums", func() bool {
+		return r.seen[f.asset.id] > before && r.sums[f.asset.id] == want
+	})
 }
