@@ -69,8 +69,12 @@ func checkBytes(bytes *dirstore.Store, f file.File, whole bool) error {
 		return fmt.Errorf("file %s of %s: %w", f.ID, f.Broker, err)
 	}
 	defer blob.Close()
-	if got, err := file.SizeOf(blob); err != nil || got != f.Size {
-		return fmt.Errorf("file %s of %s: got %d bytes and %v, want %d", f.ID, f.Broker, got, err, f.Size)
+	size, err := file.SizeOf(blob)
+	if err != nil {
+		return fmt.Errorf("file %s of %s: %w", f.ID, f.Broker, err)
+	}
+	if size != f.Size {
+		return fmt.Errorf("file %s of %s: got %d bytes, want %d", f.ID, f.Broker, size, f.Size)
 	}
 	if !whole {
 		return nil
