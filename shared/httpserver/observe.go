@@ -30,6 +30,13 @@ const tenantKey = "tenant class"
 // of its key.
 func SetTenant(c *gin.Context, class string) { c.Set(tenantKey, class) }
 
+// asideKey is where Aside marks a request.
+const asideKey = "aside"
+
+// Aside marks a request for an addition to the API, such as the search: its 503 is no failure of
+// the API.
+func Aside(c *gin.Context) { c.Set(asideKey, true) }
+
 // series identifies a time series of the request duration.
 type series struct {
 	method, route, tenant string
@@ -40,6 +47,10 @@ type series struct {
 // metrics).
 var durationBuckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
 
+// slowAfter is the time after which an answer is slow that has not begun (docs/operations.md,
+// "Alerts").
+const slowAfter = 500 * time.Millisecond
+
 // observe is middleware that measures every request and makes a span for each
 // that is traced.
 func observe(o Options) gin.HandlerFunc {
@@ -49,18 +60,20 @@ func observe(o Options) gin.HandlerFunc {
 	if err != nil {
 		panic(fmt.Sprintf("httpserver: %v", err)) // the name is invalid
 	}
-	failures, err := o.Telemetry.Meter().Int64Counter("registry.http.failures", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests for the API of a service that were answered with 5xx."))
-	if err != nil {
-		panic(fmt.Sprintf("httpserver: %v", err)) // the name is invalid
+	fail := counting(o, "registry.http.failures", "Requests for the API of a service that were answered with 5xx.")
+	slow := func(context.Context) {}
+	if o.Edge {
+		slow = counting(o, "registry.http.slow", "Requests for the API of a service whose answer began late.")
 	}
-	ours := metric.WithAttributeSet(attribute.NewSet(attribute.String("registry.service", o.Name)))
-	failures.Add(context.Background(), 0, ours) // without a zero first, a rate misses the first event
 	tracer := o.Telemetry.Tracer()
 	var known sync.Map // series -> metric.MeasurementOption; bounded by routes and outcomes
 	return func(c *gin.Context) {
 		begun := time.Now()
 		span := beginSpan(c, o, tracer)
+		var first *firstByte
+		if o.Edge {
+			first = awaitFirst(c, begun)
+		}
 		defer func() { // also when a panic ends the request
 			s := series{method: method(c), route: route(c), tenant: c.GetString(tenantKey), status: c.Writer.Status()}
 			if !c.GetBool(longKey) {
@@ -70,8 +83,12 @@ func observe(o Options) gin.HandlerFunc {
 				}
 				duration.Record(c.Request.Context(), time.Since(begun).Seconds(), attributes.(metric.MeasurementOption))
 			}
-			if s.status >= http.StatusInternalServerError && isAPI(s.route) {
-				failures.Add(c.Request.Context(), 1, ours)
+			if s.status >= http.StatusInternalServerError && isAPI(s.route) &&
+				!(s.status == http.StatusServiceUnavailable && c.GetBool(asideKey)) {
+				fail(c.Request.Context())
+			}
+			if first != nil && first.took() > slowAfter && isAPI(s.route) && !c.GetBool(longKey) {
+				slow(c.Request.Context())
 			}
 			if span != nil {
 				span.SetName(s.method + " " + s.route)
@@ -84,6 +101,17 @@ func observe(o Options) gin.HandlerFunc {
 		}()
 		c.Next()
 	}
+}
+
+// counting returns a function that counts a request for the API of a service.
+func counting(o Options, name, describes string) func(context.Context) {
+	count, err := o.Telemetry.Meter().Int64Counter(name, metric.WithUnit("{request}"), metric.WithDescription(describes))
+	if err != nil {
+		panic(fmt.Sprintf("httpserver: %v", err)) // the name is invalid
+	}
+	ours := metric.WithAttributeSet(attribute.NewSet(attribute.String("registry.service", o.Name)))
+	count.Add(context.Background(), 0, ours) // without a zero first, a rate misses the first event
+	return func(ctx context.Context) { count.Add(ctx, 1, ours) }
 }
 
 // beginSpan starts a request's span and puts it into the request's context. It

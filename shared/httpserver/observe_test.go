@@ -32,25 +32,21 @@ func TestFailuresCountFromZero(t *testing.T) {
 		return fault.New(fault.Forbidden, fault.URL, "id", "no")
 	}))
 	engine.GET("/api/2.5/broken", func(*gin.Context) { panic("defect") })
-	count := func() (total int64, series int) {
-		var all metricdata.ResourceMetrics
-		if err := reader.Collect(t.Context(), &all); err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range all.ScopeMetrics[0].Metrics {
-			if sum, is := m.Data.(metricdata.Sum[int64]); is && m.Name == "registry.http.failures" {
-				for _, p := range sum.DataPoints {
-					total, series = total+p.Value, series+1
-				}
-			}
-		}
-		return total, series
-	}
+	engine.GET("/api/2.5/search", Handle(func(c *gin.Context) error {
+		Aside(c)
+		return fault.New(fault.Unavailable, fault.URL, "search", "The index is being built.")
+	}))
+	engine.GET("/api/2.5/defect", Handle(func(c *gin.Context) error {
+		Aside(c)
+		return errors.New("defect")
+	}))
+	count := func() (int64, int) { return counted(t, reader, "registry.http.failures") }
 	if total, series := count(); total != 0 || series != 1 {
 		t.Fatalf("at the start: got %d failures in %d series, want 0 in 1", total, series)
 	}
 	for path, want := range map[string]int64{
 		"/api/2.5/assets": 1, "/internal/v1/keys": 1, "/api/2.5/broken": 1, "/api/2.5/refused": 0, "/page": 0, "/nowhere": 0,
+		"/api/2.5/search": 0, "/api/2.5/defect": 1,
 	} {
 		before, _ := count()
 		engine.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
@@ -58,4 +54,21 @@ func TestFailuresCountFromZero(t *testing.T) {
 			t.Errorf("GET %s: got %d more failures in %d series, want %d in 1", path, after-before, series, want)
 		}
 	}
+}
+
+// counted returns the value of a counter, and its series.
+func counted(t *testing.T, reader sdkmetric.Reader, name string) (total int64, series int) {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		if sum, is := m.Data.(metricdata.Sum[int64]); is && m.Name == name {
+			for _, p := range sum.DataPoints {
+				total, series = total+p.Value, series+1
+			}
+		}
+	}
+	return total, series
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -61,6 +63,32 @@ func TestEveryAlertSaysHowBadItIsAndWhatToDo(t *testing.T) {
 	for _, anchor := range anchors {
 		if !seen[anchor] {
 			t.Errorf("%s has a heading %s that is no alert's", runbook, anchor)
+		}
+	}
+}
+
+// TestRulesKnowEveryService holds rules that name services against the services that Prometheus asks.
+func TestRulesKnowEveryService(t *testing.T) {
+	services := slices.DeleteFunc(jobs(t), func(job string) bool { return job == "otelcol" || job == "prometheus" })
+	for _, r := range rules(t) {
+		var named []*labels.Matcher
+		parser.Inspect(parse(t, r.Alert, r.Expr), func(node parser.Node, _ []parser.Node) error {
+			if selector, is := node.(*parser.VectorSelector); is {
+				for _, m := range selector.LabelMatchers {
+					if m.Name == "job" {
+						named = append(named, m)
+					}
+				}
+			}
+			return nil
+		})
+		if len(named) == 0 {
+			continue
+		}
+		for _, service := range services {
+			if !slices.ContainsFunc(named, func(m *labels.Matcher) bool { return m.Matches(service) }) {
+				t.Errorf("%s%s: got no job %s, want every service", r.Alert, r.Record, service)
+			}
 		}
 	}
 }

@@ -34,6 +34,9 @@ func (a *API) send(c *gin.Context, to *proxy.Upstream, w http.ResponseWriter, pa
 	if err != nil {
 		return err
 	}
+	if to == a.config.Search {
+		httpserver.Aside(c)
+	}
 	err = to.Forward(w, r, proxy.Request{
 		Path:    path,
 		Caller:  caller(c),

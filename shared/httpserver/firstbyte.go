@@ -1,0 +1,92 @@
+package httpserver
+
+import (
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// firstByte is the writer of an answer. It notes when the answer begins. The rest of the answer
+// takes as long as the client's line needs, and so does the body of the request.
+type firstByte struct {
+	gin.ResponseWriter
+	begun time.Time
+	until time.Duration // from begun to the first byte; 0: the answer has not begun
+	body  *awaitedBody  // of the request; nil: there is none
+}
+
+// awaitFirst makes the request's writer a firstByte.
+func awaitFirst(c *gin.Context, begun time.Time) *firstByte {
+	w := &firstByte{ResponseWriter: c.Writer, begun: begun}
+	if c.Request.Body != nil && c.Request.Body != http.NoBody {
+		w.body = &awaitedBody{ReadCloser: c.Request.Body}
+		c.Request.Body = w.body
+	}
+	c.Writer = w
+	return w
+}
+
+// took returns the time until the answer began, or until now, without the time that reads of the
+// body waited.
+func (w *firstByte) took() time.Duration {
+	w.note()
+	return w.until
+}
+
+func (w *firstByte) note() {
+	if w.until != 0 {
+		return
+	}
+	until := time.Since(w.begun)
+	if w.body != nil {
+		until -= time.Duration(w.body.waited.Load())
+	}
+	w.until = max(until, 1)
+}
+
+// Write implements io.Writer.
+func (w *firstByte) Write(p []byte) (int, error) {
+	w.note()
+	return w.ResponseWriter.Write(p)
+}
+
+// WriteString implements io.StringWriter.
+func (w *firstByte) WriteString(s string) (int, error) {
+	w.note()
+	return w.ResponseWriter.WriteString(s)
+}
+
+// WriteHeaderNow implements gin.ResponseWriter.
+func (w *firstByte) WriteHeaderNow() {
+	w.note()
+	w.ResponseWriter.WriteHeaderNow()
+}
+
+// Flush implements http.Flusher.
+func (w *firstByte) Flush() {
+	w.note()
+	w.ResponseWriter.Flush()
+}
+
+// Unwrap is for an http.ResponseController.
+func (w *firstByte) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// awaitedBody is the body of a request. It adds up the time that reads of it take.
+type awaitedBody struct {
+	io.ReadCloser
+	waited atomic.Int64 // ns; a transport reads in a goroutine of its own
+}
+
+// Read implements io.Reader.
+func (b *awaitedBody) Read(p []byte) (int, error) {
+	begun := time.Now()
+	n, err := b.ReadCloser.Read(p)
+	b.waited.Add(int64(time.Since(begun)))
+	return n, err
+}
+
+// Unwrap is for refuseBody.
+func (b *awaitedBody) Unwrap() io.ReadCloser { return b.ReadCloser }
