@@ -31,7 +31,6 @@ const (
 	maxWords   = 50_000 // words that are read, so that an asset takes at most about half a second
 	maxTerm    = 64     // bytes of a word; longer ones are cut
 	maxKey     = 512    // bytes of a value of a filter; longer ones are left out
-	maxPlaces  = 100    // items whose place, code and quantity are found
 )
 
 // asset has the fields of an asset that the index uses, in the order of a hit.
@@ -168,12 +167,12 @@ func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, e
 	if at, err := a.Rectification.StartDate.Time(); err == nil {
 		t.add(publishedField, numberTerm(at.UnixMicro()))
 	}
-	for i := range a.places() {
+	for i := range a.Items {
 		if number, ok := a.Items[i].number(); ok {
 			t.add(quantityField, floatTerm(number))
 		}
 	}
-	for i := range a.places() {
+	for i := range a.Items {
 		t.place(a.Items[i].Address.Locality)
 		t.place(a.Items[i].Address.Region)
 	}
@@ -214,7 +213,7 @@ var valuesOf = map[search.FacetName]func(a *asset, add func(term, value, name st
 		}
 	},
 	search.ByClassification: func(a *asset, add func(term, value, name string)) {
-		for i := range a.places() {
+		for i := range a.Items {
 			code := &a.Items[i].Classification
 			for _, term := range codeTerms(code.ID) {
 				add(term, code.ID, code.Description)
@@ -222,13 +221,13 @@ var valuesOf = map[search.FacetName]func(a *asset, add func(term, value, name st
 		}
 	},
 	search.ByRegion: func(a *asset, add func(term, value, name string)) {
-		for i := range a.places() {
+		for i := range a.Items {
 			key := ukrainian.Region(a.Items[i].Address.Region)
 			add(key, key, a.Items[i].Address.Region)
 		}
 	},
 	search.ByLocality: func(a *asset, add func(term, value, name string)) {
-		for i := range a.places() {
+		for i := range a.Items {
 			key := ukrainian.Place(a.Items[i].Address.Locality)
 			add(key, key, a.Items[i].Address.Locality)
 		}
@@ -247,9 +246,6 @@ func (t *termSet) place(name string) {
 		}
 	}
 }
-
-// places is the number of items whose place, code and quantity are found.
-func (a *asset) places() int { return min(len(a.Items), maxPlaces) }
 
 // words adds the words of an asset. Contact points are left out: they are people.
 func (a *asset) words(t *termSet) {

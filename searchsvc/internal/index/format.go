@@ -23,7 +23,7 @@ var indexFormat = sync.OnceValue(computeFormat)
 func computeFormat() string {
 	hash := sha256.New()
 	fmt.Fprintln(hash, layout, ukrainian.Fingerprint())
-	fmt.Fprintln(hash, maxID, maxShown, maxCode, shownItems, maxTerms, maxWords, maxTerm, maxKey, maxPlaces, search.MaxHit)
+	fmt.Fprintln(hash, maxID, maxShown, maxCode, shownItems, maxTerms, maxWords, maxTerm, maxKey, search.MaxHit)
 	for _, p := range search.Properties {
 		fmt.Fprintln(hash, p.Name, p.Field, p.Names, p.Levels)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"asset-registry/searchsvc/internal/ukrainian"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/isotime"
 )
 
 // The parameters of a search (docs/contract.md, "Search").
@@ -158,26 +159,18 @@ func (p *parser) times(from, to string) Times {
 	return Times{start, end}
 }
 
-// timeForms are the accepted forms of a time.
-var timeForms = []string{time.DateOnly, time.RFC3339Nano, "2006-01-02T15:04:05.999999999"}
-
+// time returns a time in any form that offsets of the feed have (docs/contract.md, "Offsets").
 func (p *parser) time(name string) (at time.Time, isDay bool) {
 	text := p.one(name)
 	if text == "" {
 		return time.Time{}, false
 	}
-	if len(text) > len(time.RFC3339Nano) {
-		p.fault(name, "Could not parse the time. Should be ISO8601.")
+	at, err := isotime.ParseOffset(text, p.zone)
+	if err != nil {
+		p.fault(name, "Could not parse %.64q. Should be ISO8601.", text)
 		return time.Time{}, false
 	}
-	text = strings.Replace(text, " ", "+", 1) // a plus sign that was not escaped
-	for _, form := range timeForms {
-		if at, err := time.ParseInLocation(form, text, p.zone); err == nil && at.Year() > 0 {
-			return at, form == time.DateOnly
-		}
-	}
-	p.fault(name, "Could not parse %q. Should be ISO8601.", text)
-	return time.Time{}, false
+	return at, isotime.IsDate(text)
 }
 
 func (p *parser) number(name string) *float64 {

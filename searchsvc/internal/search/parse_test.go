@@ -22,6 +22,7 @@ func parse(t *testing.T, query string) (Query, error) {
 	return Parse(values)
 }
 
+// Promises: search-times
 func TestAQuestionIsReadFromItsParameters(t *testing.T) {
 	day := func(d int) time.Time { return time.Date(2026, 11, d, 0, 0, 0, 0, time.UTC) }
 	number := func(n float64) *float64 { return &n }
@@ -47,6 +48,14 @@ func TestAQuestionIsReadFromItsParameters(t *testing.T) {
 			Filters: Filters{Modified: Times{Until: day(20).Add(time.Microsecond)}}, Sort: NewestFirst,
 		}},
 		{"modified_from=2026-11-20T02:00:00+02:00", Query{Filters: Filters{Modified: Times{From: day(20)}}, Sort: NewestFirst}},
+		{"modified_from=20261120", Query{Filters: Filters{Modified: Times{From: day(20)}}, Sort: NewestFirst}},
+		{"modified_from=2026-11-20T00", Query{Filters: Filters{Modified: Times{From: day(20)}}, Sort: NewestFirst}},
+		{"modified_from=2026-11-20+00:00", Query{Filters: Filters{Modified: Times{From: day(20)}}, Sort: NewestFirst}},
+		{"modified_from=20261120t000000,0z", Query{Filters: Filters{Modified: Times{From: day(20)}}, Sort: NewestFirst}},
+		{"modified_from=2026-11-20T02:00:00.123456789+0200", Query{
+			Filters: Filters{Modified: Times{From: day(20).Add(123456 * time.Microsecond)}}, Sort: NewestFirst}},
+		{"published_from=20261120&published_to=20261121", Query{
+			Filters: Filters{Published: Times{From: day(20), Until: day(22)}}, Sort: NewestFirst}},
 		{"quantity_from=-1&quantity_to=240.5", Query{
 			Filters: Filters{Quantity: Quantities{number(-1), number(240.5)}}, Sort: NewestFirst,
 		}},

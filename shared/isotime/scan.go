@@ -1,4 +1,4 @@
-package asset
+package isotime
 
 import (
 	"strings"

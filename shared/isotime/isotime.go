@@ -1,0 +1,69 @@
+// Package isotime reads the forms of ISO 8601 that the registry accepts.
+package isotime
+
+import (
+	"cmp"
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Parse reads an ISO 8601 timestamp of the years 1 to 9999: a date, and
+// optionally T or a blank and a time of day. The time of day has hours and
+// minutes, optionally seconds, a fraction of any length (cut to microseconds) and
+// an offset: Z, +hh, +hhmm or +hh:mm. The result keeps the offset; without one it
+// is in zone. Parse returns ErrRange for other years, and ErrForm for
+// any other text.
+func Parse(text string, zone *time.Location) (time.Time, error) {
+	s := scanner{rest: text}
+	year, month, day := s.number(4), s.after("-"), s.after("-")
+	var hour, minute, second, micro int
+	if s.skip("Tt ") {
+		hour, minute = s.number(2), s.after(":")
+		if s.skip(":") {
+			second = s.number(2)
+			if s.skip(".,") {
+				micro = s.fraction()
+			}
+		}
+		zone = s.zone(zone)
+	}
+	t := time.Date(year, time.Month(month), day, hour, minute, second, micro*1000, zone)
+	if s.bad || s.rest != "" || month < 1 || month > 12 || hour > 23 || minute > 59 || second > 59 || t.Day() != day {
+		return time.Time{}, ErrForm
+	}
+	if utc := t.UTC().Year(); year < 1 || utc < 1 || utc > 9999 {
+		return time.Time{}, ErrRange
+	}
+	return t, nil
+}
+
+// offsetForm is the form of an offset: a date, and perhaps a time of day, and its zone. The
+// groups are the year, a hyphen or nothing, month, hyphen, day, hour, a colon or nothing,
+// minute, colon, second, fraction, and the zone.
+var offsetForm = regexp.MustCompile(
+	`^(\d{4})(-?)(\d\d)(-?)(\d\d)(?:[Tt ](\d\d)(?:(:?)(\d\d)(?:(:?)(\d\d)([.,]\d+)?)?)?([Zz]|[-+ ]\d\d(?::?\d\d)?)?)?$`)
+
+// ParseOffset reads an offset in the feed (docs/contract.md, "Offsets"). It takes what
+// Parse takes, the basic format without hyphens and colons, and a time of day without
+// minutes. A blank before the zone is a '+' that the client did not escape. Without an offset the
+// result is in zone. ParseOffset returns the errors of Parse.
+func ParseOffset(text string, zone *time.Location) (time.Time, error) {
+	f := offsetForm.FindStringSubmatch(text)
+	if f == nil || f[2] != f[4] || f[10] != "" && f[7] != f[9] {
+		return time.Time{}, ErrForm
+	}
+	extended := f[1] + "-" + f[3] + "-" + f[5] + "T" + cmp.Or(f[6], "00") + ":" + cmp.Or(f[8], "00") + ":" +
+		cmp.Or(f[10], "00") + f[11] + strings.Replace(f[12], " ", "+", 1)
+	return Parse(extended, zone)
+}
+
+// The errors of Parse.
+var (
+	ErrForm  = errors.New("not an ISO 8601 timestamp")
+	ErrRange = errors.New("date value out of range")
+)
+
+// IsDate tells whether a text that ParseOffset takes is a date without a time of day.
+func IsDate(text string) bool { return !strings.ContainsAny(text, "Tt ") }
