@@ -355,6 +355,13 @@ func (l *later) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusServiceUnavailable)
 }
 
+// Validate returns everything that is wrong with the configuration. It opens nothing.
+func (c Config) Validate() error {
+	log := slog.New(slog.DiscardHandler)
+	_, badCertificate := c.TLS.Config(log)
+	return errors.Join(c.validate(log), badCertificate)
+}
+
 // validate reports everything that is wrong with the configuration. A made-up
 // secret and empty handlers take the place of what is known only later.
 func (c Config) validate(log *slog.Logger) error {

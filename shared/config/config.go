@@ -30,6 +30,15 @@ import (
 // valid values. If dst has no commands, the word serve in front means nothing. --help prints the
 // flags and ends the process.
 func Parse(dst any, name, description, envPrefix string, args []string) (command string, err error) {
+	parsed, _, err := parse(dst, name, description, envPrefix, args)
+	if err != nil {
+		return "", err
+	}
+	return parsed.Command(), nil
+}
+
+// parse is Parse. It also returns what kong knows of the settings, and the values of the file.
+func parse(dst any, name, description, envPrefix string, args []string) (*kong.Context, *settings, error) {
 	var file struct {
 		Config kong.ConfigFlag `placeholder:"FILE" help:"YAML file with settings, named like the flags."`
 		Print  PrintSettings   `name:"print-settings" hidden:"" help:"Print every setting as JSON and exit."`
@@ -47,16 +56,16 @@ func Parse(dst any, name, description, envPrefix string, args []string) (command
 		helpTexts(reflect.ValueOf(dst).Elem()),
 	)
 	if err != nil {
-		return "", fmt.Errorf("declare settings: %w", err)
+		return nil, nil, fmt.Errorf("declare settings: %w", err)
 	}
 	if len(args) > 0 && args[0] == "serve" && len(parser.Model.Children) == 0 {
 		args = args[1:] // as for a service that has other commands, too
 	}
 	parsed, err := parser.Parse(args)
 	if err = errors.Join(append(append(read.faults, read.unknown(parser.Model)...), err)...); err != nil {
-		return "", err
+		return nil, nil, err
 	}
-	return parsed.Command(), nil
+	return parsed, read, nil
 }
 
 // settings are the values of a config file, as a kong.Resolver. Kong stops at

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -119,7 +120,16 @@ func run(ctx context.Context, args []string) error {
 	}
 	c := commands{Serve: settings{Process: daemon.Process{Name: "assetsvc"}}}
 	const help = "The asset service of the asset registry. " +
-		"\"assetsvc health URL\" asks the /readyz at URL whether a service is ready."
+		"\"assetsvc health URL\" asks the /readyz at URL whether a service is ready. " +
+		"\"assetsvc check [FILE] [flags]\" checks settings, and prints what is in force and where it came from."
+	if len(args) > 0 && args[0] == "check" {
+		if err := config.Check(&c, "assetsvc", "ASSETSVC", "serve", args[1:], os.Stdout); err != nil {
+			return err
+		}
+		read, err := c.Serve.config()
+		read.Log = slog.New(slog.DiscardHandler)
+		return errors.Join(err, read.Validate())
+	}
 	command, err := config.Parse(&c, "assetsvc", help, "ASSETSVC", args)
 	if err != nil {
 		return err
@@ -186,54 +196,54 @@ func (r reseal) run(ctx context.Context) error {
 	return nil
 }
 
-func (s settings) run(ctx context.Context) error {
-	zone, err := config.Zone(s.Zone)
-	if err != nil {
-		return err
-	}
-	secrets, err := keyring.Read(s.SecretFile)
-	if err != nil {
-		return err
-	}
+// config returns the configuration of the service. The error has every file that cannot be read.
+func (s settings) config() (assetsvc.Config, error) {
+	zone, badZone := config.Zone(s.Zone)
+	secrets, badSecret := keyring.Read(s.SecretFile)
 	var logKeys []translog.Key
+	var badKeys, badPolicy error
 	if s.LogKeyFile != "" {
-		if logKeys, err = logkey.Read(s.LogKeyFile); err != nil {
-			return err
-		}
+		logKeys, badKeys = logkey.Read(s.LogKeyFile)
 	}
 	var logPolicy *translog.Policy
 	if s.LogPolicy != "" {
-		if logPolicy, err = logclient.ReadPolicy(s.LogPolicy); err != nil {
-			return err
-		}
+		logPolicy, badPolicy = logclient.ReadPolicy(s.LogPolicy)
+	}
+	return assetsvc.Config{
+		Store:        s.Store,
+		AuthURLs:     s.AuthURL,
+		FilesURLs:    s.FilesURL,
+		BaseURL:      s.BaseURL,
+		Secrets:      secrets,
+		LogKeys:      logKeys,
+		LogPolicy:    logPolicy,
+		Zone:         zone,
+		AssetTypes:   s.AssetTypes,
+		CodeLists:    s.CodeLists,
+		Sandbox:      s.Sandbox,
+		Hide:         s.Hide,
+		MaxBody:      s.MaxBody,
+		Timeout:      s.Timeout,
+		Memory:       s.Memory,
+		StoreTimeout: s.StoreTimeout,
+		StoreLease:   s.StoreLease,
+		FreshReads:   s.FreshReads,
+		Snapshot: assetsvc.Snapshot{
+			Dir: s.SnapshotDir, Interval: s.SnapshotInterval, Keep: s.SnapshotKeep,
+		},
+		Webhooks: assetsvc.Webhooks{Networks: s.WebhookNetworks, HTTP: s.WebhookHTTP},
+	}, errors.Join(badZone, badSecret, badKeys, badPolicy)
+}
+
+func (s settings) run(ctx context.Context) error {
+	read, err := s.config()
+	if err != nil {
+		return err
 	}
 	open := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
-		return assetsvc.New(ctx, assetsvc.Config{
-			Store:        s.Store,
-			AuthURLs:     s.AuthURL,
-			FilesURLs:    s.FilesURL,
-			BaseURL:      s.BaseURL,
-			Secrets:      secrets,
-			LogKeys:      logKeys,
-			LogPolicy:    logPolicy,
-			Zone:         zone,
-			AssetTypes:   s.AssetTypes,
-			CodeLists:    s.CodeLists,
-			Sandbox:      s.Sandbox,
-			Hide:         s.Hide,
-			MaxBody:      s.MaxBody,
-			Timeout:      s.Timeout,
-			Memory:       s.Memory,
-			Log:          log,
-			Telemetry:    t,
-			StoreTimeout: s.StoreTimeout,
-			StoreLease:   s.StoreLease,
-			FreshReads:   s.FreshReads,
-			Snapshot: assetsvc.Snapshot{
-				Dir: s.SnapshotDir, Interval: s.SnapshotInterval, Keep: s.SnapshotKeep,
-			},
-			Webhooks: assetsvc.Webhooks{Networks: s.WebhookNetworks, HTTP: s.WebhookHTTP},
-		})
+		c := read
+		c.Log, c.Telemetry = log, t
+		return assetsvc.New(ctx, c)
 	}
 	s.Budget = s.Memory
 	return daemon.Run(ctx, s.Addr, s.Process, open)

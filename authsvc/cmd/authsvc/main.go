@@ -88,13 +88,21 @@ func main() {
 
 const description = `The auth service of the asset registry.
 
-"authsvc health URL" asks the /readyz at URL and exits with 0 if the service is ready.`
+"authsvc health URL" asks the /readyz at URL and exits with 0 if the service is ready.
+"authsvc check [FILE] [flags]" checks settings, and prints what is in force and where it came from.`
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
 		return probe.Ready(ctx, args[1])
 	}
 	c := commands{Serve: settings{Process: daemon.Process{Name: "authsvc"}}}
+	if len(args) > 0 && args[0] == "check" {
+		if err := config.Check(&c, "authsvc", "AUTHSVC", "serve", args[1:], os.Stdout); err != nil {
+			return err
+		}
+		secrets, err := keyring.Read(c.Serve.SecretFile)
+		return errors.Join(err, c.Serve.config(secrets, newLog(), nil).Validate())
+	}
 	command, err := config.Parse(&c, "authsvc", description, "AUTHSVC", args)
 	if err != nil {
 		return err
@@ -150,6 +158,24 @@ func (s settings) run(ctx context.Context) error {
 	return daemon.Run(ctx, s.Addr, s.Process, serve)
 }
 
+// config returns the configuration of the service, without its listener for the admin API.
+func (s settings) config(secrets keyring.Ring, log *slog.Logger, t *telemetry.Telemetry) authsvc.Config {
+	return authsvc.Config{
+		Store:            s.Store,
+		Secrets:          secrets,
+		Sandbox:          s.Sandbox,
+		KeysFile:         s.KeysFile,
+		Timeout:          s.Timeout,
+		TransferLifetime: s.TransferLifetime,
+		Log:              log,
+		Telemetry:        t,
+		AdminProxies:     s.AdminTrustedProxies,
+		AssetsURLs:       s.AssetsURL,
+		BaseURL:          s.BaseURL,
+		AdminServing:     s.Serving(nil, nil),
+	}
+}
+
 func (s settings) newService(
 	ctx context.Context, secrets keyring.Ring, log *slog.Logger, t *telemetry.Telemetry,
 ) (daemon.Service, error) {
@@ -160,21 +186,9 @@ func (s settings) newService(
 			return nil, err
 		}
 	}
-	service, err := authsvc.New(ctx, authsvc.Config{
-		Store:            s.Store,
-		Secrets:          secrets,
-		Sandbox:          s.Sandbox,
-		KeysFile:         s.KeysFile,
-		Admin:            admin,
-		Timeout:          s.Timeout,
-		TransferLifetime: s.TransferLifetime,
-		Log:              log,
-		Telemetry:        t,
-		AdminProxies:     s.AdminTrustedProxies,
-		AssetsURLs:       s.AssetsURL,
-		BaseURL:          s.BaseURL,
-		AdminServing:     s.Serving(nil, nil),
-	})
+	c := s.config(secrets, log, t)
+	c.Admin = admin
+	service, err := authsvc.New(ctx, c)
 	if err != nil && admin != nil {
 		err = errors.Join(err, admin.Close())
 	}

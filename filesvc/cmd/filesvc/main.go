@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -47,19 +48,35 @@ func run(ctx context.Context, args []string) error {
 	}
 	s := settings{Process: daemon.Process{Name: "filesvc"}}
 	const help = "The file service of the asset registry. " +
-		"\"filesvc health URL\" asks the /readyz at URL whether a service is ready."
+		"\"filesvc health URL\" asks the /readyz at URL whether a service is ready. " +
+		"\"filesvc check [FILE] [flags]\" checks settings, and prints what is in force and where it came from."
+	if len(args) > 0 && args[0] == "check" {
+		if err := config.Check(&s, "filesvc", "FILESVC", "", args[1:], os.Stdout); err != nil {
+			return err
+		}
+		c, err := s.config()
+		c.Log = slog.New(slog.DiscardHandler)
+		return errors.Join(err, c.Validate())
+	}
 	if _, err := config.Parse(&s, "filesvc", help, "FILESVC", args); err != nil {
 		return err
 	}
 	open := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
-		secrets, err := keyring.Read(s.SecretFile)
+		c, err := s.config()
 		if err != nil {
 			return nil, err
 		}
-		return filesvc.New(ctx, filesvc.Config{
-			Store: s.Store, Dir: s.Data, AssetsURLs: s.AssetsURL, Secrets: secrets, BaseURL: s.BaseURL,
-			Limits: s.Limits, Timeout: s.Timeout, Log: log, Telemetry: t,
-		})
+		c.Log, c.Telemetry = log, t
+		return filesvc.New(ctx, c)
 	}
 	return daemon.Run(ctx, s.Addr, s.Process, open)
+}
+
+// config returns the configuration of the service. The error is that of the secret file.
+func (s settings) config() (filesvc.Config, error) {
+	secrets, err := keyring.Read(s.SecretFile)
+	return filesvc.Config{
+		Store: s.Store, Dir: s.Data, AssetsURLs: s.AssetsURL, Secrets: secrets, BaseURL: s.BaseURL,
+		Limits: s.Limits, Timeout: s.Timeout,
+	}, err
 }

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -66,7 +65,7 @@ func (settings) HelpTexts() map[string]string {
 }
 
 const description = "The public entry of the asset registry. " +
-	"\"gateway check FILE [flags]\" checks a settings file. " +
+	"\"gateway check [FILE] [flags]\" checks settings, and prints what is in force and where it came from. " +
 	"\"gateway health URL\" asks a /readyz URL whether its service is ready. " +
 	"On SIGHUP the gateway reads its settings file again."
 
@@ -85,8 +84,8 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
 		return probe.Ready(ctx, args[1])
 	}
-	if len(args) >= 2 && args[0] == "check" {
-		return check(args[1], args[2:])
+	if len(args) > 0 && args[0] == "check" {
+		return check(args[1:])
 	}
 	s, err := parse(args)
 	if err != nil {
@@ -109,12 +108,10 @@ func run(ctx context.Context, args []string) error {
 	return daemon.Run(ctx, s.Addr, s.Process, start)
 }
 
-// check returns every fault of a settings file, with flags that override it.
-func check(file string, args []string) error {
-	if strings.HasPrefix(file, "-") {
-		return errors.New("usage: gateway check FILE [flags]")
-	}
-	s, malformed := parse(append([]string{"--config", file}, args...))
+// check prints the settings that are in force, and returns every fault of them.
+func check(args []string) error {
+	s := settings{Process: daemon.Process{Name: "gateway"}}
+	malformed := config.Check(&s, "gateway", "GATEWAY", "", args, os.Stdout)
 	if s.Addr == "" { // nothing could be read
 		return malformed
 	}
@@ -127,11 +124,7 @@ func check(file string, args []string) error {
 		c.Secrets = keyring.Ring{make([]byte, keyring.MinLength)} // so that Validate reports the other faults
 	}
 	_, badCertificate := s.TLS.Config(c.Log)
-	if err := errors.Join(malformed, unreadable, c.Validate(), badCertificate); err != nil {
-		return err
-	}
-	fmt.Println(file, "is good")
-	return nil
+	return errors.Join(malformed, unreadable, c.Validate(), badCertificate)
 }
 
 func parse(args []string) (settings, error) {

@@ -55,17 +55,28 @@ func run(ctx context.Context, args []string) error {
 	}
 	s := settings{Process: daemon.Process{Name: "searchsvc"}}
 	const help = "The search service of the asset registry. " +
-		"\"searchsvc health URL\" asks the /readyz at URL whether a service is ready."
+		"\"searchsvc health URL\" asks the /readyz at URL whether a service is ready. " +
+		"\"searchsvc check [FILE] [flags]\" checks settings, and prints what is in force and where it came from."
+	if len(args) > 0 && args[0] == "check" {
+		if err := config.Check(&s, "searchsvc", "SEARCHSVC", "", args[1:], os.Stdout); err != nil {
+			return err
+		}
+		return s.config(slog.New(slog.DiscardHandler), nil).Validate()
+	}
 	if _, err := config.Parse(&s, "searchsvc", help, "SEARCHSVC", args); err != nil {
 		return err
 	}
 	s.Budget = s.Memory
 	open := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
-		return searchsvc.New(ctx, searchsvc.Config{
-			Of: s.Of, Dir: s.Data, Synonyms: s.Synonyms, Timeout: s.Timeout, MaxBehind: s.MaxBehind, LogKeys: s.PublicKey,
-			Memory: s.Memory,
-			Log:    log, Telemetry: t,
-		})
+		return searchsvc.New(ctx, s.config(log, t))
 	}
 	return daemon.Run(ctx, s.Addr, s.Process, open)
+}
+
+// config returns the configuration of the service.
+func (s settings) config(log *slog.Logger, t *telemetry.Telemetry) searchsvc.Config {
+	return searchsvc.Config{
+		Of: s.Of, Dir: s.Data, Synonyms: s.Synonyms, Timeout: s.Timeout, MaxBehind: s.MaxBehind, LogKeys: s.PublicKey,
+		Memory: s.Memory, Log: log, Telemetry: t,
+	}
 }

@@ -88,7 +88,15 @@ func run(ctx context.Context, args []string) error {
 		return probe.Ready(ctx, args[1])
 	}
 	var c commands
-	command, err := config.Parse(&c, "registry", "The asset registry.", "REGISTRY", args)
+	if len(args) > 0 && args[0] == "check-config" {
+		if err := config.Check(&c, "registry", "REGISTRY", "serve", args[1:], os.Stdout); err != nil {
+			return err
+		}
+		return c.Serve.Validate()
+	}
+	const help = "The asset registry. \"registry check-config [FILE] [flags]\" checks the settings of serve, " +
+		"and prints what is in force and where it came from."
+	command, err := config.Parse(&c, "registry", help, "REGISTRY", args)
 	if err != nil {
 		return err
 	}

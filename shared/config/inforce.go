@@ -1,0 +1,83 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// Check reads settings as Parse does, and writes to w what is in force: a line for each setting, in
+// the form of the file, with its value and with where that came from. Secrets are masked. The first
+// argument may be the name of a file, as for --config. command is that whose settings are read; ""
+// if dst has no commands, or a default one. The errors are those of Parse; then nothing is written.
+func Check(dst any, name, envPrefix, command string, args []string, w io.Writer) error {
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		args = append([]string{"--config", args[0]}, args[1:]...)
+	}
+	if command != "" {
+		args = append([]string{command}, args...)
+	}
+	parsed, file, err := parse(dst, name, "", envPrefix, args)
+	if err != nil {
+		return err
+	}
+	for _, flag := range parsed.Flags() {
+		if flag.Hidden || flag.Name == "help" || flag.Name == "version" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s # %s\n", flag.Name, inForce(flag), origin(parsed, file, flag)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// origin says where the value of a flag came from: the last source of Parse that has one.
+func origin(parsed *kong.Context, file *settings, flag *kong.Flag) string {
+	if slices.ContainsFunc(parsed.Path, func(p *kong.Path) bool { return p.Flag == flag && !p.Resolved }) {
+		return "flag"
+	}
+	for _, name := range flag.Envs {
+		if _, set := os.LookupEnv(name); set {
+			return "environment, " + name
+		}
+	}
+	if file.values[flag.Name] != nil {
+		return "file"
+	}
+	return "default"
+}
+
+var (
+	secretName  = regexp.MustCompile(`(^|-)(password|secret|token)$`)
+	credentials = regexp.MustCompile(`://[^"\s]*@`) // of a URL; a password may hold any character
+	parameter   = regexp.MustCompile(`(?i)([?&][^=&"]*(?:pass|secret|token)[^=&"]*=)[^&"]*`)
+)
+
+// inForce returns the value of a flag as JSON, which is YAML too, without secrets.
+func inForce(flag *kong.Flag) string {
+	if secretName.MatchString(flag.Name) && !flag.Target.IsZero() {
+		return `"***"`
+	}
+	value := flag.Target.Interface()
+	if length, is := value.(time.Duration); is {
+		return length.String()
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		text.Reset()
+		fmt.Fprintf(&text, "%q", fmt.Sprint(value))
+	}
+	shown := credentials.ReplaceAllString(strings.TrimSpace(text.String()), "://***@")
+	return parameter.ReplaceAllString(shown, "${1}***")
+}
