@@ -50,9 +50,18 @@ if ! command -v apt-get >/dev/null; then
 	echo "these are missing, please install them: $missing" >&2
 	exit 1
 fi
-exec 9>"${TMPDIR:-/tmp}/asset-registry-setup-$(id -u)" # two stages may get here at the same time
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/asset-registry-tools # as in tool.sh
+mkdir -p "$cache"
+exec 9>"$cache/setup.lock" # two stages may get here at the same time
 flock 9
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
-$sudo apt-get update -qq
-$sudo apt-get install -y -qq "${packages[@]}"
+
+# Another apt may run, such as the one of every day. A lock of dpkg has a timeout; the lock of the
+# lists has none, so the update is tried again. Packages that are there stay as they are.
+for try in {1..60}; do
+	$sudo apt-get update -qq && break
+	[ "$try" -lt 60 ] || exit 1
+	sleep 5
+done
+$sudo apt-get install -y -qq --no-upgrade -o DPkg::Lock::Timeout=300 "${packages[@]}"

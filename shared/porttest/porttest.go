@@ -5,7 +5,6 @@ package porttest
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -32,8 +31,12 @@ var reserved struct {
 // FreeAddr returns an address of 127.0.0.1 with a free port. Until this process ends,
 // FreeAddr returns the port to no caller of the same user again.
 func FreeAddr() (string, error) {
-	dir := filepath.Join(os.TempDir(), fmt.Sprint("asset-registry-ports-", os.Getuid()))
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	cache, err := os.UserCacheDir() // tests leave nothing in the folder of temporary files
+	if err != nil {
+		cache = os.TempDir()
+	}
+	dir := filepath.Join(cache, "asset-registry-tools", "ports")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("find a free port: %w", err)
 	}
 	for range tries {

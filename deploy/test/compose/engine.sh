@@ -82,10 +82,6 @@ if ! docker info >/dev/null 2>&1; then
 	start overlay2 || start vfs || nothing "$(cat "$work/why")"
 fi
 
-if docker compose version >/dev/null 2>&1; then
-	COMPOSE="docker compose"
-else
-	COMPOSE=$(deploy/test/tool.sh composectl)
-fi
+COMPOSE=$(deploy/test/compose/which.sh)
 export COMPOSE
 "$@"

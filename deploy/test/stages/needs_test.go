@@ -173,6 +173,49 @@ func TestSetupNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
+// TestSetupWaitsForABusyApt has an apt whose lists another one has locked at first, and packages that
+// are there.
+func TestSetupWaitsForABusyApt(t *testing.T) {
+	bare, home, temporary := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, name := range []string{"bash", "sed", "awk", "sort", "tr", "dirname", "env", "go", "mkdir", "flock", "id", "touch"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(bare, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"sudo":  `exec "$@"`,
+		"sleep": `exit 0`,
+		"apt-get": `echo "$*" >>"$HOME/log"
+			[ "$1" != update ] || [ -e "$HOME/free" ] || { touch "$HOME/free"; exit 100; }`,
+	} {
+		script := "#!" + filepath.Join(bare, "bash") + "\n" + text + "\n"
+		if err := os.WriteFile(filepath.Join(bare, name), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bare, "bash"), "../setup.sh")
+	cmd.Env = []string{"PATH=" + bare, "HOME=" + home, "TMPDIR=" + temporary}
+	if printed, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("got %v: %s", err, printed)
+	}
+	text, err := os.ReadFile(filepath.Join(home, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if len(lines) != 3 || lines[0] != "update -qq" || lines[1] != "update -qq" ||
+		!strings.HasPrefix(lines[2], "install -y -qq --no-upgrade -o DPkg::Lock::Timeout=") {
+		t.Errorf("got the calls of apt-get %q, want two updates and an install that waits and upgrades nothing", lines)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("got %v, %v in the folder of temporary files, want nothing", left, err)
+	}
+}
+
 // call is a call of a function or method, with the texts among its arguments.
 type call struct {
 	file, on, name string
