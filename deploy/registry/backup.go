@@ -71,6 +71,9 @@ func takeBackup(ctx context.Context, dir string, w io.Writer) error {
 		return fmt.Errorf("ask the registry for a backup: %w", err)
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the registry makes no backup; see its log: it answered %d", resp.StatusCode)
+	}
 	if _, err := io.Copy(w, resp.Body); err != nil {
 		return fmt.Errorf("the registry did not finish the backup; see its log: %w", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -39,5 +41,30 @@ func TestABackupEndsWhenItsReceiverStops(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("the backup goes on, want it to end")
+	}
+}
+
+// TestABackupLooksAtTheStatus has a registry that refuses the backup with a page: it is no backup.
+func TestABackupLooksAtTheStatus(t *testing.T) {
+	dir, err := os.MkdirTemp("", "control") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	listener, err := net.Listen("unix", filepath.Join(dir, controlFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "not now", http.StatusServiceUnavailable)
+	})}
+	go server.Serve(listener)
+	defer server.Close()
+	file := filepath.Join(dir, "backup.tar")
+	if err := Backup(t.Context(), dir, file); err == nil || !strings.Contains(err.Error(), "503") {
+		t.Errorf("got %v, want an error with the status 503", err)
+	}
+	if left, err := filepath.Glob(file + "*"); err != nil || len(left) > 0 {
+		t.Errorf("got the files %v, %v; want none", left, err)
 	}
 }

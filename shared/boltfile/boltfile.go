@@ -8,14 +8,16 @@
 package boltfile
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -109,15 +111,31 @@ func Open(path string, o Options) (*File, error) {
 	return f, nil
 }
 
+// createTries is how often create begins anew.
+const createTries = 8
+
 // create writes the whole file under a temporary name and then links it to path.
 // So a crash never leaves a file that a later Open refuses. If another process
 // creates the file at the same time, the first one stays.
 func create(path string, o Options) error {
-	temporary := path + durable.Unfinished + strconv.Itoa(os.Getpid())
-	// An earlier process with the same id may have left one.
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeUnfinished(path); err != nil {
 		return err
 	}
+	var err error
+	for range createTries {
+		if err = createOnce(path, o); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		// Another process took the temporary file for one that a crash has left, and is creating the file.
+		if _, absent := os.Stat(path); absent == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func createOnce(path string, o Options) error {
+	temporary := path + durable.Unfinished + rand.Text() // processes of two containers may have the same id
 	db, err := bbolt.Open(temporary, fileMode, &bbolt.Options{Timeout: lockTimeout})
 	if err != nil {
 		return err
@@ -127,6 +145,35 @@ func create(path string, o Options) error {
 	}
 	if err := durable.Link(temporary, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
+	}
+	return nil
+}
+
+// removeUnfinished removes the temporary files that processes left which crashed. A process that
+// lives has a lock on its own, nearly all the time.
+func removeUnfinished(path string) error {
+	left, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	for _, entry := range left {
+		if !strings.HasPrefix(entry.Name(), filepath.Base(path)+durable.Unfinished) {
+			continue
+		}
+		name := filepath.Join(filepath.Dir(path), entry.Name())
+		file, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			err = os.Remove(name)
+		}
+		if err := errors.Join(err, file.Close()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return nil
 }
@@ -365,7 +412,8 @@ func (f *File) Updates() (count int64, took time.Duration) {
 }
 
 // guard runs do. It turns a panic, and a fault in the mapped memory, into an error
-// that wraps ErrDamaged.
+// that wraps ErrDamaged. A panic of our own code looks the same as one by which bbolt shows damage
+// while our code reads a page: so each of them counts as damage, and ends writes until the next Open.
 func guard(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

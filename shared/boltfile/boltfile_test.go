@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -104,5 +105,33 @@ func TestOpenRefuses(t *testing.T) {
 				t.Error("got the file changed, want it unchanged")
 			}
 		})
+	}
+}
+
+// TestFilesAreCreatedAtOnce creates one file in many goroutines, which have one process id, as the first
+// processes of containers do.
+func TestFilesAreCreatedAtOnce(t *testing.T) {
+	for range 5 {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "file.db")
+		var creating sync.WaitGroup
+		for range 8 {
+			creating.Go(func() {
+				if err := create(path, Options{Format: "format 1", Buckets: [][]byte{[]byte("b")}}); err != nil {
+					t.Errorf("got %v, want no error", err)
+				}
+			})
+		}
+		creating.Wait()
+		db, err := Open(path, Options{Format: "format 1", Buckets: [][]byte{[]byte("b")}})
+		if err != nil {
+			t.Fatalf("open what was created: got %v, want no error", err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+			t.Errorf("got %v, %v in the directory, want the file alone", left, err)
+		}
 	}
 }

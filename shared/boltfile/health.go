@@ -65,6 +65,9 @@ func (f *File) succeeded() {
 // transaction would then reuse pages that this one freed, and that the disk may
 // still need after a crash. So the file takes no more writes until the next Open,
 // which makes the transaction durable (rewriteMeta).
+//
+// Readers see the transaction meanwhile, although its writer got a 503. The 503 says that the change
+// is done or not. Only a machine that loses its power before that Open takes the change back.
 func (f *File) failed(cause error, id int) {
 	begun := false
 	err := f.View(func(tx *bbolt.Tx) error {

@@ -10,7 +10,8 @@ import (
 // accept one of several simultaneous changes of an asset and make the others
 // decide again, in every round. Several assets share a lock, which bounds the
 // memory. So the holder must not wait for another service. Repeatable creations
-// have turns of their own.
+// have turns of their own. Their holder waits for authsvc, which makes the tokens; whoever waits for
+// such a turn is a creation too, and needs the same answer.
 type turns struct {
 	seed  maphash.Seed
 	turns [256]turn

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -121,7 +122,20 @@ func (s *Store) Warnings(ctx context.Context) []string {
 			warnings = append(warnings, fmt.Sprintf("Redis has %s %s, not %s: %s", d.setting, got, d.want, d.otherwise))
 		}
 	}
-	return warnings
+	return append(warnings, s.lossOfFailovers(ctx)...)
+}
+
+// lossOfFailovers returns a warning if a failover may lose changes that were answered: a replica may
+// take over that did not get them.
+func (s *Store) lossOfFailovers(ctx context.Context) []string {
+	const setting = "min-replicas-to-write"
+	replication, err1 := s.watcher.Info(ctx, "replication").Result()
+	settings, err2 := s.watcher.ConfigGet(ctx, setting).Result()
+	if err1 != nil || err2 != nil || settings[setting] != "0" ||
+		!strings.Contains(replication, "connected_slaves:") || strings.Contains(replication, "connected_slaves:0\r\n") {
+		return nil
+	}
+	return []string{"Redis has replicas and " + setting + " 0, not 1: a failover may lose the last changes, such as revocations"}
 }
 
 // Close closes the connections.

@@ -2,14 +2,77 @@ package redisstore
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/metrictest"
 	"asset-registry/shared/redistest"
 )
+
+// TestARedisThatCannotWorkNowIsUnavailable has one that runs a long script, and one whose connections
+// are all taken.
+func TestARedisThatCannotWorkNowIsUnavailable(t *testing.T) {
+	busy := redistest.Start(t, "--busy-reply-threshold", "1")
+	s := open(t, busy.URL())
+	if _, err := s.Load(t.Context(), "a"); !errors.Is(err, token.ErrNotFound) {
+		t.Fatalf("before: got %v, want ErrNotFound", err)
+	}
+	script := redis.NewClient(&redis.Options{Addr: busy.Addr, MaxRetries: -1, ReadTimeout: time.Minute})
+	defer script.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		script.Eval(t.Context(), "while true do end", nil) // until it is killed
+	}()
+	for wait := time.Now().Add(20 * time.Second); ; {
+		_, err := s.Load(t.Context(), "a")
+		if err != nil && strings.Contains(err.Error(), "BUSY") {
+			if fault.KindOf(err) != fault.Unavailable {
+				t.Errorf("busy: got %v, want a fault of kind Unavailable", err)
+			}
+			break
+		}
+		if time.Now().After(wait) {
+			t.Fatalf("got %v, want that Redis is busy", err)
+		}
+	}
+	if err := redis.NewClient(&redis.Options{Addr: busy.Addr}).ScriptKill(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+
+	full := redistest.Start(t)
+	s = open(t, full.URL())
+	if err := script.Close(); err != nil {
+		t.Fatal(err)
+	}
+	limit := redis.NewClient(&redis.Options{Addr: full.Addr})
+	defer limit.Close()
+	if err := limit.ConfigSet(t.Context(), "maxclients", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Load(t.Context(), "a")
+	if fault.KindOf(err) != fault.Unavailable || errors.Is(err, token.ErrNotFound) {
+		t.Errorf("without a free connection of Redis: got %v, want a fault of kind Unavailable", err)
+	}
+}
+
+// TestAFailoverThatMayLoseChangesIsAWarning has a server with a replica, with and without the setting.
+func TestAFailoverThatMayLoseChangesIsAWarning(t *testing.T) {
+	for minimum, want := range map[string]int{"0": 1, "1": 0} {
+		server := redistest.Start(t, "--min-replicas-to-write", minimum)
+		s := open(t, server.URL())
+		server.Replicate(t)
+		if got := s.Warnings(t.Context()); len(got) != want {
+			t.Errorf("min-replicas-to-write %s with a replica: got the warnings %q, want %d", minimum, got, want)
+		}
+	}
+}
 
 // TestAShortageOfConnectionsIsNoOutage holds the only connection that requests have.
 func TestAShortageOfConnectionsIsNoOutage(t *testing.T) {

@@ -52,8 +52,11 @@ func (w watching) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// states are the prefixes of errors that Redis returns while it cannot work.
-var states = []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "NOREPLICAS", "OOM"}
+// states are the prefixes of errors that Redis returns while it cannot work, or not for one more.
+var states = []string{
+	"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "BUSY ", "TRYAGAIN", "UNKILLABLE",
+	"ERR max number of clients",
+}
 
 // unavailable wraps err in a fault of kind Unavailable if Redis did not answer or
 // cannot work now. It returns any other error as it is.
