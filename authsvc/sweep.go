@@ -11,24 +11,44 @@ import (
 
 // The intervals between sweeps of transfers.
 const (
+	sweepFirst = time.Hour // after the start: a clock that is wrong then is set by now
 	sweepEvery = 6 * time.Hour
 	sweepAgain = time.Minute // after a sweep that failed
+	clockError = time.Hour
 )
 
-// sweep removes expired transfers at once and then regularly, until stop.
+// clock tells whether the time has passed evenly since it began.
+type clock struct {
+	begun time.Time // with the monotonic clock
+	shown time.Time
+	now   func() time.Time
+}
+
+func newClock(now func() time.Time) clock { return clock{time.Now(), now().Round(0), now} }
+
+// leaps tells whether the clock was set by much since it began: what it shows now may be wrong.
+func (c clock) leaps() bool {
+	return (c.now().Round(0).Sub(c.shown) - time.Since(c.begun)).Abs() > clockError
+}
+
+// sweep removes expired transfers regularly, until stop. It removes nothing by a clock that may be
+// wrong: one that nobody may have set yet, or one that was set by more than an hour.
 func sweep(ctx context.Context, tokens *token.Service, log *slog.Logger, now func() time.Time) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for {
-			wait := sweepEvery
+		steady := newClock(now)
+		for wait := sweepFirst; sleep.For(ctx, wait); {
+			wait = sweepEvery
+			if steady.leaps() {
+				log.Warn("no expired transfers are removed: the clock was set by more than an hour; is it right?")
+				steady = newClock(now)
+				continue
+			}
 			if err := tokens.Sweep(ctx, now()); err != nil && ctx.Err() == nil {
 				log.Warn("remove expired transfers", "error", err, "retry_in", sweepAgain.String())
 				wait = sweepAgain
-			}
-			if !sleep.For(ctx, wait) {
-				return
 			}
 		}
 	}()

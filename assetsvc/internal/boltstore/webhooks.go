@@ -223,6 +223,9 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	})
 }
 
+// wrongTerm is how much longer than a new term a term is that a wrong clock has noted.
+const wrongTerm = time.Hour
+
 // Lead implements webhook.Store. Renewing a term writes nothing to the file.
 func (s *Store) Lead(
 	ctx context.Context, holder string, now, until time.Time,
@@ -232,7 +235,7 @@ func (s *Store) Lead(
 	}
 	s.sender.mu.Lock()
 	defer s.sender.mu.Unlock()
-	ended := s.sender.holder == "" || !s.sender.until.After(now)
+	ended := s.sender.holder == "" || !s.sender.until.After(now) || s.sender.until.After(until.Add(wrongTerm))
 	if ended {
 		err = s.file.Update(func(tx *bbolt.Tx) error {
 			return tx.Bucket(stateBucket).Put(termKey, positionKey(stateNumber(tx, termKey)+1))

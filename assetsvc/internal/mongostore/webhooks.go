@@ -346,7 +346,11 @@ func (s *Store) Lead(
 	return webhook.Term{Number: found.Number, Until: found.Until, Changes: found.Changes}, held, nil
 }
 
-// lead renews the term, or takes it if it has ended, or returns whose it is.
+// wrongTerm is how much longer than a new term a term is that a wrong clock has noted.
+const wrongTerm = time.Hour
+
+// lead renews the term, or takes it if it has ended, or returns whose it is. A term that lasts much
+// longer than a new one was noted by a clock that was wrong: it has ended.
 func (d *database) lead(
 	ctx context.Context, holder string, now, until time.Time,
 ) (found hookSender, held bool, err error) {
@@ -357,7 +361,12 @@ func (d *database) lead(
 	if err = d.senders.FindOneAndUpdate(ctx, runs, mine, after).Decode(&found); !errors.Is(err, mongo.ErrNoDocuments) {
 		return found, err == nil, err
 	}
-	ended := append(withID(senderID), bson.E{Key: "until", Value: bson.D{{Key: "$lte", Value: now}}})
+	ends := func(operator string, at time.Time) bson.D {
+		return bson.D{{Key: "until", Value: bson.D{{Key: operator, Value: at}}}}
+	}
+	ended := append(withID(senderID), bson.E{Key: "$or", Value: bson.A{
+		ends("$lte", now), ends("$gt", until.Add(wrongTerm)),
+	}})
 	next := append(mine, bson.E{Key: "$inc", Value: bson.D{{Key: "number", Value: int64(1)}}})
 	if err = d.senders.FindOneAndUpdate(ctx, ended, next, after).Decode(&found); !errors.Is(err, mongo.ErrNoDocuments) {
 		return found, err == nil, err

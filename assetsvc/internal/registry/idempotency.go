@@ -113,10 +113,10 @@ func (o origin) encode() (string, error) {
 }
 
 // origin decodes the origin of an asset. It has no Request if the creation is not
-// repeatable, or no longer.
+// repeatable, or no longer. A creation in the future was noted by a clock that was wrong.
 func (r Record) origin(now time.Time) (origin, error) {
 	o, err := decodeOrigin(r.ID, r.Origin)
-	if now.Sub(time.UnixMicro(o.Created)) >= repeatable {
+	if now.Sub(time.UnixMicro(o.Created)).Abs() >= repeatable {
 		o.Request, o.Created, o.Position = "", 0, 0
 	}
 	return o, err

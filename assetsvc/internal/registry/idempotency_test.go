@@ -194,6 +194,27 @@ func TestDifferentRequestsAreNoRepeats(t *testing.T) {
 	}
 }
 
+// TestAClockThatWasWrongEndsTheRepeats creates by a clock that is a year ahead. By the right one, the
+// key then creates another asset, as it does after a day.
+func TestAClockThatWasWrongEndsTheRepeats(t *testing.T) {
+	r, _, _, now := openSeeded(t)
+	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
+	now.pass(365 * 24 * time.Hour)
+	first, err := r.Create(t.Context(), owner, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.pass(-365 * 24 * time.Hour)
+	second, err := r.Create(t.Context(), owner, in)
+	if err != nil || second.ID == first.ID {
+		t.Errorf("got %s, %v; want another asset than %s", told(second), err, first.ID)
+	}
+	again, err := r.Create(t.Context(), owner, in)
+	if err != nil || again.ID != second.ID {
+		t.Errorf("got %s, %v; want the repeat of %s", told(again), err, second.ID)
+	}
+}
+
 // Promises: idempotency-uses
 func TestAKeyHasAMaximumNumberOfUses(t *testing.T) {
 	r, _, _, now := openSeeded(t)

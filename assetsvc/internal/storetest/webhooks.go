@@ -35,6 +35,7 @@ func RunWebhooks(t *testing.T, open openWebhooks) {
 		{"endpoints are listed in the order of their ids, by broker", testEndpoints},
 		{"a change needs the newest endpoint", testStalePut},
 		{"one process has the term", testTerm},
+		{"a term of a wrong clock ends", testTermOfAWrongClock},
 		{"progress is saved in the newest term only", testSave},
 		{"of processes that take the term at once, one gets it", testTermRace},
 		{"changes and saved progress do not undo each other", testPutRace},
@@ -236,6 +237,19 @@ func testTerm(t *testing.T, open openWebhooks) {
 	taken = mustLead(t, s, "p", taken.Until)
 	if again := mustLead(t, s, "p", taken.Until.Add(-time.Second)); again.Number != taken.Number {
 		t.Errorf("the term of another process after its end: got number %d, want %d", again.Number, taken.Number)
+	}
+}
+
+// testTermOfAWrongClock has a process that takes the term by a clock that is a year ahead.
+func testTermOfAWrongClock(t *testing.T, open openWebhooks) {
+	s := open(t, "a", at(start))
+	wrong := mustLead(t, s, "p", at0.Add(365*24*time.Hour))
+	taken := mustLead(t, s, "q", at0)
+	if taken.Number <= wrong.Number || !taken.Until.Equal(at0.Add(10*time.Second)) {
+		t.Errorf("got %+v, want a number above %d and the usual end", taken, wrong.Number)
+	}
+	if _, held, err := s.Lead(t.Context(), "p", at0, at0.Add(10*time.Second)); held || err != nil {
+		t.Errorf("the former process by the right clock: got held %t, %v; want it not held", held, err)
 	}
 }
 

@@ -61,7 +61,8 @@ func (s *Service) Create(ctx context.Context, by identity.Identity, in Creation)
 func (s *Service) create(ctx context.Context, by identity.Identity, in Creation, f fields) (Endpoint, error) {
 	e := Endpoint{
 		ID: newID(), Broker: by.Broker, ByAdmin: by.Role == identity.Administrator, KeyID: by.KeyID,
-		URL: f.url, Version: in.Version, Mode: f.mode, Whole: f.whole, Created: s.c.Now(),
+		URL: f.url, Version: in.Version, Mode: f.mode, Whole: f.whole,
+		Created:  s.c.Now().UTC().Truncate(time.Millisecond), // as stores keep it
 		Progress: Progress{State: Unverified},
 	}
 	if f.paused {
@@ -118,7 +119,7 @@ func (s *Service) created(ctx context.Context, in Creation) (e Endpoint, found b
 			if err != nil {
 				return e, false, unavailable("read webhook "+id, err)
 			}
-			if s.c.Now().Sub(e.Created) >= repeatable {
+			if s.c.Now().Sub(e.Created).Abs() >= repeatable {
 				continue
 			}
 			if e.Request != in.fingerprint(seed) {

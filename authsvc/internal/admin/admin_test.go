@@ -608,7 +608,7 @@ func TestATimeThatIsNoneIsNoEndOfAKey(t *testing.T) {
 }
 
 func TestMeterRefusesWhatIsNoReport(t *testing.T) {
-	meter := apikey.NewMeter(openBolt(t))
+	meter := apikey.NewMeter(openBolt(t), time.Now)
 	use := authapi.Use{KeyID: "k", Addr: netip.MustParseAddr("192.0.2.1")}
 	count := authapi.Count{KeyID: "k", Day: "2026-11-21", Class: "read", Requests: 1}
 	valid := authapi.ReportUsageRequest{Uses: []authapi.Use{use}, Counts: []authapi.Count{count}}

@@ -90,7 +90,7 @@ func (a *Authenticator) recordUse(ctx context.Context, k authapi.Key, from netip
 func (a *Authenticator) due(use string, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if now.Sub(a.seen[use]) < recordEvery {
+	if since := now.Sub(a.seen[use]); since >= 0 && since < recordEvery {
 		return false
 	}
 	if len(a.seen) >= maxSeen {

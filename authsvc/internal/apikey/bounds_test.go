@@ -126,7 +126,7 @@ func TestReportsOfUseAreChecked(t *testing.T) {
 			Counts: slices.Repeat([]authapi.Count{count}, authapi.MaxReport),
 		}
 		c.change(&report)
-		err := NewMeter(to).Report(t.Context(), report)
+		err := NewMeter(to, time.Now).Report(t.Context(), report)
 		if isFault := fault.KindOf(err) == fault.Invalid; isFault == c.want || (to.uses > 0) != c.want {
 			t.Errorf("%s: got %v and %d stored uses, want it stored: %t", c.name, err, to.uses, c.want)
 		}
@@ -136,11 +136,11 @@ func TestReportsOfUseAreChecked(t *testing.T) {
 		Uses:   []authapi.Use{use},
 		Counts: []authapi.Count{count, {KeyID: "k", Day: "2026-11-21", Class: "of a newer gateway"}},
 	}
-	if err := NewMeter(newer).Report(t.Context(), report); err != nil || newer.uses != 1 || newer.counts != 1 {
+	if err := NewMeter(newer, time.Now).Report(t.Context(), report); err != nil || newer.uses != 1 || newer.counts != 1 {
 		t.Errorf("an unknown class: got %d uses and %d counts, %v; want 1 and 1", newer.uses, newer.counts, err)
 	}
 	down := errors.New("down")
-	if err := NewMeter(&recorder{err: down}).Report(t.Context(), authapi.ReportUsageRequest{}); !errors.Is(err, down) {
+	if err := NewMeter(&recorder{err: down}, time.Now).Report(t.Context(), authapi.ReportUsageRequest{}); !errors.Is(err, down) {
 		t.Errorf("a store that is down: got %v, want %v", err, down)
 	}
 }

@@ -84,6 +84,16 @@ type Secret struct {
 	Until   time.Time // end of the grace period; zero: the secret lasts as long as the key
 }
 
+// clockError is the most by which the clocks of two services, or one clock before and after it was
+// set, differ without a consequence.
+const clockError = time.Hour
+
+// over tells whether the grace period of the secret has ended. No grace is longer than MaxGrace, so
+// a later end was noted by a clock that was wrong.
+func (s Secret) over(now time.Time) bool {
+	return ended(s.Until, now) || s.Until.Sub(now) > MaxGrace+clockError
+}
+
 // Fingerprint identifies the secret without revealing it or its hash.
 func (s Secret) Fingerprint() string { return authapi.Hash(s.Hash)[:16] }
 
@@ -132,7 +142,7 @@ func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool
 	at := slices.IndexFunc(k.Secrets, func(s Secret) bool {
 		return subtle.ConstantTimeCompare([]byte(s.Hash), []byte(hash)) == 1
 	})
-	if at < 0 || k.State(broker, now) != adminapi.Active || ended(k.Secrets[at].Until, now) ||
+	if at < 0 || k.State(broker, now) != adminapi.Active || k.Secrets[at].over(now) ||
 		k.Unaudited && Administers(k.Settings.Role) {
 		return authapi.Key{}, false
 	}
@@ -176,7 +186,7 @@ func (k Key) Rotate(hash string, grace time.Duration, now time.Time) (Key, error
 		}
 	}
 	for i := len(former) - 1; i >= 0 && len(former) >= MaxSecrets; i-- {
-		if ended(former[i].Until, now) {
+		if former[i].over(now) {
 			former = slices.Delete(former, i, i+1)
 		}
 	}

@@ -10,15 +10,19 @@ import (
 )
 
 // Meter stores the gateways' reports about the use of keys.
-type Meter struct{ uses Recorder }
+type Meter struct {
+	uses Recorder
+	now  func() time.Time
+}
 
 // NewMeter returns a meter that adds to a store.
-func NewMeter(uses Recorder) *Meter { return &Meter{uses} }
+func NewMeter(uses Recorder, now func() time.Time) *Meter { return &Meter{uses, now} }
 
 // Report adds a gateway's report. A gateway repeats a report whose answer it did
 // not get, and Report then counts it twice: usage is informative, not a bill. Report leaves
 // out counts of unknown classes: while versions change, a gateway may be newer and have more. A
-// malformed report is a fault of kind Invalid.
+// day or a time that no right clock has counts as now: a gateway's clock may be wrong. A malformed
+// report is a fault of kind Invalid.
 func (m *Meter) Report(ctx context.Context, r authapi.ReportUsageRequest) error {
 	if len(r.Uses) > authapi.MaxReport || len(r.Counts) > authapi.MaxReport ||
 		slices.ContainsFunc(r.Uses, malformedUse) || slices.ContainsFunc(r.Counts, malformedCount) {
@@ -27,7 +31,18 @@ func (m *Meter) Report(ctx context.Context, r authapi.ReportUsageRequest) error 
 	known := slices.DeleteFunc(slices.Clone(r.Counts), func(c authapi.Count) bool {
 		return !slices.Contains(authapi.Classes(), c.Class)
 	})
-	return m.uses.AddUsage(ctx, r.Uses, known)
+	now := m.now().UTC()
+	oldest, newest := now.AddDate(0, 0, -UsageDays).Format(time.DateOnly), now.AddDate(0, 0, 1).Format(time.DateOnly)
+	for i, c := range known {
+		if c.Day < oldest || c.Day > newest {
+			known[i].Day = now.Format(time.DateOnly)
+		}
+	}
+	uses := slices.Clone(r.Uses)
+	for i := range uses {
+		uses[i].Micros = min(uses[i].Micros, now.UnixMicro())
+	}
+	return m.uses.AddUsage(ctx, uses, known)
 }
 
 func malformedUse(u authapi.Use) bool {

@@ -50,10 +50,11 @@ func addCount(bucket *bbolt.Bucket, c authapi.Count) error {
 			return err
 		}
 	}
-	if err := bucket.Put(key, number(sum+c.Requests)); err != nil {
+	isNew := bucket.Get(key) == nil
+	if err := bucket.Put(key, number(sum+c.Requests)); err != nil || !isNew {
 		return err
 	}
-	return removeOld(bucket, c)
+	return removeOld(bucket, c.KeyID)
 }
 
 func decodeCount(value []byte) (int64, error) {
@@ -63,16 +64,24 @@ func decodeCount(value []byte) (int64, error) {
 	return int64(binary.BigEndian.Uint64(value)), nil
 }
 
-// removeOld removes the counts of a key from days more than apikey.UsageDays before a
-// new count.
-func removeOld(bucket *bbolt.Bucket, c authapi.Count) error {
-	day, err := time.Parse(time.DateOnly, c.Day)
-	if err != nil {
-		return fmt.Errorf("usage of key %s: %w", c.KeyID, err)
-	}
-	oldest := day.AddDate(0, 0, -apikey.UsageDays).Format(time.DateOnly)
-	prefix, end := []byte(c.KeyID+"\x00"), countKey(c.KeyID, oldest, "")
+// keptDays is how many days of counts a key keeps: those that are shown, and two more.
+const keptDays = apikey.UsageDays + 2
+
+// removeOld removes the counts of a key of all but its newest days. It goes by their number, not by
+// the time: a clock that is wrong for a while must not remove the others.
+func removeOld(bucket *bbolt.Bucket, id string) error {
+	prefix, days := []byte(id+"\x00"), [][]byte{}
 	cursor := bucket.Cursor()
+	for key, _ := cursor.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = cursor.Next() {
+		day, _, _ := bytes.Cut(key[len(prefix):], []byte{0})
+		if len(days) == 0 || !bytes.Equal(days[len(days)-1], day) {
+			days = append(days, bytes.Clone(day))
+		}
+	}
+	if len(days) <= keptDays {
+		return nil
+	}
+	end := countKey(id, string(days[len(days)-keptDays]), "")
 	for key, _ := cursor.Seek(prefix); key != nil && bytes.Compare(key, end) < 0; key, _ = cursor.Seek(prefix) {
 		if err := cursor.Delete(); err != nil {
 			return err

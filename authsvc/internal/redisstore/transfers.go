@@ -22,12 +22,12 @@ const (
 	openField     = "open"     // generation and expiry of a claim; absent after the use
 )
 
-// create stores a transfer. It expires at ARGV[2], in ms since the Unix epoch,
-// unless that is 0 or the transfer exists and is claimed.
+// create stores a transfer. It expires after ARGV[2], in ms, unless that is 0 or the transfer exists
+// and is claimed. A length of time is right whatever the clock of Redis shows.
 var create = redis.NewScript(`
 redis.call('HSET', KEYS[1], 'transfer', ARGV[1])
 if ARGV[2] ~= '0' and redis.call('HEXISTS', KEYS[1], 'claim') == 0 then
-	redis.call('PEXPIREAT', KEYS[1], ARGV[2])
+	redis.call('PEXPIRE', KEYS[1], ARGV[2])
 end
 return 1
 `)
@@ -41,10 +41,18 @@ func (s *Store) CreateTransfer(ctx context.Context, t token.Transfer) error {
 	if err != nil {
 		return err
 	}
-	if err := create.Run(ctx, s.client, []string{transferKey(t.ID)}, text, t.Expires/1000).Err(); err != nil {
+	if err := create.Run(ctx, s.client, []string{transferKey(t.ID)}, text, lifeOf(t.Expires)).Err(); err != nil {
 		return fmt.Errorf("save transfer %s: %w", t.ID, err)
 	}
 	return nil
+}
+
+// lifeOf returns the time until an end in µs since the Unix epoch, in ms and at least 1; 0 for 0.
+func lifeOf(end int64) int64 {
+	if end == 0 {
+		return 0
+	}
+	return max(1, time.Until(time.UnixMicro(end)).Milliseconds())
 }
 
 // LoadTransfer returns a transfer, or token.ErrNotFound.
@@ -58,7 +66,7 @@ func (s *Store) LoadTransfer(ctx context.Context, id string) (token.Transfer, er
 
 // replace changes claimField and openField of a transfer that exists from ARGV[2] and ARGV[3]
 // to ARGV[4] and ARGV[5], if others have not changed them. ” stands for no field. The transfer
-// then expires at ARGV[1], in ms since the Unix epoch; 0: never.
+// then expires after ARGV[1], in ms; 0: never.
 var replace = redis.NewScript(`
 local old = redis.call('HMGET', KEYS[1], 'transfer', 'claim', 'open')
 if old[1] and (old[2] or '') == ARGV[2] and (old[3] or '') == ARGV[3] then
@@ -66,7 +74,7 @@ if old[1] and (old[2] or '') == ARGV[2] and (old[3] or '') == ARGV[3] then
 		local value = ARGV[3 + i]
 		if value == '' then redis.call('HDEL', KEYS[1], field) else redis.call('HSET', KEYS[1], field, value) end
 	end
-	if ARGV[1] == '0' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIREAT', KEYS[1], ARGV[1]) end
+	if ARGV[1] == '0' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
 end
 return redis.call('HMGET', KEYS[1], 'transfer', 'claim', 'open')
 `)
@@ -102,7 +110,7 @@ func (s *Store) changeTransfer(
 		oldClaim, oldOpen := claimFields(before)
 		claim, open := claimFields(after)
 		fields, err := replace.Run(ctx, s.client, []string{transferKey(id)},
-			after.Ends()/1000, oldClaim, oldOpen, claim, open).Slice()
+			lifeOf(after.Ends()), oldClaim, oldOpen, claim, open).Slice()
 		if err != nil {
 			return token.Transfer{}, fmt.Errorf("change transfer %s: %w", id, err)
 		}

@@ -40,6 +40,26 @@ func testUses(t *testing.T, open Opener) {
 	equal(t, got["k1"][2], nil, []adminapi.Use{{Time: made, From: "2001:db8::1"}})
 }
 
+// testCountsOfAWrongClock counts a day a year ahead: the other days stay.
+func testCountsOfAWrongClock(t *testing.T, open Opener) {
+	s := open(t, "a")
+	count := func(day string) authapi.Count {
+		return authapi.Count{KeyID: "k1", Day: day, Class: "read", Requests: 1}
+	}
+	days := []string{"2025-11-21", "2026-11-20", "2026-11-21", "2027-11-21"}
+	for _, day := range []string{days[1], days[2], days[3], days[0], days[2]} {
+		if err := s.AddUsage(t.Context(), nil, []authapi.Count{count(day)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := s.Counts(t.Context(), "k1", days)
+	want := []adminapi.Day{}
+	for i, n := range []int64{1, 1, 2, 1} {
+		want = append(want, adminapi.Day{Day: days[i], Counts: map[string]int64{"read": n}})
+	}
+	equal(t, got, err, want)
+}
+
 func testCounts(t *testing.T, open Opener) {
 	s := open(t, "a")
 	count := func(id, day, class string, n int64) authapi.Count {

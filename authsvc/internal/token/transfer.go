@@ -56,10 +56,24 @@ func (t Transfer) Settled(c Claim, used bool) Transfer {
 	return t
 }
 
-// Expired reports whether the transfer expired unused.
+// clockError is the most by which the clocks of two services, or one clock before and after it was
+// set, differ without a consequence.
+const clockError = time.Hour
+
+// Expired reports whether the transfer expired unused. It then may be removed.
 func (t Transfer) Expired(now time.Time) bool {
 	ends := t.Ends()
 	return ends != 0 && ends <= now.UnixMicro()
+}
+
+// isOver reports whether nobody may use the transfer now: it has expired, or it comes from the
+// future. Then a clock was wrong, and nothing would end it in time.
+func (t Transfer) isOver(now time.Time) bool {
+	begun := t.Date
+	if t.Claim.AssetID != "" {
+		begun = t.Claim.Date
+	}
+	return t.Expired(now) || t.Ends() != 0 && begun > now.Add(clockError).UnixMicro()
 }
 
 // Ends returns when the transfer expires, in µs since the Unix epoch; 0: never. A claim
@@ -123,16 +137,17 @@ func (s *Service) settle(ctx context.Context, id string, current Record, now tim
 		return t, err
 	}
 	used := current.From == id
-	if !used && current.Generation < t.Claim.Generation && now.UnixMicro()-t.Claim.Date < claimTime.Microseconds() {
+	since := time.Duration(now.UnixMicro()-t.Claim.Date) * time.Microsecond
+	if !used && current.Generation < t.Claim.Generation && since < claimTime && since > -clockError {
 		return t, nil
 	}
 	return s.store.SettleTransfer(ctx, id, t.Claim, used)
 }
 
-// transfer returns a transfer. An expired one is ErrNotFound.
+// transfer returns a transfer. One that is over is ErrNotFound.
 func (s *Service) transfer(ctx context.Context, id string, now time.Time) (Transfer, error) {
 	t, err := s.store.LoadTransfer(ctx, id)
-	if err == nil && t.Expired(now) {
+	if err == nil && t.isOver(now) {
 		return Transfer{}, ErrNotFound
 	}
 	return t, err

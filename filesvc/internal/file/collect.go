@@ -75,6 +75,15 @@ func (s *Service) collect(ctx context.Context, f File, r Reading) (collected boo
 	if f.State == Removed {
 		return false, s.dropRemoved(ctx, f)
 	}
+	if ahead := f.Touched.Sub(s.now()); f.State != Collected && !f.Named && ahead > keep {
+		// A clock that was wrong has noted the touch. The day begins now.
+		f.Touched = s.time()
+		f.Revision++
+		if err := s.files.Replace(ctx, f); !errors.Is(err, ErrStale) {
+			return false, err
+		}
+		return false, nil
+	}
 	if f.State != Collected {
 		if !f.isUnused(r) {
 			return false, nil

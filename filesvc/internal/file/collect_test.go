@@ -38,6 +38,27 @@ func TestCollection(t *testing.T) {
 	}
 }
 
+// TestAClockThatWasWrongKeepsNoFileForEver touches a file by a clock that is a year ahead.
+func TestAClockThatWasWrongKeepsNoFileForEver(t *testing.T) {
+	b := newBench()
+	b.clock = start.Add(365 * 24 * time.Hour)
+	f := b.register(t, "content")
+	for n, c := range []struct {
+		at    time.Duration
+		files int
+	}{{0, 0}, {keep - time.Minute, 0}, {keep, 1}} {
+		b.clock = start.Add(c.at)
+		b.memory.reading.Complete = b.clock
+		done, err := b.Collect(t.Context())
+		if must(t, done, err).Files != c.files {
+			t.Errorf("run %d: got %+v, want %d collected", n, done, c.files)
+		}
+	}
+	if _, known := b.memory.files[f.ID]; known {
+		t.Error("a day after the first run by the right clock: got the file, want it collected")
+	}
+}
+
 // TestACollectionGoesOn ends runs of the collector after each of their steps.
 func TestACollectionGoesOn(t *testing.T) {
 	b := newBench()

@@ -161,7 +161,7 @@ func (s *Service) Claim(ctx context.Context, id string, c Claim) (File, error) {
 				"This file is another broker's; use the url with the signature that the upload returned.")
 		case f.MD5 != c.MD5:
 			return fault.New(fault.Invalid, fault.Body, "hash", "The file has another hash.")
-		case f.Named || s.now().Sub(f.Touched) < fresh:
+		case f.Named || s.now().Sub(f.Touched).Abs() < fresh:
 			return errSame
 		}
 		f.Touched = s.time()

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/ulule/limiter/v3"
 	"pgregory.net/rapid"
 
@@ -59,8 +60,117 @@ func borrowerAt(t testing.TB, url string, clock *simulated, change func(*Borrowe
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.clock.start = s.clock.start.Add(-24 * time.Hour) // it has run for long, so it has its reserve
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+// TestAReserveSurvivesARestart starts gateways again and again, each time after their reserve was
+// used up: no window admits more than its limit.
+func TestAReserveSurvivesARestart(t *testing.T) {
+	clock, url := newClock(), redistest.Start(t, "--appendonly", "no").URL()
+	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 80, Period: time.Minute}}}}
+	admitted := 0
+	for range 10 {
+		s := borrowerAt(t, url, clock, func(c *BorrowerConfig) { c.Gateways = 1 })
+		s.clock.start = clock.now() // it has just started
+		for {
+			v, err := s.Take(t.Context(), bucket, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Wait > 0 {
+				if v.Wait > 2*time.Minute {
+					t.Errorf("got a wait of %v, want at most two periods", v.Wait)
+				}
+				break
+			}
+			admitted++
+		}
+		clock.pass(time.Second)
+	}
+	if admitted > 80 {
+		t.Errorf("got %d requests admitted by 10 starts within a minute, want at most 80", admitted)
+	}
+	clock.pass(3 * time.Minute)
+	s := borrowerAt(t, url, clock, func(c *BorrowerConfig) { c.Gateways = 1 })
+	if v, err := s.Take(t.Context(), bucket, nil); err != nil || v.Wait > 0 {
+		t.Errorf("later: got %+v, %v; want it admitted", v, err)
+	}
+}
+
+// TestAClockThatWasWrongLocksNobodyOut uses half of a limit by a clock that is a year ahead or
+// behind, and the other half by the right one.
+func TestAClockThatWasWrongLocksNobodyOut(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	url := redistest.Start(t, "--appendonly", "no").URL()
+	for name, wrong := range map[string]time.Duration{"ahead": year, "an hour ahead": time.Hour, "behind": -year} {
+		clock := newClock()
+		s := borrowerAt(t, url, clock, nil)
+		shift := wrong
+		s.redis.now = func() time.Time { return clock.now().Add(shift) }
+		rates := []limiter.Rate{{Limit: 100, Period: time.Minute}, {Limit: 1000, Period: time.Hour}}
+		take := func(n int) (admitted int) {
+			for range n {
+				v, err := s.Take(t.Context(), []Bucket{{Key: Key{Name: name}, Cost: 1, Rates: rates}}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v.Wait == 0 {
+					admitted++
+				}
+			}
+			return admitted
+		}
+		if got := take(40); got != 40 {
+			t.Fatalf("%s: by the wrong clock got %d admitted, want 40", name, got)
+		}
+		shift = 0
+		clock.pass(15 * time.Second) // the loan is over
+		if got := take(40); got != 40 {
+			t.Errorf("%s: by the right clock got %d admitted, want 40", name, got)
+		}
+		for range 3 {
+			clock.pass(90 * time.Second)
+			if got := take(90); got != 90 {
+				t.Errorf("%s: a window later got %d admitted, want 90", name, got)
+			}
+		}
+	}
+}
+
+// TestAnUnreadableRecordIsOneKeysOnly puts texts in the place of one key's record.
+func TestAnUnreadableRecordIsOneKeysOnly(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "no")
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	s := borrowerAt(t, server.URL(), newClock(), nil)
+	rates := []limiter.Rate{{Limit: 100, Period: time.Minute}}
+	bucket := func(name string) Bucket { return Bucket{Key: Key{Name: name}, Cost: 1, Rates: rates} }
+	for n, put := range []func(key string) error{
+		func(key string) error { return client.Set(t.Context(), key, "no msgpack \xc1", 0).Err() },
+		func(key string) error { return client.Set(t.Context(), key, "", 0).Err() },
+		func(key string) error { return client.Set(t.Context(), key, "\xa1x", 0).Err() },                 // a text
+		func(key string) error { return client.Set(t.Context(), key, "\x81\xa5marks\x91\x01", 0).Err() }, // marks: [1]
+		func(key string) error {
+			return client.Set(t.Context(), key, "\x83\xa5marks\x91\x90\xa4time\xa1x\xaageneration\x01", 0).Err()
+		},
+		func(key string) error { return client.RPush(t.Context(), key, "a list").Err() },
+	} {
+		hurt, well := bucket(fmt.Sprint("hurt ", n)), bucket(fmt.Sprint("well ", n))
+		if err := put(redisKey(&hurt)); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range []Bucket{hurt, well} {
+			v, err := s.Take(t.Context(), []Bucket{b}, nil)
+			if err != nil || v.Wait > 0 || len(v.States) != 1 {
+				t.Errorf("record %d, %s: got %+v, %v; want it admitted and counted", n, b.Key.Name, v, err)
+			}
+		}
+		if s.IsDown() {
+			t.Fatalf("record %d: got Redis taken for down, want it in use", n)
+		}
+	}
 }
 
 var lentRates = []limiter.Rate{{Limit: 64, Period: time.Second}, {Limit: 170, Period: 10 * time.Second}}

@@ -6,6 +6,9 @@ import "time"
 // their number is configured. Each admits requests from its share of the reserve
 // without asking Redis, which lends the rest. So a client that comes now and then
 // costs no round trips.
+//
+// A gateway that starts, or reads its settings again, does not know what it admitted from the
+// reserve before. So the reserve of a rate begins one period after the start.
 const reservePart = 8
 
 // reserveOf returns one gateway's share of the reserve; 0 if the number of
@@ -25,6 +28,7 @@ func (s *Borrower) reserveWait(e *entry, b *Bucket, now int64) (wait time.Durati
 		if reserve < b.Cost || reserve == 0 {
 			return 0, false
 		}
+		wait = max(wait, b.Rates[i].Period-time.Duration(now))
 		if e.reserve != nil {
 			wait = max(wait, e.reserve[i].wait(now, b.Cost, reserve, b.Rates[i].Period))
 		}
@@ -70,6 +74,9 @@ func (s *Borrower) use(e *entry, b *Bucket, now int64) {
 // reserveLeft returns what is left of this gateway's reserve of a rate.
 func (s *Borrower) reserveLeft(e *entry, rate int, now int64) int64 {
 	reserve := reserveOf(e.rates[rate].Limit, s.config.Gateways)
+	if now < int64(e.rates[rate].Period) {
+		return 0
+	}
 	if e.reserve == nil {
 		return reserve
 	}

@@ -31,12 +31,51 @@ local generation, lent, used = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(AR
 local unreported, ago, life = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local rates = (#ARGV - 9) / 3
 
-local text = redis.call('GET', KEYS[1])
-local state = text and cmsgpack.unpack(text)
-if not state or #state.marks ~= rates then
+-- A record that cannot be read is one key's only: that key begins anew.
+local function readable(state)
+	if type(state) ~= 'table' or type(state.marks) ~= 'table' or #state.marks ~= rates then
+		return false
+	end
+	local whole = function(n) return type(n) == 'number' and n == math.floor(n) and math.abs(n) < 2 ^ 53 end
+	if not whole(state.time) or not whole(state.generation) then
+		return false
+	end
+	for i = 1, rates do
+		if type(state.marks[i]) ~= 'table' then
+			return false
+		end
+		for s, n in pairs(state.marks[i]) do
+			if not whole(s) or not whole(n) then
+				return false
+			end
+		end
+	end
+	return true
+end
+
+local text, unpacked, state = redis.pcall('GET', KEYS[1]), false, nil
+if type(text) == 'string' then
+	unpacked, state = pcall(cmsgpack.unpack, text)
+end
+if not unpacked or not readable(state) then
 	state = {generation = now, time = now, marks = {}}
 end
-now = math.max(now, state.time) -- a clock that steps back admits nothing extra
+local back = state.time - now
+if back > 60000000 then
+	-- The clock was ahead by more than a minute. The costs keep their age by the right clock; what
+	-- is lent counts as lost.
+	for i = 1, rates do
+		local width = math.floor((tonumber(ARGV[8 + 3 * i]) + slots - 1) / slots)
+		local marks = {}
+		for s, n in pairs(state.marks[i]) do
+			local slot = s - math.floor(back / width)
+			marks[slot] = (marks[slot] or 0) + n
+		end
+		state.marks[i] = marks
+	end
+	state.generation, state.time = now, now
+end
+now = math.max(now, state.time) -- a clock that steps back a little admits nothing extra
 state.time = now
 
 local function add(marks, slot, n)

@@ -1,0 +1,29 @@
+package authsvc
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestAClockThatLeapsIsNotTrusted sets clocks while they are watched.
+func TestAClockThatLeapsIsNotTrusted(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for name, c := range map[string]struct {
+		set   time.Duration
+		leaps bool
+	}{
+		"nobody sets it": {0, false}, "a minute": {time.Minute, false},
+		"a year ahead": {year, true}, "a year behind": {-year, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			set := time.Duration(0)
+			steady := newClock(func() time.Time { return time.Now().Add(set) })
+			time.Sleep(sweepEvery)
+			set = c.set
+			if got := steady.leaps(); got != c.leaps {
+				t.Errorf("%s: got leaps %v, want %v", name, got, c.leaps)
+			}
+		})
+	}
+}
