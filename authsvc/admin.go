@@ -47,20 +47,20 @@ func (c Config) administer(s store, verifier *apikey.Verifier) (administration, 
 // serveAdmin serves the admin API and its console until stop, if there is a
 // listener for them.
 func (c Config) serveAdmin(
-	ctx context.Context, a administration, assets console.Assets, ready func(context.Context) error,
+	ctx context.Context, a administration, assets console.Assets, s store,
 ) (stop func() error, err error) {
 	if c.Admin == nil {
 		return func() error { return nil }, nil
 	}
 	pages, err := console.New(console.Options{
-		Secrets: c.Secrets, Keys: a, Brokers: a, Audit: a, Notes: a, Users: a.operators, Assets: assets,
-		BaseURL: c.BaseURL, Log: c.Log, Now: c.Now,
+		Secrets: c.Secrets, Keys: a, Brokers: a, Audit: a, Notes: a, Users: a.operators, Ended: s.sessions,
+		Assets: assets, BaseURL: c.BaseURL, Log: c.Log, Now: c.Now,
 	})
 	if err != nil {
 		return nil, err
 	}
 	engine := httpserver.NewEngine(httpserver.Options{
-		Name: "authsvc-admin", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready,
+		Name: "authsvc-admin", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: s.ready,
 		Telemetry: c.Telemetry, Edge: true, TimeoutOf: c.adminTimeout,
 	})
 	httpapi.NewAdmin(a.Service, a.Checker, a.operators).Route(engine)

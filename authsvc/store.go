@@ -16,6 +16,7 @@ import (
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/audit"
 	"asset-registry/authsvc/internal/boltstore"
+	"asset-registry/authsvc/internal/console"
 	"asset-registry/authsvc/internal/redisstore"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/authapi"
@@ -31,6 +32,7 @@ type store struct {
 	admin     admin.Store
 	audit     audit.Log
 	unaudited unaudited
+	sessions  console.Sessions
 
 	ready    func(context.Context) error
 	warnings func(context.Context) []string                     // why the store may lose data; nil: it does not
@@ -109,7 +111,7 @@ func openFile(c Config) (store, error) {
 		return store{}, errors.Join(err, s.Close())
 	}
 	return store{
-		tokens: s, finder: s, recorder: s, admin: s, audit: s, unaudited: s,
+		tokens: s, finder: s, recorder: s, admin: s, audit: s, unaudited: s, sessions: s,
 		ready: s.Ready, snapshot: s.Snapshot, close: s.Close,
 	}, nil
 }
@@ -120,7 +122,7 @@ func openRedis(c Config) (store, error) {
 		return store{}, err
 	}
 	return store{
-		tokens: s, finder: s, recorder: s, admin: s, audit: s, unaudited: s,
+		tokens: s, finder: s, recorder: s, admin: s, audit: s, unaudited: s, sessions: s,
 		ready: s.Ready, warnings: s.Warnings, close: s.Close,
 	}, nil
 }

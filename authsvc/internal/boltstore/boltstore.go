@@ -34,7 +34,9 @@ func (o Options) file() boltfile.Options {
 	buckets := [][]byte{
 		recordBucket, transferBucket, brokerBucket, keyBucket, hashBucket, auditBucket, countBucket, useBucket,
 	}
-	return boltfile.Options{Format: format, Buckets: buckets, Secrets: o.Secrets, Log: o.Log}
+	return boltfile.Options{
+		Format: format, Buckets: buckets, Added: [][]byte{sessionBucket}, Secrets: o.Secrets, Log: o.Log,
+	}
 }
 
 // Open opens the file at path, or creates it. It fails as boltfile.Open does.

@@ -1,7 +1,7 @@
 // Package console serves the admin API as web pages, on the same listener. The pages
 // work without JavaScript. The console keeps no state in the process, so any auth
-// service can answer any request: a sealed cookie holds the session, and the audit log
-// shows which forms were sent.
+// service can answer any request: a sealed cookie holds the session, the store knows which
+// sessions were ended, and the audit log shows which forms were sent.
 package console
 
 import (
@@ -36,6 +36,14 @@ type Authenticator interface {
 	SignedIn(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
 }
 
+// Sessions remembers the sessions that have ended before their time.
+type Sessions interface {
+	// EndSession durably ends a session. The store may forget it after a time.
+	EndSession(ctx context.Context, id string, forget time.Duration) error
+	// SessionEnded tells whether a session was ended.
+	SessionEnded(ctx context.Context, id string) (bool, error)
+}
+
 //go:embed templates assets
 var files embed.FS
 
@@ -50,6 +58,7 @@ type Options struct {
 	Audit   AuditLog
 	Notes   Notes
 	Users   Authenticator
+	Ended   Sessions
 	Assets  Assets // nil: no pages about the public log, assets and webhooks
 	BaseURL string // address of the public API, without a path; "": the console does not know it
 	Log     *slog.Logger
@@ -58,18 +67,19 @@ type Options struct {
 
 // Console serves the pages. It is safe for concurrent use.
 type Console struct {
-	keys    Keys
-	brokers Brokers
-	audit   AuditLog
-	notes   Notes
-	users   Authenticator
-	assets  Assets // nil: none
-	baseURL string
-	seal    *sealer
-	views   views
-	exports chan struct{} // holds an element for each export under way
-	log     *slog.Logger
-	now     func() time.Time
+	keys     Keys
+	brokers  Brokers
+	audit    AuditLog
+	notes    Notes
+	users    Authenticator
+	sessions Sessions
+	assets   Assets // nil: none
+	baseURL  string
+	seal     *sealer
+	views    views
+	exports  chan struct{} // holds an element for each export under way
+	log      *slog.Logger
+	now      func() time.Time
 }
 
 // New returns a console. It seals sessions with a key derived from the registry's secrets.
@@ -83,8 +93,8 @@ func New(o Options) (*Console, error) {
 		return nil, err
 	}
 	return &Console{
-		keys: o.Keys, brokers: o.Brokers, audit: o.Audit, notes: o.Notes, users: o.Users, assets: o.Assets,
-		baseURL: o.BaseURL, seal: seal, views: views, exports: make(chan struct{}, maxExports), log: o.Log, now: o.Now,
+		keys: o.Keys, brokers: o.Brokers, audit: o.Audit, notes: o.Notes, users: o.Users, sessions: o.Ended,
+		assets: o.Assets, baseURL: o.BaseURL, seal: seal, views: views, exports: make(chan struct{}, maxExports), log: o.Log, now: o.Now,
 	}, nil
 }
 

@@ -82,7 +82,7 @@ func newDesk(t *testing.T) *desk {
 func (d *desk) options() console.Options {
 	return console.Options{
 		Secrets: d.secrets, Keys: d.service, Brokers: d.service, Audit: d.service, Notes: d.service,
-		Users: d.operators, Assets: &d.assets, Log: d.logger, BaseURL: "https://registry.example", Now: func() time.Time { return d.now },
+		Users: d.operators, Ended: d.store, Assets: &d.assets, Log: d.logger, BaseURL: "https://registry.example", Now: func() time.Time { return d.now },
 	}
 }
 

@@ -1,9 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -34,9 +36,15 @@ const (
 
 // session holds the hash of the user's key. Each request verifies the key again.
 type session struct {
+	ID    string    `json:"id"` // "" for one that a former release has begun
 	Hash  string    `json:"hash"`
 	Begun time.Time `json:"begun"`
 	Used  time.Time `json:"used"`
+}
+
+// name identifies a session.
+func (s session) name() string {
+	return cmp.Or(s.ID, digest([]byte(s.Hash+" "+s.Begun.Format(time.RFC3339Nano))))
 }
 
 // over tells whether a session has ended. One that begins in the future was begun by a clock that
@@ -136,6 +144,9 @@ func (c *Console) user(w http.ResponseWriter, r *http.Request) (admin.Actor, err
 	if !ok || s.over(now) {
 		return admin.Actor{}, nobody
 	}
+	if ended, err := c.sessions.SessionEnded(r.Context(), s.name()); err != nil || ended {
+		return admin.Actor{}, cmp.Or(err, error(nobody))
+	}
 	by, err := enter(r, s.Hash, c.users.SignedIn)
 	if err != nil {
 		return by, err
@@ -208,15 +219,23 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 		}})
 	}
 	now := c.now()
-	if err := c.remember(w, r, session{Hash: hash, Begun: now, Used: now}); err != nil {
+	if err := c.remember(w, r, session{ID: rand.Text(), Hash: hash, Begun: now, Used: now}); err != nil {
 		return err
 	}
 	http.Redirect(w, r, next, http.StatusSeeOther)
 	return nil
 }
 
+// signOut ends the session on the server too: a copy of the cookie opens nothing.
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 	c.forget(w, r)
+	if sent, err := r.Cookie(cookie(r).Name); err == nil {
+		if s, ok := c.seal.open(sent.Value); ok {
+			if err := c.sessions.EndSession(r.Context(), s.name(), longest+clockError); err != nil {
+				return fmt.Errorf("end a session: %w", err)
+			}
+		}
+	}
 	redirect(w, r, "/console/sign-in", signedOut)
 	return nil
 }

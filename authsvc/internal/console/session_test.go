@@ -26,6 +26,12 @@ func TestASessionEnds(t *testing.T) {
 		"after 20 idle minutes": {
 			func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.Add(20 * time.Minute) }, false,
 		},
+		"when its clock was a year ahead": {
+			func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.AddDate(-1, 0, 0) }, false,
+		},
+		"when its clock was a year behind": {
+			func(_ *testing.T, d *desk, k adminapi.Key) { d.now = d.now.AddDate(1, 0, 0) }, false,
+		},
 		"when the key is revoked": {
 			func(t *testing.T, d *desk, k adminapi.Key) { d.service.RevokeKey(t.Context(), root, k.ID) }, false,
 		},
@@ -165,6 +171,30 @@ func TestSigningIn(t *testing.T) {
 	b.post("/console/sign-out", nil).must(t, 200, "You are signed out.")
 	if got := b.get("/console/keys"); got.Request.URL.Path != "/console/sign-in" {
 		t.Errorf("after the sign-out: got the page %s, want /console/sign-in", got.Request.URL)
+	}
+	copied := d.browser(t) // whose cookie somebody has copied, and sends to another auth service
+	copied.base = d.consoles[1].URL
+	copied.client.CheckRedirect = stay
+	sent := b.postFrom("/console/sign-in", url.Values{"key": {good}}, http.Header{})
+	use := func() int {
+		req, err := http.NewRequest(http.MethodGet, copied.base+"/console/keys", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kept := range b.client.Jar.Cookies(mustURL(t, b.base+"/console/keys")) {
+			req.AddCookie(kept)
+		}
+		return copied.do(req).StatusCode
+	}
+	sent.must(t, 200, "<h1>Keys</h1>")
+	jar := b.client.Jar.Cookies(mustURL(t, b.base+"/console/keys"))
+	if got := use(); got != 200 {
+		t.Fatalf("a copied cookie during the session: got %d, want 200", got)
+	}
+	b.post("/console/sign-out", nil).must(t, 200, "You are signed out.")
+	b.client.Jar.SetCookies(mustURL(t, b.base+"/console/keys"), jar)
+	if got := use(); got != 303 {
+		t.Errorf("a copied cookie after the sign-out: got %d, want 303", got)
 	}
 	inside := d.browser(t)
 	inside.post("/console/sign-in", url.Values{"key": {good}}).must(t, 200, "<h1>Keys</h1>")

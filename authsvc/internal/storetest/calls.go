@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+	"time"
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
@@ -80,6 +81,8 @@ func Calls() []Call {
 			count := authapi.Count{KeyID: "k1", Day: countedDay, Class: "read", Requests: 1}
 			return s.AddUsage(ctx, []authapi.Use{use}, []authapi.Count{count})
 		}},
+		{"EndSession", func(ctx context.Context, s Store) error { return s.EndSession(ctx, "session", time.Hour) }},
+		{"SessionEnded", func(ctx context.Context, s Store) error { return second(s.SessionEnded(ctx, "session")) }},
 		{"Broker", func(ctx context.Context, s Store) error { return second(s.Broker(ctx, "b")) }},
 		{"Brokers", func(ctx context.Context, s Store) error { return second(s.Brokers(ctx, "", 10)) }},
 		{"Key", func(ctx context.Context, s Store) error { return second(s.Key(ctx, "k1")) }},

@@ -13,6 +13,7 @@ import (
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/audit"
+	"asset-registry/authsvc/internal/console"
 	"asset-registry/authsvc/internal/token"
 )
 
@@ -30,6 +31,7 @@ type Store interface {
 	audit.Log
 	AddKey(ctx context.Context, k apikey.Key) error
 	RemoveKey(ctx context.Context, id string) error
+	console.Sessions
 	// Ready returns nil if the store can make a change now.
 	Ready(ctx context.Context) error
 	// Close waits for writes in progress and releases all resources.
@@ -60,7 +62,9 @@ func Run(t *testing.T, open Opener) {
 		{"a reseal replaces only seals", testReseal},
 		{"concurrent changes form one chain", testManyCommits},
 		{"a secret keeps its newest uses, one for each address", testUses},
+		{"a session that was ended stays so", testSessions},
 		{"counts add up", testCounts},
+		{"a clock that was wrong removes no counts", testCountsOfAWrongClock},
 		{"keys survive reopening", testKeysReopen},
 		{"a restored change equals the committed one", testRestore},
 		{"unaudited keys are added and removed", testUnaudited},

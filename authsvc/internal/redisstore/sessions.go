@@ -1,0 +1,27 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// sessionKey has a session of the console that was ended.
+func sessionKey(id string) string { return "registry:session:{" + id + "}" }
+
+// EndSession durably ends a session of the console. Redis forgets it after a time.
+func (s *Store) EndSession(ctx context.Context, id string, forget time.Duration) error {
+	if err := s.client.Set(ctx, sessionKey(id), "ended", forget).Err(); err != nil {
+		return fmt.Errorf("end session: %w", err)
+	}
+	return nil
+}
+
+// SessionEnded tells whether a session of the console was ended.
+func (s *Store) SessionEnded(ctx context.Context, id string) (bool, error) {
+	n, err := s.client.Exists(ctx, sessionKey(id)).Result()
+	if err != nil {
+		return false, fmt.Errorf("look for a session: %w", err)
+	}
+	return n > 0, nil
+}
