@@ -30,22 +30,23 @@ import (
 // Limits of streams (docs/contract.md, "Streams").
 const (
 	maxWait        = 60 * time.Second
-	clientChosen   = 8        // streams with named fields of one client, open at once
 	maxSelections  = 32       // selections with named fields that one gateway follows
 	streamBytes    = 48 << 10 // memory of one open stream: 24 KiB were measured, and 42 KiB if it stays attached
 	streamShare    = 8        // 1/8 of the memory is for open streams, and 1/8 for entries
 	leastStreams   = 512
+	keyShare       = 4                // 1/4 of the streams, and of the selections, is for callers with an API key
 	answerAfterAll = 30 * time.Second // to take the page that a long poll has waited for
 	limitWithin    = time.Second      // for a decision of the rate limits
 )
 
 // feeds is how a gateway sends the feed as it grows.
 type feeds struct {
-	hubs    *stream.Hubs
-	clients *concurrency.Shares // open streams and long polls
-	chosen  *concurrency.Shares // of these, streams with named fields
-	slow    metric.Int64Counter // streams of clients that did not read
-	refused metric.Int64Counter
+	hubs      *stream.Hubs
+	clients   *concurrency.Shares // open streams and long polls
+	anonymous *concurrency.Shares // of these, those of callers without an API key, as one client
+	chosen    *selections         // with named fields
+	slow      metric.Int64Counter // streams of clients that did not read
+	refused   metric.Int64Counter
 }
 
 // openFeeds makes what streams need.
@@ -53,7 +54,8 @@ func (a *API) openFeeds() (err error) {
 	c := a.config
 	most := max(int(c.Memory/streamShare/streamBytes), leastStreams)
 	a.feeds.clients = concurrency.NewShares(c.Settings.ClientStreams, most)
-	a.feeds.chosen = concurrency.NewShares(clientChosen, most)
+	a.feeds.anonymous = concurrency.NewShares(most-most/keyShare, most)
+	a.feeds.chosen = newSelections()
 	meter := c.Meter
 	lag, err := meter.Float64Histogram("registry.gateway.feed.lag", metric.WithUnit("s"),
 		metric.WithDescription("Age of a change when it reaches this gateway, while somebody follows the feed."),
@@ -177,11 +179,10 @@ func (a *API) follow(r route) step {
 			if format == stream.None && wait == 0 {
 				return next(c)
 			}
-			client := streamClient(c)
-			if refusal := a.admitStream(a.feeds.clients.Enter(client)); refusal != nil {
+			held, refusal := a.takePlace(c)
+			if refusal != nil {
 				return refusal
 			}
-			held := held{func() { a.feeds.clients.Leave(client) }}
 			defer func() { held.release() }()
 			if format == stream.None {
 				a.wait(c, query, wait)
@@ -195,6 +196,26 @@ func (a *API) follow(r route) step {
 			return a.stream(c, r.version, format, query, &held)
 		}
 	}
+}
+
+// takePlace gives a request a place among the streams, and returns what frees it. A part of all
+// places is for callers with an API key.
+func (a *API) takePlace(c *gin.Context) (held, error) {
+	var taken held
+	of := streamClient(c)
+	if refusal := a.admitStream(a.feeds.clients.Enter(of)); refusal != nil {
+		return nil, refusal
+	}
+	taken.add(func() { a.feeds.clients.Leave(of) })
+	if client(c).Identity.KeyID != "" {
+		return taken, nil
+	}
+	if a.feeds.anonymous.Enter("") != concurrency.Admitted {
+		taken.release()
+		return nil, a.admitStream(concurrency.AllUsed)
+	}
+	taken.add(func() { a.feeds.anonymous.Leave("") })
+	return taken, nil
 }
 
 // streamClient names a client for the limits of streams: its key, or its address, of
@@ -277,11 +298,11 @@ func (a *API) morePages(of ratelimit.Client) func() bool {
 func (a *API) stream(c *gin.Context, v routes.Version, format stream.Format, query url.Values, held *held) error {
 	selection := selectionOf(v.Target, query)
 	if selection.IsChosen() {
-		client := streamClient(c)
-		if a.feeds.chosen.Enter(client) != concurrency.Admitted {
+		leave, admitted := a.feeds.chosen.enter(streamClient(c), client(c).Identity.KeyID != "", selection)
+		if !admitted {
 			return a.tooManySelections()
 		}
-		held.add(func() { a.feeds.chosen.Leave(client) })
+		held.add(leave)
 	}
 	hub, leave, err := a.feeds.hubs.Join(selection)
 	if err != nil {

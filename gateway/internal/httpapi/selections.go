@@ -1,0 +1,63 @@
+package httpapi
+
+import (
+	"sync"
+
+	"asset-registry/gateway/internal/stream"
+)
+
+// clientSelections is how many selections with named fields one caller follows at once.
+const clientSelections = 4
+
+// selections knows who follows which selection with named fields. A caller follows a few, and
+// callers without an API key follow not all that a gateway may follow. So nobody keeps the others
+// from a selection. It is safe for concurrent use.
+type selections struct {
+	mu        sync.Mutex
+	of        map[string]map[stream.Selection]int // streams, by caller
+	anonymous map[stream.Selection]int            // streams of all callers without an API key
+}
+
+func newSelections() *selections {
+	return &selections{of: map[string]map[stream.Selection]int{}, anonymous: map[stream.Selection]int{}}
+}
+
+// enter reports whether a caller may follow a selection. An admitted caller must call leave once.
+func (s *selections) enter(caller string, hasKey bool, followed stream.Selection) (leave func(), admitted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.of[caller]
+	if own[followed] == 0 && len(own) == clientSelections {
+		return nil, false
+	}
+	if !hasKey && s.anonymous[followed] == 0 && len(s.anonymous) == maxSelections-maxSelections/keyShare {
+		return nil, false
+	}
+	if own == nil {
+		own = map[stream.Selection]int{}
+		s.of[caller] = own
+	}
+	own[followed]++
+	if !hasKey {
+		s.anonymous[followed]++
+	}
+	return func() { s.leave(caller, hasKey, followed) }, true
+}
+
+func (s *selections) leave(caller string, hasKey bool, followed stream.Selection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.of[caller]
+	if own[followed]--; own[followed] == 0 {
+		delete(own, followed)
+	}
+	if len(own) == 0 {
+		delete(s.of, caller)
+	}
+	if hasKey {
+		return
+	}
+	if s.anonymous[followed]--; s.anonymous[followed] == 0 {
+		delete(s.anonymous, followed)
+	}
+}

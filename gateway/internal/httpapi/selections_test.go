@@ -1,0 +1,107 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"asset-registry/gateway/internal/concurrency"
+	"asset-registry/gateway/internal/stream"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+func selectionOfField(n int) stream.Selection {
+	return stream.Selection{Version: "2.5", Fields: fmt.Sprint("f", n)}
+}
+
+// Promises: stream-selections
+func TestSelectionsOfACaller(t *testing.T) {
+	s := newSelections()
+	var leave func()
+	for n := range clientSelections + 1 {
+		gone, admitted := s.enter("a", true, selectionOfField(n))
+		if want := n < clientSelections; admitted != want {
+			t.Fatalf("selection %d of a caller: got admitted %v, want %v", n, admitted, want)
+		}
+		if admitted {
+			leave = gone
+		}
+	}
+	if _, admitted := s.enter("a", true, selectionOfField(0)); !admitted {
+		t.Error("a second stream of a selection: got refused, want admitted")
+	}
+	leave()
+	if _, admitted := s.enter("a", true, selectionOfField(clientSelections)); !admitted {
+		t.Error("another selection after one has ended: got refused, want admitted")
+	}
+}
+
+// Promises: stream-selections
+func TestSelectionsAreKeptForKeys(t *testing.T) {
+	s, admittedAll := newSelections(), 0
+	var all []func()
+	for n := range maxSelections {
+		leave, admitted := s.enter(fmt.Sprint("address ", n), false, selectionOfField(n))
+		if admitted {
+			admittedAll++
+			all = append(all, leave)
+		}
+	}
+	if want := maxSelections * 3 / 4; admittedAll != want {
+		t.Errorf("selections of callers without a key: got %d, want %d", admittedAll, want)
+	}
+	leave, admitted := s.enter("key", true, selectionOfField(maxSelections))
+	if !admitted {
+		t.Fatal("a caller with a key: got refused, want admitted")
+	}
+	for _, leave := range append(all, leave) {
+		leave()
+	}
+	if len(s.of)+len(s.anonymous) != 0 {
+		t.Errorf("after all have left: got %d callers and %d selections, want none", len(s.of), len(s.anonymous))
+	}
+}
+
+// Promises: stream-places
+func TestPlacesAreKeptForKeys(t *testing.T) {
+	refused, err := noop.Meter{}.Int64Counter("refused")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &API{feeds: feeds{
+		clients: concurrency.NewShares(2, 4), anonymous: concurrency.NewShares(3, 4), refused: refused,
+	}}
+	from := func(address, key string) (held, error) {
+		c, _ := gin.CreateTestContext(httptest.NewRecorder())
+		c.Request = httptest.NewRequest(http.MethodGet, "/", nil)
+		c.Request.Header.Set(httpserver.ClientHeader, address)
+		visitorOf(c).key = authapi.Key{Identity: identity.Identity{KeyID: key}}
+		return a.takePlace(c)
+	}
+	var last held
+	for n, address := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"} {
+		if last, err = from(address, ""); err != nil {
+			t.Fatalf("stream %d without a key: got %v, want a place", n, err)
+		}
+	}
+	if _, err := from("192.0.2.4", ""); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("a stream without a key beyond three quarters: got %v, want 503", err)
+	}
+	if a.feeds.clients.Held() != 3 {
+		t.Errorf("after a refusal: got %d places held, want 3", a.feeds.clients.Held())
+	}
+	if _, err := from("192.0.2.4", "key"); err != nil {
+		t.Errorf("a stream with a key: got %v, want a place", err)
+	}
+	last.release()
+	if _, err := from("192.0.2.4", ""); err != nil {
+		t.Errorf("after a stream without a key has ended: got %v, want a place", err)
+	}
+}
