@@ -93,7 +93,7 @@ func webhookFields() object {
 		{"behind", integer("Age of the oldest change that is not acknowledged, in seconds. 0: there is none.",
 			member{"minimum", 0})},
 		{"failures", integer("Attempts that have failed since the last success.", member{"minimum", 0})},
-		{"lastError", str("Why the newest attempt has failed. Absent after a success.")},
+		{"lastError", str("`failed`, and the status of an answer, for the newest attempt. Absent after a success.")},
 		{"next", stamp("No attempt is made before.")},
 		{"succeeded", stamp("The newest success.")},
 		{"publicKey", str("Ed25519 key that verifies signatures `v1a`.", member{"pattern", "^whpk_[A-Za-z0-9+/]{43}=$"})},

@@ -20,12 +20,24 @@ type answer struct {
 	status int           // of the answer; 0: there was none
 	body   []byte        // the first bytes
 	after  time.Duration // the receiver asks to wait so long
-	fault  string        // for the owner; "": acknowledged with 2xx
+	fault  string        // for the log; "": acknowledged with 2xx
 	guard  bool          // the address was refused, nothing was sent
 }
 
-// post sends a message once. It follows no redirect. Only fault reaches a client of the
-// registry, and it quotes nothing that the receiver has sent.
+// told returns what the owner learns of a failure: "failed", and the status if there was an
+// answer. More would show what listens at which address, and how it fails.
+func (a answer) told() string {
+	switch {
+	case a.fault == errUnopened: // nothing was sent
+		return a.fault
+	case a.status == 0:
+		return "failed"
+	}
+	return fmt.Sprintf("failed: %d", a.status)
+}
+
+// post sends a message once. It follows no redirect. fault quotes nothing that the receiver has
+// sent.
 func post(ctx context.Context, via http.RoundTripper, url string, s signer, m message) answer {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()

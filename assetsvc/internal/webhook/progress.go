@@ -21,6 +21,7 @@ func succeed(p *Progress) {
 // endpoint is disabled for a reason.
 func (w *worker) fail(p Progress, a answer, least, most time.Duration, reason Reason) error {
 	p = p.failed(time.Now(), a, least, most, reason)
+	w.t.s.log.Debug("a message to a webhook failed", "webhook", w.e.ID, "fault", a.fault)
 	if err := w.save(p); err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func (p Progress) failed(now time.Time, a answer, least, most time.Duration, rea
 	if p.FailedAt.IsZero() || since < 0 || since > time.Duration(p.Failures)*(retryMost+waitMost) {
 		p.FailedAt = now
 	}
-	p.LastError = a.fault
+	p.LastError = a.told()
 	p.Next = now.Add(max(backoff(p.Failures), a.after, least))
 	switch {
 	case a.status == http.StatusGone:

@@ -84,7 +84,7 @@ func newSender(c Config, transport http.RoundTripper) (*Sender, error) {
 		failures:   failurelog.New(c.Log, "webhooks cannot be sent; it is tried again"),
 		lanes:      newLanes(c.Memory),
 		pages:      semaphore.NewWeighted(maxReads),
-		challenged: &challenged{at: map[string]time.Time{}},
+		challenged: newChallenged(),
 		holder:     rand.Text(),
 		await:      func(w *worker) { <-w.done },
 		done:       make(chan struct{}),
@@ -191,32 +191,4 @@ func (s *Sender) now() (*tenure, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tenure, s.heard
-}
-
-// challenged knows when each endpoint was challenged, also if its address has changed
-// since.
-type challenged struct {
-	mu sync.Mutex
-	at map[string]time.Time
-}
-
-// next returns when the next challenge may be sent.
-func (c *challenged) next(id string) time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if at, found := c.at[id]; found {
-		return at.Add(challenges)
-	}
-	return time.Time{}
-}
-
-func (c *challenged) note(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for id, at := range c.at {
-		if time.Since(at) > challenges {
-			delete(c.at, id)
-		}
-	}
-	c.at[id] = time.Now()
 }

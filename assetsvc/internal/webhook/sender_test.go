@@ -102,7 +102,7 @@ func TestGoneDisables(t *testing.T) {
 		time.Sleep(time.Second)
 		w.wantState(Disabled, Gone)
 		e := w.stored()
-		if e.Position != 0 || e.LastError != "the receiver answered 410" || !e.Next.IsZero() {
+		if e.Position != 0 || e.LastError != "failed: 410" || !e.Next.IsZero() {
 			t.Errorf("got position %d, error %q, next %v; want 0, the status, none", e.Position, e.LastError, e.Next)
 		}
 		w.set(func() { r.status = 0 })

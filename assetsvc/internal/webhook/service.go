@@ -143,7 +143,7 @@ func (s *Service) Rotate(ctx context.Context, by identity.Identity, id string, s
 		if err != nil {
 			return e, err
 		}
-		e.OldSeal, e.OldUntil, e.Seal = e.Seal, s.c.Now().Add(overlap), seal
+		e.OldSeal, e.OldUntil, e.Seal = e.Seal, s.c.Now().Add(overlap).UTC().Truncate(time.Millisecond), seal
 		return e, nil
 	})
 	if err != nil {
@@ -287,15 +287,16 @@ func (e Endpoint) movedTo(url string) Endpoint {
 	return e.forgiven()
 }
 
-// resumed returns an endpoint to which something is sent again: changes, or a challenge if
-// none was answered yet. One that an administrator has stopped is resumed by one only.
+// resumed returns an endpoint to which something is sent again at once: changes, or a challenge if
+// none was answered yet. Those have bounds of their own (challenged). One that an administrator has
+// stopped is resumed by one only.
 func (e Endpoint) resumed(by identity.Identity) (Endpoint, error) {
 	if e.Reason == Stopped && !supervises(by) {
 		return e, forbidden("an administrator has stopped this webhook; ask one to resume it")
 	}
-	e.State, e.Reason = Unverified, ""
+	e.State, e.Reason, e.Next = Unverified, "", time.Time{}
 	if e.Verified {
-		e.State, e.Next = Active, time.Time{}
+		e.State = Active
 	}
 	return e.forgiven(), nil
 }

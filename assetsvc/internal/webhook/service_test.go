@@ -366,7 +366,7 @@ func TestChangesOfState(t *testing.T) {
 		{"pause what is disabled", gone, object("state", "disabled"), gone},
 		{"resume", paused, object("state", "active"), active},
 		{"resume what is gone", gone, object("state", "active"), active},
-		{"resume what has never answered: the challenge is not sent earlier", unanswered, object("state", "active"), waiting},
+		{"resume what has never answered: the challenge is sent at once", unanswered, object("state", "active"), moved},
 		{"resume what is active", failing, object("state", "active"), failing},
 		{"the same address", failing, object("url", address), failing},
 		{"another address", gone, object("url", address+"2"), moved},
@@ -425,6 +425,18 @@ func TestOnlyAnAdministratorResumesWhatOneHasStopped(t *testing.T) {
 	is("after the refusals", got, err, webhook.Disabled, webhook.Stopped)
 	got, err = b.Change(t.Context(), admin, e.ID, on)
 	is("resumed", got, err, webhook.Unverified, "")
+}
+
+// TestTheTimeOfCreationIsOneValue has a clock that is finer than what stores keep.
+// Promises: hook-created
+func TestTheTimeOfCreationIsOneValue(t *testing.T) {
+	b := newBench(t)
+	b.now = start.Add(123456789)
+	created := b.mustCreate(t, b1)
+	got, err := b.Get(t.Context(), b1, created.ID)
+	if err != nil || !got.Created.Equal(created.Created) {
+		t.Errorf("got %v, %v; want %v, as the creation has answered", got.Created, err, created.Created)
+	}
 }
 
 func TestAnEndpointMayBeCreatedPaused(t *testing.T) {

@@ -75,7 +75,7 @@ type Progress struct {
 
 	Failures  int       // since the last success
 	FailedAt  time.Time // the first failure since the last success; zero: none
-	LastError string    // of the newest attempt, for the owner, in words of ours; "" after a success
+	LastError string    // of the newest attempt, for the owner: "failed", and the status; "" after a success
 	Next      time.Time // no attempt before here; zero: at once
 	Succeeded time.Time // the newest success; zero: none
 }

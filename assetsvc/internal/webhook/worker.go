@@ -170,15 +170,16 @@ func (w *worker) send(m message) answer {
 
 // challenge makes one attempt to verify the endpoint.
 func (w *worker) challenge() error {
-	if !sleep.For(w.waiting, time.Until(w.t.s.challenged.next(w.e.ID))) {
-		return w.waiting.Err()
+	for wait := w.t.s.challenged.take(w.e); wait > 0; wait = w.t.s.challenged.take(w.e) {
+		if !sleep.For(w.waiting, wait) {
+			return w.waiting.Err()
+		}
 	}
 	in, err := w.t.s.lanes.enter(w.waiting, payer(w.e), true, maxAnswer)
 	if err != nil {
 		return err
 	}
 	defer in.leave()
-	w.t.s.challenged.note(w.e.ID)
 	m, want := newChallenge(w.e, w.t.s.feed.Offset(time.Now().UnixMicro()))
 	a := w.send(m)
 	if a.fault == "" && !isAnswer(a.body, want) {

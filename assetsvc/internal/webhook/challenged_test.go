@@ -1,0 +1,69 @@
+package webhook
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestChallengesAreBounded asks for challenges in virtual time.
+// Promises: hook-challenges
+func TestChallengesAreBounded(t *testing.T) {
+	endpoint := func(id int, broker, host string) Endpoint {
+		return Endpoint{ID: fmt.Sprint(id), Broker: broker, URL: "https://" + host + "/hook"}
+	}
+	for _, c := range []struct {
+		name string
+		of   func(n int) Endpoint
+		most int
+		wait time.Duration
+	}{
+		{"one endpoint", func(int) Endpoint { return endpoint(0, "b", "a.example") }, 1, time.Minute},
+		{"one broker", func(n int) Endpoint { return endpoint(n, "b", fmt.Sprint(n, ".example")) }, 512, time.Hour},
+		{"one host", func(n int) Endpoint { return endpoint(n, fmt.Sprint("b", n), "A.example:"+fmt.Sprint(n)) }, 4096, time.Hour},
+		{"an administrator's endpoint", func(int) Endpoint {
+			return Endpoint{ID: "0", ByAdmin: true, URL: "https://a.example"}
+		}, 1, time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := newChallenged()
+			for n := range c.most {
+				if wait := asked.take(c.of(n)); wait != 0 {
+					t.Fatalf("%s: challenge %d waits for %v, want 0", c.name, n, wait)
+				}
+			}
+			if wait := asked.take(c.of(c.most)); wait != c.wait {
+				t.Errorf("%s: one more waits for %v, want %v", c.name, wait, c.wait)
+			}
+			other := endpoint(-1, "other", "other.example")
+			if wait := asked.take(other); wait != 0 {
+				t.Errorf("%s: another waits for %v, want 0", c.name, wait)
+			}
+			time.Sleep(c.wait)
+			if wait := asked.take(c.of(c.most)); wait != 0 {
+				t.Errorf("%s: after %v got a wait of %v, want 0", c.name, c.wait, wait)
+			}
+		})
+	}
+}
+
+// TestTheOwnerLearnsNoMoreThanTheStatus holds each fault of a message to the words for the owner.
+// Promises: hook-faults
+func TestTheOwnerLearnsNoMoreThanTheStatus(t *testing.T) {
+	for _, c := range []struct {
+		a    answer
+		want string
+	}{
+		{answer{fault: faultOf(errNotPublic)}, "failed"},
+		{answer{fault: "the receiver does not speak TLS"}, "failed"},
+		{answer{fault: "the receiver answered 503", status: 503}, "failed: 503"},
+		{answer{fault: "the receiver did not answer the challenge with its text", status: 200}, "failed: 200"},
+		{answer{fault: errUnopened}, errUnopened},
+	} {
+		p := Progress{}.failed(time.Now(), c.a, 0, giveUp, Failing)
+		if p.LastError != c.want {
+			t.Errorf("%s: got %q, want %q", c.a.fault, p.LastError, c.want)
+		}
+	}
+}
