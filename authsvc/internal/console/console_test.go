@@ -379,7 +379,7 @@ func TestSettingsAreEdited(t *testing.T) {
 	b.submit(edit, url.Values{"title": {"B"}, "contact": {"b@example"}, "blocked": {"yes"}}).
 		must(t, 200, "The changes are saved", "b@example", `<span class="state blocked">`)
 	b.get("/console/keys?state=blocked").must(t, 200, k.ID)
-	b.get("/console/broker?name=b").must(t, 200, "<h1>B ", "Edit or unblock")
+	b.get("/console/broker?name=b").must(t, 200, "<h1><bdi>B</bdi> ", "Edit or unblock")
 	if got := b.get("/console/broker?name=b").text; strings.Contains(got, "/console/new-key") {
 		t.Errorf("the page of a blocked broker: got %s, want no link to a new key", got)
 	}

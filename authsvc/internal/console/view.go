@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 	"time"
+	"unicode"
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
@@ -105,6 +106,7 @@ func parseViews(now func() time.Time) (views, error) {
 		"exactly":     exactly,
 		"ago":         func(t time.Time) string { return ago(now().Sub(t)) },
 		"day":         func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
+		"flat":        flat,
 		"label":       label,
 		"lastUse":     lastUse,
 		"brokerTitle": brokerTitle,
@@ -192,4 +194,15 @@ func (c *Console) show(w http.ResponseWriter, status int, name string, v view) e
 	w.WriteHeader(status)
 	w.Write(text.Bytes()) // an error means that the browser has gone
 	return nil
+}
+
+// flat leaves out the characters that change the direction of text: a page's title has no elements
+// that keep them to their text, as <bdi> does elsewhere.
+func flat(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, text)
 }

@@ -1,6 +1,7 @@
 package registryctl
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"asset-registry.example/client"
 	"asset-registry/shared/httpserver"
 )
 
@@ -68,6 +70,37 @@ func TestExitCodesTellWhoMustAct(t *testing.T) {
 	const bad = "a\u001b[31m\u009b\u202e\u2066\u061c\u2028b\nc"
 	if got, want := Describe(errors.New(bad)), "a?[31m?????b\nc"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestNoControlCharactersOfAServerArePrinted has them in each kind of output.
+func TestNoControlCharactersOfAServerArePrinted(t *testing.T) {
+	const bad = "a\u0000\u0007\u001b[31m\u007f\u0085\u009b\u061c\u200e\u202e\u2066\u2028b"
+	for _, output := range []string{asTable, asJSON} {
+		var out, errOut strings.Builder
+		p := &program{out: &out, errOut: &errOut, output: output}
+		err := errors.Join(
+			p.print(map[string]string{"name": bad}, row{"NAME"}, row{bad}),
+			p.printJSON(map[string]string{"name": bad}, ""), p.note("a note: %s", bad), p.say("a line: %s", bad),
+			p.printChanges([]client.Asset{{ID: bad, Title: bad, Owner: bad}}),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{out.String(), errOut.String()} {
+			if at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && isControl(r) }); at >= 0 {
+				t.Errorf("%s: got the control character %+q, want none, in %+q", output, text[at:at+1], text)
+			}
+		}
+	}
+	for _, text := range []string{`{"a":"\u0000` + "\u009b\u202e\u007f" + `"}`, "{\n\t\"a\": \"b\"\n}\n"} {
+		var before, after map[string]string
+		if err := errors.Join(json.Unmarshal([]byte(text), &before), json.Unmarshal(escaped([]byte(text)), &after)); err != nil {
+			t.Fatal(err)
+		}
+		if before["a"] != after["a"] {
+			t.Errorf("%q: got %q, want the same value", text, after["a"])
+		}
 	}
 }
 

@@ -1,12 +1,14 @@
 package registryctl
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // row is one line of a table.
@@ -34,29 +36,56 @@ func (p *program) print(answer any, header row, rows ...row) error {
 // printJSON prints a value as JSON that ends in a newline. It is one line if indent
 // is empty.
 func (p *program) printJSON(value any, indent string) error {
-	encoder := json.NewEncoder(p.out)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetIndent("", indent)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	_, err := p.out.Write(escaped(text.Bytes()))
+	return err
+}
+
+// isControl tells whether a terminal may take a character for a command: control characters (C0,
+// DEL, C1), ends of lines, and characters that change the direction of text.
+func isControl(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}
+
+// escaped returns the same JSON without control characters, save line feeds between values.
+func escaped(text []byte) []byte {
+	if !bytes.ContainsFunc(text, func(r rune) bool { return r >= '\u007f' && isControl(r) }) {
+		return text // JSON itself escapes C0 in its strings
+	}
+	var out []byte
+	for _, r := range string(text) {
+		if r >= '\u007f' && isControl(r) {
+			out = fmt.Appendf(out, "\\u%04x", r)
+		} else {
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return out
 }
 
 // plain replaces control characters, those that change the direction of text among them, so that
 // a terminal does not interpret them.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
+		if isControl(r) {
 			return '?'
 		}
 		return r
 	}, text)
 }
 
-// note prints a line with a table. JSON output has no notes.
+// note prints lines with a table, without control characters. JSON output has no notes.
 func (p *program) note(format string, args ...any) error {
 	if p.output == asJSON {
 		return nil
 	}
-	_, err := fmt.Fprintf(p.out, format+"\n", args...)
+	_, err := fmt.Fprintln(p.out, strings.Join(lines(fmt.Sprintf(format, args...)), "\n"))
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"asset-registry.example/client"
@@ -100,7 +101,7 @@ func (s syncCopy) Run(ctx context.Context, p *program) error {
 
 // say tells about the command on the standard error.
 func (p *program) say(format string, args ...any) error {
-	_, err := fmt.Fprintf(p.errOut, format+"\n", args...)
+	_, err := fmt.Fprintln(p.errOut, strings.Join(lines(fmt.Sprintf(format, args...)), "\n"))
 	return err
 }
 
@@ -204,7 +205,7 @@ func (e exportCopy) Run(p *program) (err error) {
 	}
 	out := bufio.NewWriterSize(p.out, 1<<20)
 	write := func(asset replica.Entry) error {
-		_, err := out.Write(asset.JSON)
+		_, err := out.Write(escaped(asset.JSON))
 		return errors.Join(err, out.WriteByte('\n'))
 	}
 	if len(e.ID) == 0 {

@@ -15,7 +15,7 @@ import (
 
 var (
 	marks = regexp.MustCompile(`<mark>([^<]*)</mark>`)
-	lines = regexp.MustCompile(`(?s)<ol class="hits">.*?</p>\n<p lang="uk">(.*?)</p>`)
+	lines = regexp.MustCompile(`(?s)<ol class="hits">.*?</p>\n<p lang="uk"><bdi>(.*?)</bdi></p>`)
 )
 
 // TestFoundWordsAreMarked looks at the marks of a hit and at the line of its description.

@@ -29,7 +29,7 @@ func TestPages(t *testing.T) {
 		{"/", []string{"Accept-Language", "de, en-GB;q=0.8, uk;q=0.5"}, 200, []string{`<html lang="en">`}},
 		{"/", []string{"Accept-Language", "en;q=x, *"}, 200, []string{`<html lang="uk">`}},
 		{"/uk", nil, 301, nil},
-		{"/uk/", nil, 200, []string{"Нежитлове приміщення", "Виставлено на продаж", "Київ <span class=\"soft\">(1\u00a0200)</span>"}},
+		{"/uk/", nil, 200, []string{"Нежитлове приміщення", "Виставлено на продаж", "Київ</bdi> <span class=\"soft\">(1\u00a0200)</span>"}},
 		{"/en/", nil, 200, []string{"Non-residential premises", "1,234\u00a0assets", "12,240.50", `href="/uk/"`}},
 		{"/uk/?q=будинок&status=active", nil, 200, []string{`value="будинок"`, "Прибрати фільтр: Стан, Виставлено на продаж",
 			`<meta name="robots" content="noindex, follow">`}},
@@ -158,6 +158,42 @@ func TestForeignTextsDoNoHarm(t *testing.T) {
 	}
 }
 
+// TestTextsKeepTheirDirection has texts that turn what stands after them around. Only bdi elements
+// show them, which end that.
+func TestTextsKeepTheirDirection(t *testing.T) {
+	const turned = "\u202eтекст"
+	quoted, _ := json.Marshal(turned)
+	r := newRegistry(with(t, `"Нежитлове приміщення, 240 м²"`, string(quoted), `"Фонд державного майна"`, string(quoted)))
+	f := newFound()
+	f.result.Hits[0].Asset = r.revisions[0].asset
+	f.result.Facets[1].Values[0].Name = turned
+	s := newSite(t, r, f, logKey)
+	tags, shown := regexp.MustCompile(`(?s)<script.*?</script>|<[^>]*>`), 0
+	for _, path := range []string{"/uk/", "/uk/?q=%E2%80%AEx&%E2%80%AEy=1", "/uk/assets/" + id, "/en/assets/" + id,
+		"/uk/assets/" + id + "/changes?from=9", "/uk/statistics"} {
+		_, body := get(t, s, path)
+		inside, from := 0, 0
+		for _, at := range append(tags.FindAllStringIndex(body, -1), []int{len(body), len(body)}) {
+			if text := body[from:at[0]]; strings.Contains(text, "\u202e") {
+				shown++
+				if inside == 0 {
+					t.Errorf("%s: got %q outside of bdi, want it inside", path, text)
+				}
+			}
+			switch tag := body[at[0]:at[1]]; {
+			case strings.HasPrefix(tag, "<bdi"):
+				inside++
+			case tag == "</bdi>":
+				inside--
+			}
+			from = at[1]
+		}
+	}
+	if shown < 8 {
+		t.Errorf("got the foreign text %d times, want at least 8", shown)
+	}
+}
+
 // TestHarmIsFound plants what TestForeignTextsDoNoHarm looks for.
 func TestHarmIsFound(t *testing.T) {
 	for _, c := range []struct {
@@ -198,7 +234,7 @@ func TestEachChangeIsReadable(t *testing.T) {
 		with(t, `"quantity":7`, `"quantity":8`), whole)
 	r.revisions = append([]revision{{"draft", first}}, r.revisions...)
 	_, body := get(t, newSite(t, r, newFound(), logKey), "/uk/assets/"+id)
-	mustHave(t, body, "Складова 2 › Кількість", "<del><span>8</span></del>", "<ins><span>7</span></ins>",
+	mustHave(t, body, "Складова 2 › Кількість", "<del><bdi>8</bdi></del>", "<ins><bdi>7</bdi></ins>",
 		"Запис оприлюднено", "На перевірці", "Доказ зміни 5<", "Доказ зміни 2<")
 	mustLack(t, body, "Доказ зміни 1<", "Давніші зміни")
 	line := regexp.MustCompile(`(?s)<ol class="line">(.*?)</ol>`).FindString(body)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/static"
@@ -96,6 +97,7 @@ func functions(l Lang) template.FuncMap {
 			}
 			return fmt.Sprintf(t.in(l), args...), nil
 		},
+		"flat":    flat,
 		"file":    filePath,
 		"count":   func(n int64) string { return count(l, n) },
 		"counted": func(name string, n int64) string { return counted(l, name, n) },
@@ -107,6 +109,17 @@ func functions(l Lang) template.FuncMap {
 		"link":    func(rest string) string { return "/" + string(l) + rest },
 		"asset":   func(id string) string { return "/" + string(l) + "/assets/" + url.PathEscape(id) },
 	}
+}
+
+// flat leaves out the characters that change the direction of text. It is for places that have no
+// elements, such as the title of a page; elsewhere, <bdi> keeps them to their text.
+func flat(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 // view is the data of a page.
