@@ -175,7 +175,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		Warnings: store.warnings, Telemetry: c.Telemetry,
 	})
 	tokens := token.NewService(store.tokens, sealer, c.TransferLifetime)
-	keys := httpapi.Keys{Verifier: verifier, Watch: apikey.NewWatch(store.audit), Meter: apikey.NewMeter(store.recorder, c.Now)}
+	keys := httpapi.Keys{
+		Verifier: verifier, Watch: apikey.NewWatch(store.audit), Meter: apikey.NewMeter(store.recorder, c.Now),
+	}
 	httpapi.New(keys, tokens, admin.Service, c.Now).Route(engine, signer)
 	s := &Server{store: store, handler: engine, admin: admin}
 	assets, err := s.readAssets(c, signer)

@@ -94,7 +94,8 @@ func New(o Options) (*Console, error) {
 	}
 	return &Console{
 		keys: o.Keys, brokers: o.Brokers, audit: o.Audit, notes: o.Notes, users: o.Users, sessions: o.Ended,
-		assets: o.Assets, baseURL: o.BaseURL, seal: seal, views: views, exports: make(chan struct{}, maxExports), log: o.Log, now: o.Now,
+		assets: o.Assets, baseURL: o.BaseURL, seal: seal, views: views, exports: make(chan struct{}, maxExports),
+		log: o.Log, now: o.Now,
 	}, nil
 }
 

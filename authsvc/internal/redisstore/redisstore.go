@@ -135,7 +135,8 @@ func (s *Store) lossOfFailovers(ctx context.Context) []string {
 		!strings.Contains(replication, "connected_slaves:") || strings.Contains(replication, "connected_slaves:0\r\n") {
 		return nil
 	}
-	return []string{"Redis has replicas and " + setting + " 0, not 1: a failover may lose the last changes, such as revocations"}
+	return []string{"Redis has replicas and " + setting + " 0, not 1: " +
+		"a failover may lose the last changes, such as revocations"}
 }
 
 // Close closes the connections.
