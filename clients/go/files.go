@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"mime"
 	"mime/multipart"
@@ -31,7 +32,7 @@ func (d Documents) Upload(ctx context.Context, path string, document Document, w
 	if err := checkIDs(d.asset); err != nil {
 		return document, err
 	}
-	stored, err := d.client.upload(ctx, path)
+	stored, err := d.client.upload(ctx, filepath.Base(path), func() (fs.File, error) { return os.Open(path) })
 	if err != nil {
 		return document, err
 	}
@@ -40,19 +41,25 @@ func (d Documents) Upload(ctx context.Context, path string, document Document, w
 	return d.Add(ctx, document, w)
 }
 
-// stored is a file as the registry describes it.
-type stored struct {
+// StoredFile is a file as the registry describes it, with the fields of a document.
+type StoredFile struct {
 	URL    string `json:"url"`
 	Hash   string `json:"hash"`
 	Title  string `json:"title"`
 	Format string `json:"format"`
 }
 
-// upload sends a file, with retries.
-func (c *Client) upload(ctx context.Context, path string) (stored, error) {
+// StoreFile sends a file of a file system to the registry, as Documents.Upload does, and adds no
+// document. The registry removes a file that no document names after a day.
+func (c *Client) StoreFile(ctx context.Context, from fs.FS, name string) (StoredFile, error) {
+	return c.upload(ctx, filepath.Base(name), func() (fs.File, error) { return from.Open(name) })
+}
+
+// upload sends the file that open returns, with retries.
+func (c *Client) upload(ctx context.Context, name string, open func() (fs.File, error)) (StoredFile, error) {
 	tries := c.retry.start()
 	for {
-		got, err := c.tryUpload(ctx, path)
+		got, err := c.tryUpload(ctx, name, open)
 		if err == nil || ctx.Err() != nil {
 			return got, err
 		}
@@ -64,8 +71,8 @@ func (c *Client) upload(ctx context.Context, path string) (stored, error) {
 }
 
 // tryUpload sends a file once.
-func (c *Client) tryUpload(ctx context.Context, path string) (s stored, err error) {
-	file, err := os.Open(path)
+func (c *Client) tryUpload(ctx context.Context, name string, open func() (fs.File, error)) (s StoredFile, err error) {
+	file, err := open()
 	if err != nil {
 		return s, err
 	}
@@ -81,7 +88,7 @@ func (c *Client) tryUpload(ctx context.Context, path string) (s stored, err erro
 	if err != nil {
 		return s, err
 	}
-	begin, end, contentType := formAround(filepath.Base(path))
+	begin, end, contentType := formAround(name)
 	req.Body = io.NopCloser(io.MultiReader(bytes.NewReader(begin), file, bytes.NewReader(end)))
 	req.ContentLength = int64(len(begin)) + info.Size() + int64(len(end))
 	req.Header.Set("Content-Type", contentType)
@@ -95,7 +102,7 @@ func (c *Client) tryUpload(ctx context.Context, path string) (s stored, err erro
 		return s, err
 	}
 	var body struct {
-		Data stored `json:"data"`
+		Data StoredFile `json:"data"`
 	}
 	if err := json.Unmarshal(got.text, &body); err != nil || body.Data.URL == "" {
 		return s, fmt.Errorf("%s %s: the answer names no file", r.method, r.path)

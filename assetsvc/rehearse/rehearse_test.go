@@ -1,0 +1,64 @@
+package rehearse
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const whole = `{"assetType":"loan","title":"Склад","description":"Цех","sandboxParameters":"x",
+	"items":[{"id":"lot1","description":"Цех","classification":{"scheme":"CAV-PS","id":"06111000-3","description":"Земля"},
+	"unit":{"code":"MTK"},"quantity":"5","address":{"countryName":"Україна"},"registrationDetails":{}},
+	{"description":"Двір","classification":{"scheme":"CAV-PS","id":"06111000-3","description":"Земля"},
+	"unit":{"code":"MTK"},"quantity":"5","address":{"countryName":"Україна"},"registrationDetails":{}}],
+	"decisions":[{"decisionDate":"2026-11-20","decisionID":"7"}],
+	"assetCustodian":{"name":"Фонд","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"Україна"},
+	"contactPoint":{"name":"Олена","email":"a@b.ua"}}}`
+
+func TestFaultsOfAnAsset(t *testing.T) {
+	for _, c := range []struct {
+		name, data string
+		want       []string // "name: beginning of the text"
+	}{
+		{"a whole asset of any type", whole, nil},
+		{"no item", strings.Replace(whole, `"items"`, `"relatedProcesses":[],"x":1,"item"`, 1),
+			[]string{"x: Rogue field", "item: Rogue field"}},
+		{"no decision", strings.Replace(whole, `[{"decisionDate":"2026-11-20","decisionID":"7"}]`, "[]", 1),
+			[]string{"data: You cannot switch"}},
+		{"a field of the registry", strings.Replace(whole, `{`, `{"owner":"me",`, 1), []string{"owner: The registry ignores"}},
+		{"a wrong type", strings.Replace(whole, `"quantity":"5"`, `"quantity":"many"`, 1), []string{"items.0.quantity: Number 'many'"}},
+		{"a repeated name", strings.Replace(whole, `{`, `{"title":"x",`, 1), []string{"title: "}},
+		{"a list", `[]`, []string{"data: This must be an object"}},
+		{"no JSON", `{`, []string{"data: "}},
+		{"U+0000", strings.Replace(whole, `Склад`, `a\u0000b`, 1), []string{"title: String value has the character U+0000"}},
+	} {
+		t.Run(c.name, func(t *testing.T) { compare(t, Asset([]byte(c.data)), c.want) })
+	}
+}
+
+func TestFaultsOfADocument(t *testing.T) {
+	const url = `"url":"https://files.example/get/1","hash":"md5:00000000000000000000000000000000"`
+	for _, c := range []struct {
+		name, data string
+		want       []string
+	}{
+		{"a document of a file", `{"documentType":"notice","title":"a.pdf","format":"application/pdf",` + url + `}`, nil},
+		{"no type", `{"title":"a.pdf",` + url + `}`, []string{"documentType: This field is required"}},
+		{"an unknown field", `{"documentType":"notice","title":"a","file":"x",` + url + `}`, []string{"file: Rogue field"}},
+		{"no address", `{"documentType":"notice","title":"a"}`, []string{"url: This field is required"}},
+		{"a field of the registry", `{"documentType":"notice","title":"a","author":"me",` + url + `}`,
+			[]string{"author: The registry ignores"}},
+	} {
+		t.Run(c.name, func(t *testing.T) { compare(t, Document([]byte(c.data)), c.want) })
+	}
+}
+
+func compare(t *testing.T, got []Fault, want []string) {
+	t.Helper()
+	same := slices.EqualFunc(got, want, func(f Fault, begins string) bool {
+		return strings.HasPrefix(f.Name+": "+f.Text, begins)
+	})
+	if !same {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
