@@ -21,6 +21,7 @@ type assetCommands struct {
 	Transfer  transferAsset `cmd:"" help:"Hand an asset over: print what the new owner needs."`
 	Accept    acceptAsset   `cmd:"" help:"Take over an asset that its owner hands over."`
 	Recover   recoverAsset  `cmd:"" help:"Give an asset new tokens, as an administrator."`
+	Import    importAssets  `cmd:"" help:"Create and publish the assets of a file, with their documents."`
 	Revisions listRevisions `cmd:"" help:"List the changes of an asset, the newest first."`
 	Follow    followAssets  `cmd:"" help:"Print each change of the feed as a line, and wait for more."`
 }

@@ -177,19 +177,34 @@ func (p *program) printTokens(a answer, err error) error {
 		"The transfer token, likewise:\n\n  %s\n", plain(string(a.Access.Token)), plain(string(a.Access.Transfer))))
 }
 
-// readAccess reads the tokens of an asset from a file.
-func readAccess(file, id string) (held answer, err error) {
-	text, err := os.ReadFile(file)
+// readAccess reads the tokens of an asset from a file: that of one asset, or that of an import. Of several
+// tokens of the asset, the last are good.
+func readAccess(name, id string) (held answer, err error) {
+	file, err := os.Open(name)
 	if err != nil {
 		return held, fmt.Errorf("read the tokens: %w", err)
 	}
-	if json.Unmarshal(text, &held) != nil || held.Data == nil || held.Access == nil {
-		return held, fmt.Errorf("%s has no tokens: name a file that create or accept has written", file)
+	defer file.Close()
+	other := ""
+	for decoder := json.NewDecoder(file); ; {
+		var next answer
+		if err := decoder.Decode(&next); err != nil {
+			break // the end; a file that an import is writing may end within a line
+		}
+		if next.Data == nil || next.Access == nil {
+			continue
+		}
+		if other = next.Data.ID; other == id {
+			held = next
+		}
 	}
-	if held.Data.ID != id {
-		return held, fmt.Errorf("%s has the tokens of another asset, %s", file, held.Data.ID)
+	switch {
+	case held.Data != nil:
+		return held, nil
+	case other == "":
+		return held, fmt.Errorf("%s has no tokens: name a file that create, import or accept has written", name)
 	}
-	return held, nil
+	return held, fmt.Errorf("%s has the tokens of another asset, %s", name, other)
 }
 
 // accessFile is a new file for tokens. It exists before the request whose answer it

@@ -1,0 +1,170 @@
+package bulk
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"strings"
+
+	"asset-registry.example/client"
+	"asset-registry/assetsvc/rehearse"
+)
+
+// Checked is a file whose rows have no faults.
+type Checked struct {
+	Rows      int
+	Documents int
+	sums      map[string]string // of a row, by its reference
+}
+
+// Check reads all rows and calls tell for each fault. It sends nothing. ok is false if there is a fault.
+func Check(s Source, files *Folder, tell func(Fault)) (c Checked, ok bool, err error) {
+	ok = true
+	report := func(faults ...Fault) {
+		for _, f := range faults {
+			ok = false
+			tell(f)
+		}
+	}
+	rows, faults, err := s.open()
+	report(faults...)
+	if err != nil && !errors.Is(err, errBroken) || rows == nil || !ok {
+		return c, ok, ignoreBroken(err)
+	}
+	c.sums = map[string]string{}
+	seen := map[string]int{}
+	for {
+		row, faults, err := rows.next()
+		report(faults...)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return c, ok, ignoreBroken(err)
+		}
+		c.Rows++
+		if len(faults) > 0 {
+			continue
+		}
+		report(row.referenceFaults(seen)...)
+		report(row.faults()...)
+		report(row.documentFaults()...)
+		report(row.fileFaults(files)...)
+		c.Documents += len(row.Documents)
+		if c.sums[row.Reference], err = row.sum(); err != nil {
+			return c, ok, err
+		}
+	}
+	if c.Rows == 0 && ok {
+		report(Fault{Text: "the file has no rows"})
+	}
+	return c, ok, nil
+}
+
+// ignoreBroken returns nil for the error of a file that cannot be read on: a fault says so.
+func ignoreBroken(err error) error {
+	if errors.Is(err, errBroken) {
+		return nil
+	}
+	return err
+}
+
+// maxReference is the length of a reference (docs/contract.md, "Own references").
+const maxReference = 200
+
+// referenceFaults checks the reference. seen has the rows by their references.
+func (r Row) referenceFaults(seen map[string]int) []Fault {
+	says := ""
+	visible := func(r rune) bool { return r > ' ' && r <= '~' }
+	switch {
+	case r.Reference == "":
+		says = "the row has no reference"
+	case len(r.Reference) > maxReference || strings.TrimFunc(r.Reference, visible) != "":
+		says = fmt.Sprintf("a reference has 1 to %d Latin letters, digits and signs, without spaces", maxReference)
+	case seen[r.Reference] > 0:
+		says = fmt.Sprintf("row %d has the same reference", seen[r.Reference])
+	default:
+		seen[r.Reference] = r.Number
+		return nil
+	}
+	return []Fault{{r.Number, "reference", fmt.Sprintf("%s: got %s", says, quoted(r.Reference))}}
+}
+
+// faults checks the asset by the rules of the registry.
+func (r Row) faults() (faults []Fault) {
+	for _, f := range rehearse.Asset(r.asset) {
+		faults = append(faults, Fault{r.Number, r.column(f.Name), f.Text})
+	}
+	if size := len(r.asset) + len(`{"data":}`); size > maxBody {
+		says := fmt.Sprintf("the asset has %d bytes: at most %d are taken", size, maxBody)
+		faults = append(faults, Fault{Row: r.Number, Text: says})
+	}
+	return faults
+}
+
+// documentFaults checks the documents by the rules of the registry.
+func (r Row) documentFaults() (faults []Fault) {
+	seen := map[string]bool{}
+	for i, d := range r.Documents {
+		at := fmt.Sprintf("%s.%d", documents, i)
+		fields, twice := d.sent()
+		for _, name := range twice {
+			faults = append(faults, Fault{r.Number, r.column(join(at, name)), "a document has either a file or this field"})
+		}
+		text, err := json.Marshal(fields)
+		if err != nil {
+			faults = append(faults, Fault{r.Number, at, err.Error()})
+			continue
+		}
+		for _, f := range rehearse.Document(text) {
+			faults = append(faults, Fault{r.Number, r.column(join(at, f.Name)), f.Text})
+		}
+		made, err := d.with(client.StoredFile{})
+		if err != nil {
+			faults = append(faults, Fault{r.Number, at, err.Error()})
+		}
+		key := strings.Join([]string{d.File, made.URL, made.Title, made.DocumentType}, "\n")
+		if seen[key] {
+			const says = "the row has two documents with this file or address, title and type"
+			faults = append(faults, Fault{r.Number, at, says})
+		}
+		seen[key] = true
+	}
+	return faults
+}
+
+// sent returns the fields of the document, with a file as if it were uploaded. twice names those that the
+// file brings, and that the row has too.
+func (d Document) sent() (fields client.Fields, twice []string) {
+	fields = maps.Clone(d.Fields)
+	if d.File == "" {
+		return fields, nil
+	}
+	for _, of := range [][2]string{{"url", "https://files.example/get/0"}, {"hash", "md5:" + strings.Repeat("0", 32)}} {
+		if fields[of[0]] != nil {
+			twice = append(twice, of[0])
+		}
+		fields[of[0]] = of[1]
+	}
+	if fields["title"] == nil {
+		fields["title"] = path.Base(d.File)
+	}
+	return fields, twice
+}
+
+// fileFaults looks for the files of the documents.
+func (r Row) fileFaults(files *Folder) (faults []Fault) {
+	for i, d := range r.Documents {
+		if d.File == "" {
+			continue
+		}
+		if err := files.check(d.File); err != nil {
+			at := fmt.Sprintf("%s.%d.%s", documents, i, fileField)
+			faults = append(faults, Fault{r.Number, r.column(at), fmt.Sprintf("file %s: %v", quoted(d.File), err)})
+		}
+	}
+	return faults
+}

@@ -1,0 +1,239 @@
+package bulk
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"asset-registry.example/client"
+	"asset-registry/shared/durable"
+)
+
+// journalVersion is the version of the format of journals.
+const journalVersion = 1
+
+// head is the first line of a journal.
+type head struct {
+	Import   int    `json:"import"` // the version of the format
+	Registry string `json:"registry"`
+	Broker   string `json:"broker"`
+}
+
+// entry is one step of a row: one line. A line with data and access only has the form of a file of
+// tokens, and may be added by hand after a recovery.
+type entry struct {
+	Reference string         `json:"reference,omitempty"`
+	Sum       string         `json:"sum,omitempty"` // of the row
+	Data      *assetID       `json:"data,omitempty"`
+	Access    *client.Access `json:"access,omitempty"`
+
+	Published bool               `json:"published,omitempty"`
+	Document  int                `json:"document,omitempty"` // number of a document from 1 on
+	File      *client.StoredFile `json:"file,omitempty"`     // the document's file was uploaded
+	At        time.Time          `json:"at,omitzero"`        // of the upload
+	Added     bool               `json:"added,omitempty"`    // the asset has the document
+}
+
+type assetID struct {
+	ID string `json:"id"`
+}
+
+// progress is what is known about a row.
+type progress struct {
+	id, sum   string
+	access    client.Access // without a token: nobody has kept it
+	published bool
+	documents map[int]documentProgress // by number
+}
+
+type documentProgress struct {
+	file  client.StoredFile
+	at    time.Time
+	added bool
+}
+
+// Journal is the file that keeps tokens and progress. It has the mode 0600. One process has it open.
+type Journal struct {
+	file *os.File
+	rows map[string]*progress // of former runs, by reference
+	head head
+
+	mu      sync.Mutex
+	pending []byte       // lines that are not written
+	waiting []chan error // of those who wait for pending
+	writing bool
+	failed  error // of a write: nothing is written any more
+}
+
+// OpenJournal opens the journal of a load, or begins one. It refuses a journal of another registry or
+// broker. An incomplete last line, which a killed process left, is removed.
+func OpenJournal(name, registry, broker string) (*Journal, error) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the file of tokens: %w", err)
+	}
+	j := &Journal{file: file, rows: map[string]*progress{}, head: head{journalVersion, registry, broker}}
+	if err := j.start(name); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the file of tokens %s: %w", name, err), file.Close())
+	}
+	return j, nil
+}
+
+func (j *Journal) start(name string) error {
+	if err := syscall.Flock(int(j.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return errors.New("another import uses it")
+	}
+	info, err := j.file.Stat()
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode(); !mode.IsRegular() || mode.Perm()&0o077 != 0 {
+		return fmt.Errorf("other users can access it, or it is no file (mode %v)", mode)
+	}
+	end, err := j.read()
+	if err != nil {
+		return err
+	}
+	if err := j.file.Truncate(end); err != nil {
+		return err
+	}
+	if _, err := j.file.Seek(end, io.SeekStart); err != nil {
+		return err
+	}
+	if end > 0 {
+		return nil
+	}
+	text, err := json.Marshal(j.head)
+	if err != nil {
+		return err
+	}
+	_, err = j.file.Write(append(text, '\n'))
+	return errors.Join(err, j.file.Sync(), durable.SyncDirectory(filepath.Dir(name)))
+}
+
+// read reads all whole lines, and returns where they end.
+func (j *Journal) read() (end int64, err error) {
+	in := bufio.NewReaderSize(j.file, 1<<20)
+	ids := map[string]*progress{}
+	for number := 1; ; number++ {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return end, nil // what follows the last line end was not synced
+		}
+		if err != nil {
+			return end, err
+		}
+		if err := j.take(number, line, ids); err != nil {
+			return end, fmt.Errorf("line %d: %w", number, err)
+		}
+		end += int64(len(line))
+	}
+}
+
+// take reads one line. ids has the rows by the ids of their assets.
+func (j *Journal) take(number int, line []byte, ids map[string]*progress) error {
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	if number == 1 {
+		var h head
+		if err := decoder.Decode(&h); err != nil || h.Import != journalVersion {
+			return errors.New("this is not the journal of an import")
+		}
+		if h != j.head {
+			return fmt.Errorf("it is of the registry %s and the broker %s", h.Registry, h.Broker)
+		}
+		return nil
+	}
+	var e entry
+	if err := decoder.Decode(&e); err != nil {
+		return errors.New("this is not a line of the journal of an import")
+	}
+	row := j.rows[e.Reference]
+	if row == nil && e.Reference == "" && e.Data != nil {
+		row = ids[e.Data.ID]
+	}
+	if row == nil && e.Data != nil && e.Reference != "" {
+		row = &progress{id: e.Data.ID, sum: e.Sum, documents: map[int]documentProgress{}}
+		j.rows[e.Reference], ids[row.id] = row, row
+	}
+	if row == nil {
+		return errors.New("it tells about an asset that the lines before do not have")
+	}
+	if e.Access != nil {
+		row.access = *e.Access
+	}
+	row.published = row.published || e.Published
+	if e.Document > 0 {
+		d := row.documents[e.Document]
+		if e.File != nil {
+			d.file, d.at = *e.File, e.At
+		}
+		d.added = d.added || e.Added
+		row.documents[e.Document] = d
+	}
+	return nil
+}
+
+// known returns what former runs have done for a row; nil for nothing.
+func (j *Journal) known(reference string) *progress { return j.rows[reference] }
+
+// add writes an entry. It returns after the entry is durable. Entries of several callers share a write.
+func (j *Journal) add(e entry) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	written := make(chan error, 1)
+	j.mu.Lock()
+	j.pending = append(append(j.pending, line...), '\n')
+	j.waiting = append(j.waiting, written)
+	if !j.writing {
+		j.writing = true
+		j.flush()
+	}
+	j.mu.Unlock()
+	return <-written
+}
+
+// flush writes until nothing is pending. The caller has the lock, which flush releases while it writes.
+func (j *Journal) flush() {
+	for len(j.waiting) > 0 {
+		lines, waiting, err := j.pending, j.waiting, j.failed
+		j.pending, j.waiting = nil, nil
+		j.mu.Unlock()
+		if err == nil {
+			err = j.write(lines)
+		}
+		for _, w := range waiting {
+			w <- err
+		}
+		j.mu.Lock()
+		j.failed = err
+	}
+	j.writing = false
+}
+
+// write appends lines and syncs the file.
+func (j *Journal) write(lines []byte) error {
+	_, err := j.file.Write(lines)
+	if err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNotKept, err)
+	}
+	return nil
+}
+
+// errNotKept is the error of a journal that cannot be written. It ends the load.
+var errNotKept = errors.New("the tokens cannot be kept")
+
+// Close closes the journal.
+func (j *Journal) Close() error { return j.file.Close() }

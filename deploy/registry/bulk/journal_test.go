@@ -1,0 +1,161 @@
+package bulk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"asset-registry.example/client"
+)
+
+func journal(t *testing.T, name string) *Journal {
+	t.Helper()
+	j, err := OpenJournal(name, "http://registry", "broker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func created(reference, id, token string) entry {
+	return entry{Reference: reference, Sum: "s", Data: &assetID{id}, Access: &client.Access{Token: client.Secret(token)}}
+}
+
+// TestAJournalThatBreaksOff is opened after bytes that a killed process may have written, around each end of a line.
+func TestAJournalThatBreaksOff(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "journal")
+	j := journal(t, name)
+	for _, e := range []entry{
+		created("a", "1", "t1"), {Reference: "a", Published: true}, created("b", "2", "t2"),
+		{Reference: "a", Document: 1, File: &client.StoredFile{URL: "u"}}, {Reference: "a", Document: 1, Added: true},
+	} {
+		if err := j.add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cuts := []int{0, len(whole)}
+	for at, c := range whole {
+		if c == '\n' {
+			cuts = append(cuts, at-9, at, at+1, at+9) // before the end of a line, and after it
+		}
+	}
+	for _, cut := range cuts {
+		cut = min(cut, len(whole))
+		if err := os.WriteFile(name, whole[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j := journal(t, name)
+		lines := strings.Count(string(whole[:cut]), "\n")
+		if got, want := len(j.rows), max(0, min(lines-1, 1))+max(0, min(lines-3, 1)); got != want {
+			t.Fatalf("after %d bytes, %d lines: got %d rows, want %d", cut, lines, got, want)
+		}
+		if a := j.known("a"); a != nil && (a.published != (lines > 2) || (a.documents[1].file.URL == "u") != (lines > 4) ||
+			a.documents[1].added != (lines > 5) || a.access.Token != "t1") {
+			t.Fatalf("after %d lines: got %+v, want the steps of these lines", lines, a)
+		}
+		if err := errors.Join(j.add(created("c", "3", "t3")), j.Close()); err != nil {
+			t.Fatal(err)
+		}
+		j = journal(t, name)
+		if c := j.known("c"); c == nil || c.access.Token != "t3" {
+			t.Fatalf("after %d bytes: got %+v, want the row that was added", cut, c)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAJournalTakesTokensOfARecovery(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "journal")
+	j := journal(t, name)
+	err := errors.Join(j.add(entry{Reference: "a", Sum: "s", Data: &assetID{"1"}}), j.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fmt.Fprintln(file, `{"data":{"id":"1"},"access":{"token":"new","transfer":"x"}}`)
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	j = journal(t, name)
+	defer j.Close()
+	if a := j.known("a"); a == nil || a.access.Token != "new" || a.sum != "s" {
+		t.Errorf("got %+v, want the row with the new token", a)
+	}
+}
+
+func TestAJournalIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, text, says string
+		mode             os.FileMode
+	}{
+		{"another broker", `{"import":1,"registry":"http://registry","broker":"other"}` + "\n", "the broker other", 0o600},
+		{"another file", "Лот;Назва\n", "line 1: this is not the journal", 0o600},
+		{"another version", `{"import":2,"registry":"http://registry","broker":"broker"}` + "\n", "line 1: this is not the journal", 0o600},
+		{"others can read it", "", "other users can access it", 0o640},
+		{"a line of a stranger", `{"import":1,"registry":"http://registry","broker":"broker"}` + "\n{\"published\":true}\n", "line 2", 0o600},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			name := filepath.Join(t.TempDir(), "journal")
+			if err := errors.Join(os.WriteFile(name, []byte(c.text), c.mode), os.Chmod(name, c.mode)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := OpenJournal(name, "http://registry", "broker")
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want an error with %q", err, c.says)
+			}
+			if text, err := os.ReadFile(name); err != nil || string(text) != c.text {
+				t.Errorf("got %q, %v, want the file as it was", text, err)
+			}
+		})
+	}
+	name := filepath.Join(t.TempDir(), "journal")
+	j := journal(t, name)
+	defer j.Close()
+	if _, err := OpenJournal(name, "http://registry", "broker"); err == nil || !strings.Contains(err.Error(), "another import") {
+		t.Errorf("while it is open: got %v, want an error", err)
+	}
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v, want the mode 0600", info, err)
+	}
+}
+
+func TestManyWritersShareAJournal(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "journal")
+	j := journal(t, name)
+	var writers sync.WaitGroup
+	for i := range 8 {
+		writers.Go(func() {
+			for n := range 20 {
+				id := fmt.Sprint(i, "-", n)
+				if err := j.add(created(id, id, id)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j = journal(t, name)
+	defer j.Close()
+	if len(j.rows) != 160 {
+		t.Errorf("got %d rows, want 160", len(j.rows))
+	}
+}

@@ -1,0 +1,144 @@
+package bulk
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"asset-registry.example/client"
+)
+
+// lines reads a file with one JSON object a line: {"reference": ..., "data": {...}, "documents": [...]}.
+type lines struct {
+	in  *bufio.Reader
+	row int
+}
+
+func newLines(in io.Reader) *lines { return &lines{in: bufio.NewReaderSize(in, 1<<16)} }
+
+// line returns the next line that is not empty, and io.EOF after the last one.
+func (l *lines) line() ([]byte, error) {
+	for {
+		l.row++
+		text, err := l.raw()
+		if l.row == 1 {
+			if says := markFault(text); says != "" {
+				return nil, errors.New(says)
+			}
+			text = bytes.TrimPrefix(text, utf8Mark)
+		}
+		text = bytes.TrimSpace(text)
+		if len(text) > 0 && errors.Is(err, io.EOF) {
+			err = nil // the next call returns it
+		}
+		if len(text) > 0 || err != nil {
+			return text, err
+		}
+	}
+}
+
+// raw returns the bytes up to the end of the line.
+func (l *lines) raw() (text []byte, err error) {
+	for {
+		part, err := l.in.ReadSlice('\n')
+		text = append(text, part...)
+		switch {
+		case len(text) > maxRow:
+			return nil, errRow
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return text, err
+		}
+	}
+}
+
+// next implements reader.
+func (l *lines) next() (Row, []Fault, error) {
+	text, err := l.line()
+	row := Row{Number: l.row, column: func(path string) string { return path }}
+	if errors.Is(err, io.EOF) {
+		return row, nil, err
+	}
+	if err != nil {
+		return row, []Fault{{Row: l.row, Text: err.Error()}}, errBroken
+	}
+	var object struct {
+		Reference string            `json:"reference"`
+		Data      json.RawMessage   `json:"data"`
+		Documents []json.RawMessage `json:"documents"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&object); err != nil {
+		return row, []Fault{{Row: l.row, Text: lineFault(err)}}, nil
+	}
+	if decoder.More() {
+		return row, []Fault{{Row: l.row, Text: "the line has more than one JSON value"}}, nil
+	}
+	row.Reference, row.asset = object.Reference, object.Data
+	if row.asset == nil {
+		return row, []Fault{{Row: l.row, Column: "data", Text: "the line has no asset"}}, nil
+	}
+	if row.Asset, err = fieldsOf(object.Data); err != nil {
+		return row, []Fault{{Row: l.row, Column: "data", Text: lineFault(err)}}, nil
+	}
+	for i, text := range object.Documents {
+		d, err := document(text)
+		if err != nil {
+			return row, []Fault{{Row: l.row, Column: fmt.Sprintf("documents.%d", i), Text: lineFault(err)}}, nil
+		}
+		row.Documents = append(row.Documents, d)
+	}
+	return row, nil, nil
+}
+
+// document reads a document of a line.
+func document(text []byte) (d Document, err error) {
+	if d.Fields, err = fieldsOf(text); err != nil {
+		return d, err
+	}
+	if file, ok := d.Fields[fileField].(json.RawMessage); ok {
+		err = json.Unmarshal(file, &d.File)
+		delete(d.Fields, fileField)
+	}
+	return d, err
+}
+
+// fieldsOf reads a JSON object. The values stay as they are written.
+func fieldsOf(text []byte) (client.Fields, error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil {
+		return nil, err
+	}
+	if object == nil {
+		return nil, errors.New("this must be an object")
+	}
+	fields := client.Fields{}
+	for name, value := range object {
+		fields[name] = value
+	}
+	return fields, nil
+}
+
+// lineFault says what is wrong with the JSON of a line.
+func lineFault(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("%s must not be a %s", orWhole(wrong.Field), wrong.Value)
+	}
+	if broken, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf("the line is not JSON: it breaks off or has a fault near byte %d", broken.Offset)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return "the line is not JSON: it breaks off"
+	}
+	return err.Error()
+}
+
+func orWhole(field string) string {
+	if field == "" {
+		return "the line"
+	}
+	return field
+}

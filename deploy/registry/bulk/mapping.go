@@ -1,0 +1,207 @@
+package bulk
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"asset-registry/shared/config"
+)
+
+// mappingVersion is the version of the format of mapping files.
+const mappingVersion = "1"
+
+// The settings of a mapping.
+const (
+	utf8Encoding = "utf-8"
+	cp1251       = "cp1251"
+	dayFirst     = "DD.MM.YYYY"
+)
+
+// Mapping says which column of a CSV file is which field of an asset (docs/import.md, "Mapping").
+type Mapping struct {
+	Version   string            `yaml:"version"`   // 1
+	Delimiter string            `yaml:"delimiter"` // "," or ";"; "": ","
+	Encoding  string            `yaml:"encoding"`  // "utf-8" or "cp1251"; "": "utf-8"
+	Decimal   string            `yaml:"decimal"`   // of quantities and coordinates: "." or ","; "": "."
+	Dates     string            `yaml:"dates"`     // "DD.MM.YYYY", or "" for those of the API
+	Reference string            `yaml:"reference"` // the column with the row's own reference
+	Prefix    string            `yaml:"prefix"`    // comes before each reference
+	Columns   map[string]string `yaml:"columns"`   // header of a column -> path of a field; "": the column is ignored
+	Constants map[string]string `yaml:"constants"` // path of a field -> value in every row
+}
+
+// ReadMapping reads a mapping from YAML. The faults are all that is wrong with it.
+func ReadMapping(in io.Reader) (Mapping, []Fault) {
+	m := Mapping{}
+	if err := config.ReadYAML(io.LimitReader(in, maxMapping), &m); err != nil {
+		return m, []Fault{{Text: "the mapping is not YAML of the known fields: " + err.Error()}}
+	}
+	m.Delimiter = cmp.Or(m.Delimiter, ",")
+	m.Encoding = cmp.Or(strings.ToLower(m.Encoding), utf8Encoding)
+	m.Decimal = cmp.Or(m.Decimal, ".")
+	var faults []Fault
+	for _, c := range []struct {
+		name, value string
+		accepted    []string
+	}{
+		{"version", m.Version, []string{mappingVersion}},
+		{"delimiter", m.Delimiter, []string{",", ";"}},
+		{"encoding", m.Encoding, []string{utf8Encoding, cp1251}},
+		{"decimal", m.Decimal, []string{".", ","}},
+		{"dates", m.Dates, []string{"", dayFirst}},
+	} {
+		if !slices.Contains(c.accepted, c.value) {
+			says := fmt.Sprintf("mapping: %s must be one of %q, got %q", c.name, c.accepted, c.value)
+			faults = append(faults, Fault{Text: says})
+		}
+	}
+	if m.Reference == "" {
+		faults = append(faults, Fault{Text: "mapping: reference must name the column that tells the rows apart"})
+	}
+	_, wrong := m.tree(nil)
+	return m, append(faults, wrong...)
+}
+
+const (
+	maxMapping  = 1 << 20 // bytes of a mapping file
+	maxElements = 100     // elements of a list that a mapping makes
+	maxSteps    = 16      // of a path
+	documents   = "documents"
+	fileField   = "file" // of a document: the path in the folder
+)
+
+// node is a place in the asset that a mapping makes. A node with neither children nor a leaf is the
+// root of an empty mapping.
+type node struct {
+	name     string // of the member, or the index in the list
+	list     bool   // its children are elements
+	children []*node
+	leaf     *leaf
+}
+
+// leaf is where the text of a field comes from.
+type leaf struct {
+	source   string // the column, or the constant, as faults name it
+	column   int    // index of the column; -1: a constant
+	constant string
+}
+
+// tree returns the asset that the mapping makes, with the columns of a header. A nil header stands
+// for any: every column of the mapping is there.
+func (m Mapping) tree(header []string) (*node, []Fault) {
+	root := &node{}
+	var faults []Fault
+	for _, path := range sortedKeys(m.Constants) {
+		source := "constant " + path
+		if err := root.add(path, leaf{source, -1, m.Constants[path]}); err != "" {
+			faults = append(faults, Fault{Column: source, Text: err})
+		}
+	}
+	for _, name := range sortedKeys(m.Columns) {
+		at := slices.Index(header, name)
+		if m.Columns[name] == "" || header != nil && at < 0 {
+			continue
+		}
+		if err := root.add(m.Columns[name], leaf{name, max(at, 0), ""}); err != "" {
+			faults = append(faults, Fault{Column: name, Text: err})
+		}
+	}
+	return root, append(faults, root.dense("")...)
+}
+
+// add makes the places of a path. It returns what is wrong with the path, "" if nothing is.
+func (n *node) add(path string, l leaf) string {
+	steps := strings.Split(path, ".")
+	if len(steps) > maxSteps {
+		return fmt.Sprintf("the path %s has more than %d steps", quoted(path), maxSteps)
+	}
+	for _, step := range steps {
+		if step == "" {
+			return fmt.Sprintf("the path %s has an empty step", quoted(path))
+		}
+		index, err := strconv.Atoi(step)
+		isIndex := err == nil && index >= 0 && strconv.Itoa(index) == step
+		if isIndex && index >= maxElements {
+			return fmt.Sprintf("the path %s names element %d of a list: at most %d are mapped", quoted(path), index, maxElements)
+		}
+		if n.leaf != nil || len(n.children) > 0 && n.list != isIndex {
+			return fmt.Sprintf("the path %s does not fit to another one of the mapping", quoted(path))
+		}
+		n.list = isIndex
+		at := slices.IndexFunc(n.children, func(c *node) bool { return c.name == step })
+		if at < 0 {
+			n.children = append(n.children, &node{name: step})
+			at = len(n.children) - 1
+		}
+		n = n.children[at]
+	}
+	if n.leaf != nil || len(n.children) > 0 {
+		return fmt.Sprintf("the path %s is there twice", quoted(path))
+	}
+	n.leaf = &l
+	return ""
+}
+
+// dense puts the elements of lists in order, and returns a fault for each list that lacks one.
+func (n *node) dense(path string) (faults []Fault) {
+	if n.list {
+		slices.SortFunc(n.children, func(a, b *node) int { return index(a) - index(b) })
+		for i, c := range n.children {
+			if index(c) != i {
+				says := fmt.Sprintf("mapping: the list %s begins at 0 and leaves no number out: %d is missing", path, i)
+				faults = append(faults, Fault{Text: says})
+				break
+			}
+		}
+	}
+	for _, c := range n.children {
+		faults = append(faults, c.dense(join(path, c.name))...)
+	}
+	return faults
+}
+
+// index returns the index of an element.
+func index(n *node) int {
+	i, _ := strconv.Atoi(n.name) // add has checked it
+	return i
+}
+
+// at returns the source of the value at a path: the leaf there, or the nearest one below it. It
+// returns the path itself if the mapping has none.
+func (n *node) at(path string) string {
+	for step := range strings.SplitSeq(path, ".") {
+		if n.leaf != nil {
+			break
+		}
+		next := slices.IndexFunc(n.children, func(c *node) bool { return c.name == step })
+		if next < 0 {
+			return "field " + path
+		}
+		n = n.children[next]
+	}
+	if n.leaf == nil {
+		return "field " + path
+	}
+	return n.leaf.source
+}
+
+// child returns a child by its name; nil if there is none.
+func (n *node) child(name string) *node {
+	for _, c := range n.children {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,277 @@
+package bulk
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+	"time"
+
+	"asset-registry.example/client"
+)
+
+// errNoToken is the error of a row whose asset is there, and whose tokens nobody has kept.
+var errNoToken = errors.New("the asset was created before, and its tokens were not kept here. " +
+	"An administrator gives new ones: registryctl assets recover. Append that file to the file of tokens, " +
+	"and run the command again")
+
+// errOther is the error of a row that was loaded with other fields.
+var errOther = errors.New("the row was imported with other fields under this reference: " +
+	"change the asset itself, or give the row another reference")
+
+// work is what a worker does for one row.
+type work struct {
+	*Load
+	row  Row
+	at   progress
+	held client.Asset // as it was read last; the zero value: it was not read
+	tag  client.Tag   // of the asset; "": unknown
+}
+
+// row creates, publishes and completes the asset of a row. The error ends the load.
+func (l *Load) row(ctx context.Context, row Row) (Result, error) {
+	w := &work{Load: l, row: row}
+	err := w.do(ctx)
+	result := Result{Row: row.Number, Reference: row.Reference, ID: w.at.id, State: Done}
+	status := client.StatusOf(err)
+	_, isLocal := errors.AsType[*fs.PathError](err)
+	switch {
+	case err == nil:
+		return result, nil
+	case errors.Is(err, errNoToken):
+		result.State = NoToken
+	case errors.Is(err, errNotKept):
+		return failed(result, err)
+	case errors.Is(err, errOther), isLocal, status >= 400 && status != http.StatusUnauthorized && !isAway(err):
+		result.State = Refused
+	default:
+		return failed(result, err)
+	}
+	result.Faults = row.refusal(err)
+	return result, nil
+}
+
+// failed returns the result of a row, and the error that ends the load.
+func failed(result Result, err error) (Result, error) {
+	result.State = Failed
+	result.Faults = []Fault{{Row: result.Row, Text: err.Error()}}
+	return result, err
+}
+
+// documentError is the error of a document of a row.
+type documentError struct {
+	index int
+	error
+}
+
+// Unwrap returns the error itself.
+func (e *documentError) Unwrap() error { return e.error }
+
+// refusal returns the faults that the registry has told.
+func (r Row) refusal(err error) (faults []Fault) {
+	parent := ""
+	if of, ok := errors.AsType[*documentError](err); ok {
+		parent = fmt.Sprintf("%s.%d", documents, of.index)
+	}
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok || len(refused.Details) == 0 {
+		return []Fault{{Row: r.Number, Text: err.Error()}}
+	}
+	for _, d := range refused.Details {
+		f := Fault{Row: r.Number, Text: d.Description}
+		if d.Location == "body" && d.Name != "data" {
+			f.Column = r.column(join(parent, d.Name))
+		}
+		faults = append(faults, f)
+	}
+	return faults
+}
+
+func (w *work) do(ctx context.Context) error {
+	sum, err := w.row.sum()
+	if err != nil {
+		return err
+	}
+	if known := w.Journal.known(w.row.Reference); known != nil {
+		w.at = *known
+	} else if err := w.create(ctx, sum); err != nil {
+		return err
+	}
+	switch {
+	case w.at.sum != sum:
+		return errOther
+	case w.at.access.Token == "":
+		return errNoToken
+	}
+	if !w.at.published {
+		if err := w.publish(ctx); err != nil {
+			return err
+		}
+	}
+	for i, d := range w.row.Documents {
+		if err := w.document(ctx, i+1, d); err != nil {
+			return &documentError{i, err}
+		}
+	}
+	return nil
+}
+
+// create creates the asset, or finds the one that the row has made before, and keeps its tokens.
+func (w *work) create(ctx context.Context, sum string) error {
+	var created client.Created
+	err := w.calls.do(ctx, func() (err error) {
+		created, err = w.Registry.CreateReferenced(ctx, w.row.Asset, w.row.Reference, keyOf(w.row.Reference, sum))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	w.at = progress{id: created.Asset.ID, sum: sum, access: created.Access}
+	e := entry{Reference: w.row.Reference, Sum: sum, Data: &assetID{w.at.id}}
+	if created.Access.Token != "" {
+		e.Access = &created.Access
+	}
+	return w.Journal.add(e)
+}
+
+func (w *work) write() client.Write { return client.Write{Token: w.at.access.Token, IfMatch: w.tag} }
+
+// publish publishes the draft. If it is none any more, somebody has published it.
+func (w *work) publish(ctx context.Context) error {
+	err := w.calls.do(ctx, func() (err error) {
+		w.held, err = w.Registry.Publish(ctx, w.at.id, w.write())
+		return err
+	})
+	w.tag = w.held.Tag
+	if client.IsForbidden(err) {
+		if err := w.read(ctx); err != nil {
+			return err
+		}
+		if w.held.Status != client.Draft {
+			err = nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return w.Journal.add(entry{Reference: w.row.Reference, Published: true})
+}
+
+// read reads the asset and its tag.
+func (w *work) read(ctx context.Context) error {
+	err := w.calls.do(ctx, func() (err error) {
+		w.held, err = w.Registry.Get(ctx, w.at.id)
+		return err
+	})
+	w.tag = w.held.Tag
+	return err
+}
+
+// keepFile is how long an upload is used that no document names. The registry keeps it for a day.
+const keepFile = 12 * time.Hour
+
+// document adds a document with its file, unless the asset has it.
+func (w *work) document(ctx context.Context, number int, d Document) error {
+	known := w.at.documents[number]
+	if known.added {
+		return nil
+	}
+	if w.held.ID == "" {
+		if err := w.read(ctx); err != nil {
+			return err
+		}
+	}
+	document, err := d.with(known.file)
+	if err != nil {
+		return err
+	}
+	if d.File != "" && !holds(w.held, document) && (known.file.URL == "" || time.Since(known.at) > keepFile) {
+		if known.file, err = w.upload(ctx, number, d.File); err != nil {
+			return err
+		}
+		if document, err = d.with(known.file); err != nil {
+			return err
+		}
+	}
+	if err := w.add(ctx, document); err != nil {
+		return err
+	}
+	return w.Journal.add(entry{Reference: w.row.Reference, Document: number, Added: true})
+}
+
+// upload uploads a file. Its address is durable before a document names it.
+func (w *work) upload(ctx context.Context, number int, name string) (stored client.StoredFile, err error) {
+	if err := w.Files.check(name); err != nil {
+		return stored, &fs.PathError{Op: "upload", Path: name, Err: err}
+	}
+	err = w.calls.do(ctx, func() (err error) {
+		stored, err = w.Registry.StoreFile(ctx, w.Files.root.FS(), name)
+		return err
+	})
+	if err != nil {
+		return stored, err
+	}
+	return stored, w.Journal.add(entry{
+		Reference: w.row.Reference, Document: number, File: &stored, At: time.Now().UTC().Truncate(time.Second),
+	})
+}
+
+// add adds a document to the asset once. Each try names the tag of an asset without the document, so one
+// of them takes effect.
+func (w *work) add(ctx context.Context, d client.Document) error {
+	for !holds(w.held, d) {
+		var added client.Document
+		err := w.calls.do(ctx, func() (err error) {
+			added, err = w.Registry.Documents(w.at.id).Add(ctx, d, w.write())
+			return err
+		})
+		if err == nil {
+			w.tag = added.Tag
+			return nil
+		}
+		if !client.IsChanged(err) {
+			return err
+		}
+		if err := w.read(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// with returns the document, with the fields of its file if it has one.
+func (d Document) with(file client.StoredFile) (document client.Document, err error) {
+	text, err := json.Marshal(d.Fields)
+	if err != nil {
+		return document, err
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		return document, err
+	}
+	if d.File != "" {
+		document.URL, document.Hash = file.URL, file.Hash
+		document.Title, document.Format = cmp.Or(document.Title, file.Title), cmp.Or(document.Format, file.Format)
+	}
+	return document, nil
+}
+
+// holds tells whether an asset has a document.
+func holds(a client.Asset, d client.Document) bool {
+	for _, has := range a.Documents {
+		if address(has.URL) == address(d.URL) && has.Title == d.Title && has.DocumentType == d.DocumentType {
+			return true
+		}
+	}
+	return false
+}
+
+// address returns a url without its query: the registry stores the address of a file without the
+// signature.
+func address(url string) string {
+	before, _, _ := strings.Cut(url, "?")
+	return before
+}

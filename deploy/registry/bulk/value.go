@@ -1,0 +1,91 @@
+package bulk
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// value returns the value that a node has in a row, nil for none. filled tells whether a column has
+// brought a part of it, mapped whether a column could. An element of a list that no column fills is
+// left out, although constants are in it.
+func (m Mapping) value(n *node, cells []string) (v any, filled, mapped bool) {
+	if n.leaf != nil {
+		if n.leaf.column < 0 {
+			return m.scalar(n.name, n.leaf.constant), false, false
+		}
+		text := m.text(n.name, cells[n.leaf.column])
+		if text == "" {
+			return nil, false, true
+		}
+		return m.scalar(n.name, text), true, true
+	}
+	object, elements := map[string]any{}, []any{}
+	for _, c := range n.children {
+		inner, has, may := m.value(c, cells)
+		filled, mapped = filled || has, mapped || may
+		switch {
+		case inner == nil || n.list && may && !has:
+		case n.list:
+			elements = append(elements, inner)
+		default:
+			object[c.name] = inner
+		}
+	}
+	if len(object)+len(elements) == 0 {
+		return nil, filled, mapped
+	}
+	if n.list {
+		return elements, filled, mapped
+	}
+	return object, filled, mapped
+}
+
+// decimals are the fields that a decimal comma may be in.
+var decimals = []string{"quantity", "latitude", "longitude", "elevation"}
+
+// text returns the text of a cell for a field, in the form of the API.
+func (m Mapping) text(field, cell string) string {
+	text := strings.TrimSpace(cell)
+	switch {
+	case m.Decimal == "," && slices.Contains(decimals, field):
+		return strings.ReplaceAll(strings.Map(withoutSpace, text), ",", ".")
+	case m.Dates == dayFirst && strings.HasSuffix(field, "Date"):
+		if day, err := time.Parse("02.01.2006", text); err == nil {
+			return day.Format(time.DateOnly)
+		}
+	}
+	return text
+}
+
+func withoutSpace(r rune) rune {
+	if unicode.IsSpace(r) {
+		return -1
+	}
+	return r
+}
+
+// scalar returns the value of a field: the text, or a number where only numbers are taken by clients.
+func (m Mapping) scalar(field, text string) any {
+	if field == "index" {
+		if _, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return json.Number(text)
+		}
+	}
+	return text
+}
+
+// quoted returns a short text in quotes, for a fault.
+func quoted(text string) string {
+	const most = 60
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "..."
+	}
+	return strconv.Quote(text)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,262 @@
+package registryctl
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"asset-registry.example/client"
+	"asset-registry/deploy/registry/bulk"
+	"asset-registry/shared/durable"
+)
+
+type importAssets struct {
+	File string `arg:"" help:"CSV file, or a file with a JSON object a line."`
+
+	Mapping string `placeholder:"FILE" help:"YAML file: which column is which field. Without it FILE has lines of JSON."`
+	Folder  string `placeholder:"DIR" help:"Folder with the files of documents."`
+	Access  string `placeholder:"FILE" help:"File for tokens and progress. By default FILE.access beside the file."`
+	Report  string `placeholder:"FILE" help:"File for the result of each row, a line of JSON each, without tokens."`
+	Check   bool   `help:"Check all rows, and send nothing."`
+	Rows    int    `default:"16" help:"Rows that are sent at the same time, at most 256."`
+}
+
+// Help says how an import goes on.
+func (importAssets) Help() string {
+	return `Each row makes one asset, which is created, published and given its documents. All rows are checked first:
+a fault names its row and column, and nothing is sent then. The command may be interrupted or killed at any moment:
+the same command goes on, and no row makes a second asset. It waits as the registry's limits say.
+
+The file of tokens has the tokens of all assets. Only you may access it; keep it. Other commands take it as
+--access. The format of mappings and of lines of JSON is in docs/import.md.`
+}
+
+const mostRows = 256
+
+// Run checks and loads a file.
+func (a importAssets) Run(ctx context.Context, p *program) (err error) {
+	if a.Rows < 1 || a.Rows > mostRows {
+		return usage("--rows must be from 1 to %d, got %d", mostRows, a.Rows)
+	}
+	if a.Access == "" {
+		a.Access = a.File + ".access"
+	}
+	source, closeFile, err := a.open(p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeFile()) }()
+	var files *bulk.Folder
+	if a.Folder != "" {
+		if files, err = bulk.OpenFolder(a.Folder); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, files.Close()) }()
+	}
+	checked, err := a.check(p, source, files)
+	if err != nil || a.Check {
+		return err
+	}
+	return a.load(ctx, p, source, files, checked)
+}
+
+// open opens the file and reads the mapping.
+func (a importAssets) open(p *program) (s bulk.Source, closeFile func() error, err error) {
+	if a.Mapping != "" {
+		text, err := os.Open(a.Mapping)
+		if err != nil {
+			return s, nil, fmt.Errorf("read the mapping: %w", err)
+		}
+		m, faults := bulk.ReadMapping(text)
+		if err := text.Close(); err != nil {
+			return s, nil, fmt.Errorf("read the mapping: %w", err)
+		}
+		for _, f := range faults {
+			if err := p.fault(f); err != nil {
+				return s, nil, err
+			}
+		}
+		if len(faults) > 0 {
+			return s, nil, fmt.Errorf("%s has %d faults", a.Mapping, len(faults))
+		}
+		s.Mapping = &m
+	}
+	file, err := os.Open(a.File)
+	if err != nil {
+		return s, nil, fmt.Errorf("read the rows: %w", err)
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return s, nil, errors.Join(usage("%s is not a file: rows are read twice", a.File), err, file.Close())
+	}
+	s.File = file
+	return s, file.Close, nil
+}
+
+// fault prints a fault as a line.
+func (p *program) fault(f bulk.Fault) error {
+	if p.output == asJSON {
+		return p.printJSON(f, "")
+	}
+	_, err := fmt.Fprintln(p.out, plain(f.String()))
+	return err
+}
+
+// check prints all faults of the file, and returns an error if there are any.
+func (a importAssets) check(p *program, source bulk.Source, files *bulk.Folder) (bulk.Checked, error) {
+	found := 0
+	var printing error
+	checked, ok, err := bulk.Check(source, files, func(f bulk.Fault) {
+		found++
+		printing = errors.Join(printing, p.fault(f))
+	})
+	switch {
+	case err != nil || printing != nil:
+		return checked, errors.Join(err, printing)
+	case !ok:
+		return checked, fmt.Errorf("%s has %d faults; nothing was sent", a.File, found)
+	}
+	return checked, p.say("%d rows with %d documents have no faults.", checked.Rows, checked.Documents)
+}
+
+// load sends the rows.
+func (a importAssets) load(
+	ctx context.Context, p *program, source bulk.Source, files *bulk.Folder, checked bulk.Checked,
+) (err error) {
+	asking, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	me, err := asking.Me(ctx)
+	if err != nil {
+		return err
+	}
+	if me.Role != "broker" {
+		return fmt.Errorf("the API key is of role %q: only a broker's key creates assets", me.Role)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = a.Rows, a.Rows
+	registry, err := client.New(client.Config{
+		URL: p.URL, Key: client.Secret(p.Key), UserAgent: "registryctl", Timeout: callTimeout, Transport: transport,
+		Retry: client.Retry{Tries: 1},
+	})
+	if err != nil {
+		return err
+	}
+	journal, err := bulk.OpenJournal(a.Access, strings.TrimSuffix(p.URL, "/"), me.Broker)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, journal.Close()) }()
+	told, err := newImportReport(p, a.Report, checked.Rows)
+	if err != nil {
+		return err
+	}
+	load := bulk.Load{
+		Registry: registry, Files: files, Journal: journal, Workers: a.Rows, Tell: told.tell,
+		Waiting: func(text string) { _ = p.say("%s", text) }, // to a terminal that may be gone
+	}
+	counts, err := load.Run(ctx, source, checked)
+	if err != nil {
+		err = fmt.Errorf("%w; the same command goes on from here", noAnswer(err))
+	}
+	return errors.Join(err, told.end(counts, a.Access))
+}
+
+// importReport prints the rows that are not done, and writes the result of each to a file.
+type importReport struct {
+	p       *program
+	name    string
+	rows    int
+	started time.Time
+
+	mu    sync.Mutex
+	done  int
+	shown time.Time
+	file  *os.File // nil: there is none
+	out   *bufio.Writer
+	err   error // the first one
+}
+
+func newImportReport(p *program, name string, rows int) (*importReport, error) {
+	r := &importReport{p: p, name: name, rows: rows, started: time.Now(), shown: time.Now()}
+	if name == "" {
+		return r, nil
+	}
+	file, err := os.OpenFile(name+durable.Unfinished, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("write the report: %w", err)
+	}
+	r.file, r.out = file, bufio.NewWriter(file)
+	return r, nil
+}
+
+// progressEvery is the time between two lines about the progress.
+const progressEvery = 10 * time.Second
+
+// tell takes the result of a row.
+func (r *importReport) tell(result bulk.Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done++
+	if time.Since(r.shown) >= progressEvery {
+		r.shown = time.Now()
+		r.note(r.p.say("%d of %d rows after %v", r.done, r.rows, time.Since(r.started).Round(time.Second)))
+	}
+	if r.file != nil {
+		r.note(json.NewEncoder(r.out).Encode(result))
+	}
+	if result.State == bulk.Failed { // the error of the command says why
+		return
+	}
+	for _, f := range result.Faults {
+		f.Text += ofAsset(result.ID)
+		r.note(r.p.fault(f))
+	}
+}
+
+// ofAsset returns which asset a fault is about.
+func ofAsset(id string) string {
+	if id == "" {
+		return ""
+	}
+	return " (asset " + id + ")"
+}
+
+// note keeps the first error.
+func (r *importReport) note(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// end completes the report, and prints the counts. It returns an error if a row is not done.
+func (r *importReport) end(c bulk.Counts, access string) error {
+	if r.file != nil {
+		r.note(errors.Join(r.out.Flush(), r.file.Sync(), r.file.Close()))
+		r.note(durable.Rename(r.name+durable.Unfinished, r.name))
+	}
+	if r.err != nil {
+		return fmt.Errorf("write the report: %w", r.err)
+	}
+	took := time.Since(r.started).Round(time.Millisecond)
+	if err := r.p.note("%d of %d rows are done, after %v. %d have no tokens, %d were refused.\nThe tokens are in %s.",
+		c.Done, r.rows, took, c.NoToken, c.Refused, plain(access)); err != nil {
+		return err
+	}
+	if r.p.output == asJSON {
+		if err := r.p.printJSON(c, ""); err != nil {
+			return err
+		}
+	}
+	if c.NoToken+c.Refused > 0 {
+		return fmt.Errorf("%d rows are not done", c.NoToken+c.Refused)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package registryctl
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// files writes files into a new directory, and returns it.
+func files(t *testing.T, texts map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range texts {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestAnImportWithFaultsSendsNothing names every fault by row and column.
+func TestAnImportWithFaultsSendsNothing(t *testing.T) {
+	api := newPublicAPI(t, nil)
+	dir := files(t, map[string]string{
+		"rows.csv":  "Лот,Назва\n1,\n1,\x1b[31m\n",
+		"map.yaml":  "version: 1\nreference: Лот\ncolumns: {Назва: title}\n",
+		"bad.yaml":  "version: 7\nreference: Лот\ncolumns: {Назва: titel}\n",
+		"rows.json": `{"reference":"1","data":{}}` + "\n",
+	})
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, c := range []struct {
+		name string
+		args []string
+		says []string // in the output and the error
+		exit int
+	}{
+		{"rows with faults", []string{at("rows.csv"), "--mapping", at("map.yaml")},
+			[]string{"row 2, Назва: This field is required.", "row 3, reference: row 2 has the same reference", "nothing was sent"}, exitRefused},
+		{"rows with faults as JSON", []string{at("rows.csv"), "--mapping", at("map.yaml"), "-o", "json"},
+			[]string{`{"row":2,"column":"Назва","fault":"This field is required."}`}, exitRefused},
+		{"a mapping with faults", []string{at("rows.csv"), "--mapping", at("bad.yaml")},
+			[]string{"mapping: version must be one of", "bad.yaml has 1 faults"}, exitRefused},
+		{"lines with faults", []string{at("rows.json"), "--check"}, []string{"row 1, title: This field is required."}, exitRefused},
+		{"a directory", []string{dir}, []string{"is not a file"}, exitUsage},
+		{"no file", []string{at("none")}, []string{"no such file"}, exitRefused},
+		{"too many rows at once", []string{at("rows.json"), "--rows", "1000"}, []string{"--rows must be from 1 to 256"}, exitUsage},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := run(t, append(append(api.flags, "assets", "import"), c.args...)...)
+			if err == nil || ExitCode(err) != c.exit {
+				t.Fatalf("got %v with the code %d, want an error with the code %d", err, ExitCode(err), c.exit)
+			}
+			for _, says := range c.says {
+				if !strings.Contains(got+err.Error(), says) {
+					t.Errorf("got %q and %v, want %q in them", got, err, says)
+				}
+			}
+			if sent := api.seen(); len(sent) > 0 || strings.Contains(got, "\x1b") {
+				t.Errorf("got the requests %q and the output %q, want no request and no control character", sent, got)
+			}
+		})
+	}
+	if _, err := os.Stat(at("rows.csv.access")); !os.IsNotExist(err) {
+		t.Errorf("got %v, want no file of tokens", err)
+	}
+}
+
+// TestTokensOfAnImport reads the tokens of one asset from the file of an import.
+func TestTokensOfAnImport(t *testing.T) {
+	name := filepath.Join(files(t, map[string]string{"access": `{"import":1,"registry":"r","broker":"b"}
+{"reference":"1","data":{"id":"a1"},"access":{"token":"old","transfer":"x"}}
+{"reference":"2","data":{"id":"a2"},"access":{"token":"two","transfer":"x"}}
+{"reference":"1","published":true}
+{"data":{"id":"a1"},"access":{"token":"new","transfer":"y"}}
+{"reference":"3","da`}), "access")
+	held, err := readAccess(name, "a1")
+	if err != nil || held.Access.Token != "new" || held.Access.Transfer != "y" {
+		t.Errorf("got %+v, %v, want the last tokens of a1", held, err)
+	}
+	if _, err := readAccess(name, "a3"); err == nil {
+		t.Error("an asset without tokens: got nil, want an error")
+	}
+}

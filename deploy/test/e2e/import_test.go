@@ -1,0 +1,366 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	goclient "asset-registry.example/client"
+	"asset-registry/deploy/registry/bulk"
+	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/randtest"
+)
+
+// importFile writes rows of validAsset with one document each, and their file.
+func importFile(t *testing.T, prefix string, rows int) (file, folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "a.txt"), []byte("умови"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for i := range rows {
+		line, err := json.Marshal(map[string]any{
+			"reference": fmt.Sprint(prefix, "-", i), "data": validAsset(),
+			"documents": []fields{{"documentType": "notice", "file": "a.txt"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(append(line, '\n'))
+	}
+	file = filepath.Join(t.TempDir(), "rows.jsonl")
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file, folder
+}
+
+// imported compares the broker's assets under a prefix with the rows: each row has one public asset with
+// its document, and the file of tokens has its token.
+func (a api) imported(t *testing.T, prefix, access string, rows int) {
+	t.Helper()
+	found := map[string]string{} // id by reference
+	for path := "/me/assets?limit=1000&opt_fields=reference,status"; ; {
+		got := a.do(t, call{method: "GET", path: path, key: "broker"}).must(t, 200)
+		entries := list(got.json["data"])
+		if len(entries) == 0 {
+			break
+		}
+		for _, e := range entries {
+			reference := text(at(e, "reference"))
+			if !strings.HasPrefix(reference, prefix+"-") {
+				continue
+			}
+			if other := found[reference]; other != "" {
+				t.Errorf("%s: got the assets %s and %s, want one", reference, other, text(at(e, "id")))
+			}
+			found[reference] = text(at(e, "id"))
+			equal(t, "state of "+reference, text(at(e, "status")), "pending")
+		}
+		next := text(at(got.json, "next_page.path"))
+		path = next[strings.Index(next, "/me/assets"):]
+	}
+	equal(t, "assets of rows", len(found), rows)
+	tokens := tokensOf(t, access)
+	for reference, id := range found {
+		documents := list(a.do(t, call{method: "GET", path: "/assets/" + id + "/documents"}).must(t, 200).json["data"])
+		equal(t, "documents of "+reference, len(documents), 2)
+		a.as(t, "broker", created{id: id, token: tokens[id]}, "PATCH", "/assets/"+id, fields{}).must(t, 200)
+	}
+}
+
+// tokensOf returns the owner tokens of a file of tokens, by id.
+func tokensOf(t *testing.T, access string) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		var e map[string]any
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("the line %q: %v", line, err)
+		}
+		if token := text(at(e, "access.token")); token != "" {
+			tokens[text(at(e, "data.id"))] = token
+		}
+	}
+	return tokens
+}
+
+// stopping is a transport that ends a load at one of its requests: before it is sent, or after it was
+// done, so that its answer is lost.
+type stopping struct {
+	left  atomic.Int64 // requests that pass
+	after bool
+	stop  func()
+}
+
+var errStopped = errors.New("the process was killed")
+
+func (s *stopping) RoundTrip(r *http.Request) (*http.Response, error) {
+	left := s.left.Add(-1)
+	if left > 0 {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	defer s.stop()
+	if left == 0 && s.after {
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, resp.Body) // the answer does not matter
+			resp.Body.Close()
+		}
+	}
+	return nil, errStopped
+}
+
+// load runs an import in this process.
+func (a api) load(t *testing.T, ctx context.Context, file, folder, access string, transport http.RoundTripper) (
+	bulk.Counts, error,
+) {
+	t.Helper()
+	rows, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	files, err := bulk.OpenFolder(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	source := bulk.Source{File: rows}
+	checked, ok, err := bulk.Check(source, files, func(f bulk.Fault) { t.Error(f) })
+	if err != nil || !ok {
+		t.Fatalf("got %t, %v, want a file without faults", ok, err)
+	}
+	c, err := goclient.New(goclient.Config{
+		URL: a.base, Key: "broker", Transport: transport, Retry: goclient.Retry{Tries: 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	journal, err := bulk.OpenJournal(access, a.base, "broker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer journal.Close()
+	l := bulk.Load{
+		Registry: c, Files: files, Journal: journal, Workers: 1, Tell: func(bulk.Result) {}, Waiting: func(string) {},
+	}
+	return l.Run(ctx, source, checked)
+}
+
+// TestAnImportThatIsStoppedAtEachStep ends an import at its requests: before a request, after it, and before
+// it with half of the line that was written last. The same import then completes, and each row
+// has one asset, one document of its own, and its tokens.
+func TestAnImportThatIsStoppedAtEachStep(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	standalone(t, addr, dir, &processes.Output{})
+	a := api{"http://" + addr, "2.5"}
+	const rows, steps = 2, 5 // create, publish, upload and add of the first row, and a step of the second
+	for step := range steps {
+		for _, c := range []struct {
+			name       string
+			after, cut bool
+		}{{"before", false, false}, {"after", true, false}, {"torn", false, true}} {
+			prefix := fmt.Sprint("step-", step, "-", c.name)
+			file, folder := importFile(t, prefix, rows)
+			access := filepath.Join(t.TempDir(), "access")
+			ctx, stop := context.WithCancel(t.Context())
+			transport := &stopping{after: c.after, stop: stop}
+			transport.left.Store(int64(step + 1))
+			if _, err := a.load(t, ctx, file, folder, access, transport); err == nil {
+				t.Errorf("%s: got nil, want an error: it was stopped", prefix)
+			}
+			stop()
+			if c.cut {
+				tearLastLine(t, access)
+			}
+			got, err := a.load(t, t.Context(), file, folder, access, nil)
+			if want := (bulk.Counts{Done: rows}); err != nil || got != want {
+				t.Errorf("%s: got %+v, %v, want %+v", prefix, got, err, want)
+			}
+			a.imported(t, prefix, access, rows)
+		}
+	}
+}
+
+// tearLastLine removes the second half of the last line of a file.
+func tearLastLine(t *testing.T, name string) {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := strings.TrimSuffix(string(content), "\n")
+	begin := strings.LastIndex(whole, "\n") + 1
+	if err := os.Truncate(name, int64(begin+(len(whole)-begin)/2)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// importing returns the command of an import.
+func importing(a api, file, folder, access string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(bin, "registryctl"), append([]string{
+		"--url", a.base, "--key", "broker", "assets", "import", file, "--folder", folder, "--access", access,
+	}, args...)...)
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+folder, "GORACE=atexit_sleep_ms=0")
+	return cmd
+}
+
+// TestKillDuringImport kills registryctl at random moments of an import, and every other time the
+// registry too.
+func TestKillDuringImport(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	registry := standalone(t, addr, dir, &processes.Output{})
+	a := api{"http://" + addr, "2.5"}
+	const rows = 30
+	file, folder := importFile(t, "kill", rows)
+	access := filepath.Join(t.TempDir(), "access")
+	killed := 0
+	for i := range 6 {
+		cmd := importing(a, file, folder, access)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(randtest.N(200 * time.Millisecond)) // a random moment of the crash
+		if i%2 == 1 {
+			if err := registry.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = cmd.Process.Kill() // it may have ended
+		if cmd.Wait() != nil {
+			killed++
+		}
+		if i%2 == 1 {
+			registry = standalone(t, addr, dir, &processes.Output{})
+		}
+	}
+	t.Logf("%d of 6 imports were killed before their end", killed)
+	if out, err := importing(a, file, folder, access).CombinedOutput(); err != nil {
+		t.Fatalf("got %v and %s, want the end of the import", err, out)
+	}
+	a.imported(t, "kill", access, rows)
+}
+
+// limited starts a registry with a low limit of writes.
+func limited(t *testing.T, addr, dir string) *processes.Process {
+	t.Helper()
+	build(t)
+	output := &processes.Output{}
+	p, err := processes.Start(t.Context(), addr, output, filepath.Join(bin, "registry"),
+		"serve", "--sandbox", "--addr", addr, "--data", dir, "--limit-key-write", "10")
+	if err != nil {
+		t.Fatal(err)
+	}
+	killAtEnd(t, p, output)
+	return p
+}
+
+// TestAnImportWaitsForTheLimits imports more than the limits of a key allow at once. It goes on across a
+// restart of the registry, and its output and report have no token.
+func TestAnImportWaitsForTheLimits(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	registry := limited(t, addr, dir)
+	a := api{"http://" + addr, "2.5"}
+	const rows = 8 // with 32 writes
+	file, folder := importFile(t, "limited", rows)
+	access, report := filepath.Join(t.TempDir(), "access"), filepath.Join(t.TempDir(), "report")
+	cmd := importing(a, file, folder, access, "--report", report)
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the import has begun", time.Minute, func() bool {
+		kept, err := os.ReadFile(access)
+		return err == nil && strings.Count(string(kept), "\n") > 1
+	})
+	time.Sleep(randtest.N(time.Second)) // a random moment of the crash
+	if err := registry.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	registry = limited(t, addr, dir)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("got %v and %s, want the end of the import", err, out.String())
+	}
+	if err := registry.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	standalone(t, addr, dir, &processes.Output{}) // without limits, for the checks
+	a.imported(t, "limited", access, rows)
+	told, err := os.ReadFile(report)
+	if err != nil || strings.Count(string(told), `"state":"done"`) != rows {
+		t.Errorf("got the report %s, %v, want a line for each row", told, err)
+	}
+	for _, token := range tokensOf(t, access) {
+		if strings.Contains(out.String()+string(told), token) {
+			t.Errorf("got %s and the report %s, want no token", out.String(), told)
+		}
+	}
+}
+
+// TestAnImportWithoutTokens meets an asset that another program has created under the reference of a row.
+// An administrator gives it new tokens, and the import goes on.
+func TestAnImportWithoutTokens(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	standalone(t, addr, dir, &processes.Output{})
+	a := api{"http://" + addr, "2.5"}
+	id := text(a.refer(t, "broker", "lost-1", validAsset()).must(t, 201).data()["id"])
+	other := validAsset()
+	other["title"] = "Інша"
+	a.refer(t, "broker", "lost-2", other).must(t, 201)
+	file, folder := importFile(t, "lost", 3)
+	access := filepath.Join(t.TempDir(), "access")
+	out, err := importing(a, file, folder, access).CombinedOutput()
+	for _, says := range []string{"1 of 3 rows are done", "1 have no tokens, 1 were refused", "row 2, the asset was created before",
+		id, "row 3, "} {
+		if err == nil || !strings.Contains(string(out), says) {
+			t.Errorf("got %v and %s, want an error and %q", err, out, says)
+		}
+	}
+	recovered := a.do(t, call{method: "POST", path: "/assets/" + id + "/recovery", key: "administrator",
+		body: data(fields{"reason": "lost"})}).must(t, 200)
+	line, err := json.Marshal(fields{"data": fields{"id": id}, "access": recovered.json["access"]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := os.OpenFile(access, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = kept.Write(append(line, '\n'))
+	if err := errors.Join(err, kept.Close()); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := slices.Collect(strings.Lines(string(rows)))[:2]
+	if err := os.WriteFile(file, []byte(strings.Join(first, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := importing(a, file, folder, access).CombinedOutput(); err != nil {
+		t.Errorf("got %v and %s, want the end of the import", err, out)
+	}
+}
