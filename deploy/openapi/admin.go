@@ -256,7 +256,7 @@ func (p adminProse) schemas() (all object, err error) {
 				schema = nullable(schema)
 			}
 			properties = properties.with(name, schema.with("description", about))
-			if of.body && slices.Contains(of.needs, name) || !of.body && options != "omitempty" {
+			if of.body && slices.Contains(of.needs, name) || !of.body && options == "" {
 				required = append(required, name)
 			}
 		}

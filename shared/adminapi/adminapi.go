@@ -10,10 +10,14 @@ const Prefix = "/admin/v1"
 
 // Broker is a tenant: it owns assets and has any number of keys.
 type Broker struct {
-	Name     string    `json:"name"` // the owner in its assets; never changes
-	Title    string    `json:"title,omitempty"`
-	Contact  string    `json:"contact,omitempty"`
-	Blocked  bool      `json:"blocked"` // none of its keys is valid
+	Name    string `json:"name"` // the owner in its assets; never changes
+	Title   string `json:"title,omitempty"`
+	Contact string `json:"contact,omitempty"`
+	Blocked bool   `json:"blocked"` // none of its keys is valid
+
+	Raise       int64     `json:"raise,omitempty"`       // its limits are so many times as high; 0: they are not raised
+	RaisedUntil time.Time `json:"raised_until,omitzero"` // the limits are raised up to then
+
 	Created  time.Time `json:"created"`
 	Modified time.Time `json:"modified"`
 }
@@ -23,6 +27,9 @@ type BrokerSettings struct {
 	Title   string `json:"title"`
 	Contact string `json:"contact"`
 	Blocked bool   `json:"blocked"`
+
+	Raise       int64     `json:"raise,omitempty"`
+	RaisedUntil time.Time `json:"raised_until,omitzero"`
 }
 
 // NewBroker is the request to create a broker.

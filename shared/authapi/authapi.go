@@ -53,6 +53,9 @@ type VerifyKeyResponse struct {
 	Allow     []netip.Prefix `json:"allow,omitempty"`
 	Limits    Limits         `json:"limits,omitempty"`
 	GoodForMS int64          `json:"good_for_ms,omitempty"` // how long it stays valid at most; 0 for no known end
+
+	Raise       int64 `json:"raise,omitempty"`
+	RaisedForMS int64 `json:"raised_for_ms,omitempty"`
 }
 
 // IssueTokensRequest requests the tokens of a new asset.

@@ -57,6 +57,9 @@ func (c *Client) VerifyKey(ctx context.Context, keyHash string) (Key, error) {
 		Allow:   answer.Allow,
 		Limits:  answer.Limits,
 		GoodFor: time.Duration(answer.GoodForMS) * time.Millisecond,
+
+		Raise:     answer.Raise,
+		RaisedFor: time.Duration(answer.RaisedForMS) * time.Millisecond,
 	}, nil
 }
 

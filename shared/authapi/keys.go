@@ -33,6 +33,9 @@ type Key struct {
 	Allow   []netip.Prefix // networks of its users; empty for all
 	Limits  Limits
 	GoodFor time.Duration // how long it stays valid at most; 0 for no known end
+
+	Raise     int64         // the limits of all keys are so many times as high for this one; 0: they are not raised
+	RaisedFor time.Duration // how long they are raised at most
 }
 
 // Allows reports whether the key may be used from an address.

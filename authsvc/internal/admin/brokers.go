@@ -34,7 +34,8 @@ func (s *Service) CreateBroker(
 	var made apikey.Broker
 	err := s.change(ctx, by, audit.CreateBroker, func(now time.Time) (Change, error) {
 		made = apikey.Broker{
-			Name: n.Name, Title: n.Title, Contact: n.Contact, Blocked: n.Blocked, Created: now, Modified: now,
+			Name: n.Name, Title: n.Title, Contact: n.Contact, Blocked: n.Blocked,
+			Raise: n.Raise, RaisedUntil: n.RaisedUntil, Created: now, Modified: now,
 		}
 		found := problems.Of(unread...)
 		if err := found.Take(made.Check()); err != nil {
@@ -67,13 +68,17 @@ func (s *Service) ChangeBroker(
 		if err != nil {
 			return Change{}, err
 		}
-		settings := adminapi.BrokerSettings{Title: before.Title, Contact: before.Contact, Blocked: before.Blocked}
+		settings := adminapi.BrokerSettings{
+			Title: before.Title, Contact: before.Contact, Blocked: before.Blocked,
+			Raise: before.Raise, RaisedUntil: before.RaisedUntil,
+		}
 		found, err := patched(patch(&settings))
 		if err != nil {
 			return Change{}, err
 		}
 		made = before
 		made.Title, made.Contact, made.Blocked, made.Modified = settings.Title, settings.Contact, settings.Blocked, now
+		made.Raise, made.RaisedUntil = settings.Raise, settings.RaisedUntil
 		if err := found.With(made.Check()); err != nil {
 			return Change{}, err
 		}

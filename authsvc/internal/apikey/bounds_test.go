@@ -70,6 +70,14 @@ func TestBoundsOfSettings(t *testing.T) {
 		{Broker{Name: "b", Contact: long + "я"}, "body/contact"},
 		{Broker{Name: "b", Contact: " b"}, "body/contact"},
 		{Broker{Name: "b\x00"}, "body/name"},
+		{Broker{Name: "b", Raise: 100, RaisedUntil: now.Add(maxRaisedTime), Modified: now}, ""},
+		{Broker{Name: "b", Raise: 2, RaisedUntil: now.Add(-time.Hour), Modified: now}, ""},
+		{Broker{Name: "b", Raise: 2, RaisedUntil: now.Add(maxRaisedTime + 1), Modified: now}, "body/raised_until"},
+		{Broker{Name: "b", Raise: 2}, "body/raised_until"},
+		{Broker{Name: "b", RaisedUntil: now, Modified: now}, "body/raised_until"},
+		{Broker{Name: "b", Raise: 1, RaisedUntil: now, Modified: now}, "body/raise"},
+		{Broker{Name: "b", Raise: 101, RaisedUntil: now, Modified: now}, "body/raise"},
+		{Broker{Name: "b", Raise: -1, RaisedUntil: now, Modified: now}, "body/raise"},
 	} {
 		err := c.of.Check()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -123,7 +123,27 @@ func (b Broker) Check() error {
 	}
 	checkText(&found, "title", b.Title)
 	checkText(&found, "contact", b.Contact)
+	b.checkRaise(&found)
 	return found.Err()
+}
+
+// The bounds of raised limits.
+const (
+	maxRaise      = 100
+	maxRaisedTime = 31 * 24 * time.Hour // from the change of the broker on
+)
+
+// checkRaise accepts limits that are not raised, and limits that are raised up to a time.
+func (b Broker) checkRaise(found *problems.List) {
+	raises := b.Raise != 0
+	switch {
+	case raises && (b.Raise < 2 || b.Raise > maxRaise):
+		found.Add("raise", "The limits can be 2 to %d times as high. 0 ends it.", maxRaise)
+	case raises == b.RaisedUntil.IsZero():
+		found.Add("raised_until", "Send raise and raised_until together. 0 and null end raised limits.")
+	case b.RaisedUntil.Sub(b.Modified) > maxRaisedTime:
+		found.Add("raised_until", "Limits are raised for at most %d days.", maxRaisedTime/(24*time.Hour))
+	}
 }
 
 func checkRequired(found *problems.List, name, text string) {

@@ -37,10 +37,14 @@ type encodedSecret struct {
 
 // encodedBroker is a broker as stores keep it.
 type encodedBroker struct {
-	Name     string    `json:"name"`
-	Title    string    `json:"title,omitempty"`
-	Contact  string    `json:"contact,omitempty"`
-	Blocked  bool      `json:"blocked,omitempty"`
+	Name    string `json:"name"`
+	Title   string `json:"title,omitempty"`
+	Contact string `json:"contact,omitempty"`
+	Blocked bool   `json:"blocked,omitempty"`
+
+	Raise       int64     `json:"raise,omitempty"`
+	RaisedUntil time.Time `json:"raised_until,omitzero"`
+
 	Created  time.Time `json:"created"`
 	Modified time.Time `json:"modified"`
 }

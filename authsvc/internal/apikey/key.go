@@ -41,10 +41,14 @@ var ErrID = errors.New("the id of a key must have 1 to 200 bytes, without braces
 
 // Broker is a tenant of the registry.
 type Broker struct {
-	Name     string // never changes: assets name it as their owner
-	Title    string
-	Contact  string
-	Blocked  bool // the registry refuses all keys of the broker
+	Name    string // never changes: assets name it as their owner
+	Title   string
+	Contact string
+	Blocked bool // the registry refuses all keys of the broker
+
+	Raise       int64     // the limits of its keys are so many times those of the gateway; 0: they are not raised
+	RaisedUntil time.Time // the limits are raised up to then
+
 	Created  time.Time
 	Modified time.Time
 }
@@ -155,6 +159,9 @@ func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool
 		Secret:   k.Secrets[at].Number,
 		Allow:    k.Settings.Allow,
 		Limits:   k.Settings.Limits,
+	}
+	if left := broker.RaisedUntil.Sub(now); broker.Raise > 1 && left > 0 {
+		admitted.Raise, admitted.RaisedFor = broker.Raise, left
 	}
 	if k.Unaudited {
 		admitted.GoodFor = unauditedFor

@@ -216,7 +216,7 @@ func TestKeysAndBrokersAreStoredAsTheyAre(t *testing.T) {
 	if diff := cmp.Diff(k, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 		t.Errorf("got the lines with +, want those with -:\n%s", diff)
 	}
-	b := Broker{"Бр <&>", "t", "c", true, now, now}
+	b := Broker{"Бр <&>", "t", "c", true, 5, now, now, now}
 	if text, err = b.Encode(); err != nil {
 		t.Fatal(err)
 	}

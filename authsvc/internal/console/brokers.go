@@ -158,7 +158,9 @@ func brokerSettings(r *http.Request) adminapi.BrokerSettings {
 }
 
 func settingsOf(b adminapi.Broker) adminapi.BrokerSettings {
-	return adminapi.BrokerSettings{Title: b.Title, Contact: b.Contact, Blocked: b.Blocked}
+	return adminapi.BrokerSettings{
+		Title: b.Title, Contact: b.Contact, Blocked: b.Blocked, Raise: b.Raise, RaisedUntil: b.RaisedUntil,
+	}
 }
 
 func (c *Console) showEditBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
@@ -194,7 +196,9 @@ func (c *Console) editBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 		}
 		var unread problems.List
 		unknown(r, editBrokerFields, &unread)
+		raise, until := s.Raise, s.RaisedUntil // no form changes them
 		*s = brokerSettings(r)
+		s.Raise, s.RaisedUntil = raise, until
 		return unread.Err()
 	})
 	if f, ok := refused(r, err, editBrokerFields); ok {

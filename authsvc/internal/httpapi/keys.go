@@ -25,6 +25,7 @@ func (a *API) verifyKey(c *gin.Context) error {
 	answer := authapi.VerifyKeyResponse{
 		Broker: k.Broker, KeyID: k.KeyID, Role: string(k.Role), Levels: k.Levels,
 		Secret: k.Secret, Allow: k.Allow, Limits: k.Limits,
+		Raise: k.Raise, RaisedForMS: k.RaisedFor.Milliseconds(),
 	}
 	if k.GoodFor > 0 {
 		answer.GoodForMS = max(1, k.GoodFor.Milliseconds())

@@ -114,7 +114,9 @@ func testCommit(t *testing.T, open Opener) {
 		missing(t, err)
 	}
 	checkHead(t, s, headOf(first.Entry))
-	b := apikey.Broker{Name: "брокер", Title: "t", Contact: "c", Blocked: true, Created: made, Modified: made}
+	b := apikey.Broker{
+		Name: "брокер", Title: "t", Contact: "c", Blocked: true, Raise: 5, RaisedUntil: made, Created: made, Modified: made,
+	}
 	second := commitChange(t, s, admin.Change{Broker: &b})
 	got, err := s.Broker(t.Context(), b.Name)
 	equal(t, got, err, b)

@@ -2,9 +2,11 @@ package registryctl
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"asset-registry/shared/adminapi"
 )
@@ -14,6 +16,7 @@ type brokerCommands struct {
 	Get    getBroker    `cmd:"" help:"Show a broker."`
 	Create createBroker `cmd:"" help:"Create a broker. Its name becomes the owner of its assets and cannot change."`
 	Change changeBroker `cmd:"" help:"Change a broker, block it, or unblock it."`
+	Raise  raiseBroker  `cmd:"" help:"Raise the rate limits of a broker for a time."`
 }
 
 // brokerName is the argument of commands about one broker. The shell completes it.
@@ -86,6 +89,22 @@ func (c changeBroker) Run(ctx context.Context, p *program) error {
 	return p.oneBroker(ctx, http.MethodPatch, c.path(), patch)
 }
 
+type raiseBroker struct {
+	brokerName `embed:""`
+	Times      int64         `default:"10" help:"The limits of all its keys are so many times as high: 2 to 100."`
+	For        time.Duration `default:"24h" help:"For how long, at most 744h."`
+	End        bool          `help:"End raised limits now."`
+}
+
+// Run raises the limits of a broker, or ends that.
+func (r raiseBroker) Run(ctx context.Context, p *program) error {
+	patch := map[string]any{"raise": r.Times, "raised_until": time.Now().Add(r.For).UTC().Truncate(time.Second)}
+	if r.End {
+		patch = map[string]any{"raise": nil, "raised_until": nil}
+	}
+	return p.oneBroker(ctx, http.MethodPatch, r.path(), patch)
+}
+
 // oneBroker makes a call that returns a broker, and prints the broker.
 func (p *program) oneBroker(ctx context.Context, method, path string, body any) error {
 	answer, err := call[adminapi.Broker](ctx, p, method, path, nil, body)
@@ -98,7 +117,11 @@ func (p *program) oneBroker(ctx context.Context, method, path string, body any) 
 func (p *program) printBrokers(answer any, brokers ...adminapi.Broker) error {
 	var rows []row
 	for _, b := range brokers {
-		rows = append(rows, row{b.Name, b.Title, b.Contact, strconv.FormatBool(b.Blocked), stamp(&b.Created)})
+		raised := ""
+		if b.Raise > 0 {
+			raised = fmt.Sprintf("%d times until %s", b.Raise, stamp(&b.RaisedUntil))
+		}
+		rows = append(rows, row{b.Name, b.Title, b.Contact, strconv.FormatBool(b.Blocked), raised, stamp(&b.Created)})
 	}
-	return p.print(answer, row{"NAME", "TITLE", "CONTACT", "BLOCKED", "CREATED"}, rows...)
+	return p.print(answer, row{"NAME", "TITLE", "CONTACT", "BLOCKED", "LIMITS", "CREATED"}, rows...)
 }

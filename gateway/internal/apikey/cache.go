@@ -149,8 +149,10 @@ func (c *Cache) ask(ctx context.Context, hash string, epoch uint64) entry {
 	switch {
 	case e.err == nil:
 		ttl := c.ttl
-		if e.key.GoodFor > 0 {
-			ttl = min(ttl, e.key.GoodFor)
+		for _, end := range []time.Duration{e.key.GoodFor, e.key.RaisedFor} {
+			if end > 0 {
+				ttl = min(ttl, end)
+			}
 		}
 		e.until = e.asked.Add(ttl)
 		c.remember(hash, epoch, e)

@@ -56,7 +56,7 @@ func caller(c *gin.Context) identity.Identity {
 // client returns whom the rate limits count the request for.
 func client(c *gin.Context) ratelimit.Client {
 	v := visitorOf(c)
-	return ratelimit.Client{Addr: v.addr, Identity: v.key.Identity}
+	return ratelimit.Client{Addr: v.addr, Identity: v.key.Identity, Raise: v.key.Raise, Limits: v.key.Limits}
 }
 
 // identify verifies the API key, if the request has one. It refuses nobody,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +22,9 @@ import (
 type Client struct {
 	Addr     netip.Addr
 	Identity identity.Identity // anonymous without a valid key
+
+	Raise  int64                       // the limits of the broker's keys are so many times those of the table; 0: once
+	Limits map[string]map[string]int64 // further limits of the key: requests by class and window
 }
 
 // Request is what Admit counts.
@@ -48,6 +50,7 @@ type Limiter struct {
 type rule struct {
 	Policy
 	rates []limiter.Rate
+	mark  string // of limits that are not those of the table; part of the key that counts for them
 }
 
 // planOf identifies a plan: by class, and with or without an API key.
@@ -82,32 +85,25 @@ func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*L
 	l := &Limiter{refused: refused, store: store, now: now, plans: map[planOf]*plan{}}
 	l.pool.New = func() any { return &scratch{} }
 	for _, p := range table {
-		l.rules = append(l.rules, rule{p, p.rates()})
+		l.rules = append(l.rules, rule{Policy: p, rates: p.rates()})
 		l.refused.Add(context.Background(), 0, ofPolicy(p.Name)) // without a zero first, a rate misses the first event
 	}
-	slices.SortStableFunc(l.rules, func(a, b rule) int { return order(a.inBytes()) - order(b.inBytes()) })
+	inOrder(l.rules)
 	for _, class := range append(routes.Classes(), Bytes, FileBytes, Failed) {
 		for _, keyed := range []bool{false, true} {
 			of := planOf{class, keyed}
-			l.plans[of] = l.plan(of)
+			l.plans[of] = planFor(l.rules, of)
 		}
 	}
 	l.wrongKeys = wrongKeyRates(store, l.rules, now)
 	return l, nil
 }
 
-// order puts rules that count bytes after the others.
-func order(inBytes bool) int {
-	if inBytes {
-		return 1
-	}
-	return 0
-}
-
-func (l *Limiter) plan(of planOf) *plan {
+// planFor makes the plan of a class of request from all rules.
+func planFor(rules []rule, of planOf) *plan {
 	p := &plan{}
-	for i := range l.rules {
-		r := &l.rules[i]
+	for i := range rules {
+		r := &rules[i]
 		cost := r.Costs[of.class]
 		if cost == 0 || of.keyed != (r.By != ByAddress) {
 			continue
@@ -136,7 +132,7 @@ func (p *plan) add(r *rule, cost, perByte int64) {
 // returns a fault of kind TooMany above a limit, and one of kind Unavailable if
 // the store is down and the fallback refuses everything.
 func (l *Limiter) Admit(ctx context.Context, answer http.Header, r Request) error {
-	p := l.plans[planOf{r.Class, !r.Client.Identity.IsAnonymous()}]
+	p := l.planOf(r)
 	ofBody := r.Class == Bytes || r.Class == FileBytes
 	if len(p.rules) == 0 || ofBody && r.Body == 0 {
 		return nil
@@ -172,9 +168,9 @@ func (s *scratch) fill(p *plan, client Client, body int64) {
 		case ByAddress:
 			key.Addr = clientaddr.Network(client.Addr)
 		case ByKey:
-			key.Name = client.Identity.KeyID
+			key.Name = client.Identity.KeyID + r.mark
 		case ByTenant:
-			key.Name = client.Identity.Broker
+			key.Name = client.Identity.Broker + r.mark
 		}
 		s.buckets = append(s.buckets, Bucket{Key: key, Cost: p.costs[i] + p.perByte[i]*body, Rates: r.rates})
 	}
@@ -224,9 +220,10 @@ type Quota struct {
 // limit headers of the answer. It counts nothing.
 func (l *Limiter) Quotas(ctx context.Context, answer http.Header, client Client) ([]Quota, error) {
 	all := &plan{}
-	for i := range l.rules {
-		if l.rules[i].By != ByAddress {
-			all.add(&l.rules[i], 0, 0)
+	rules := l.rulesFor(client)
+	for i := range rules {
+		if rules[i].By != ByAddress {
+			all.add(&rules[i], 0, 0)
 		}
 	}
 	if len(all.rules) == 0 {

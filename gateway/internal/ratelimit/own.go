@@ -1,0 +1,78 @@
+package ratelimit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// inOrder puts rules that count bytes after the others.
+func inOrder(rules []rule) {
+	place := func(r rule) int {
+		if r.inBytes() {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(rules, func(a, b rule) int { return place(a) - place(b) })
+}
+
+// hasOwn tells whether a client has other limits than those of the table. Without a table nobody has
+// limits.
+func (l *Limiter) hasOwn(c Client) bool {
+	return len(l.rules) > 0 && !c.Identity.IsAnonymous() && (c.Raise > 1 || len(c.Limits) > 0)
+}
+
+// planOf returns the plan of a request. A client with limits of its own has a plan that is made each time.
+func (l *Limiter) planOf(r Request) *plan {
+	of := planOf{r.Class, !r.Client.Identity.IsAnonymous()}
+	if !l.hasOwn(r.Client) {
+		return l.plans[of]
+	}
+	return planFor(l.rulesFor(r.Client), of)
+}
+
+// rulesFor returns the rules for a client: those of the table, raised for its broker, and the limits of
+// its key. While limits differ from those of the table, they count apart from them. So at the beginning
+// and at the end, both may be used up within one window.
+func (l *Limiter) rulesFor(c Client) []rule {
+	if !l.hasOwn(c) {
+		return l.rules
+	}
+	rules := slices.Clone(l.rules)
+	if c.Raise > 1 {
+		for i := range rules {
+			if rules[i].By != ByAddress {
+				rules[i] = rules[i].raised(c.Raise)
+			}
+		}
+	}
+	for _, class := range slices.Sorted(maps.Keys(c.Limits)) {
+		p := Policy{
+			Name: "limits-" + class, By: ByKey, Costs: map[Class]int64{Class(class): 1}, Windows: c.Limits[class],
+		}
+		rules = append(rules, rule{Policy: p, rates: p.rates(), mark: markOf(p.Windows)})
+	}
+	inOrder(rules)
+	return rules
+}
+
+// raised returns the rule with limits that are so many times as high.
+func (r rule) raised(times int64) rule {
+	r.rates = slices.Clone(r.rates)
+	for i := range r.rates {
+		r.rates[i].Limit *= times
+	}
+	r.mark = fmt.Sprintf("~%d", times)
+	return r
+}
+
+// markOf returns the mark of a key's limits. A store counts for fixed limits only.
+func markOf(windows map[string]int64) string {
+	var mark strings.Builder
+	for _, window := range slices.Sorted(maps.Keys(windows)) {
+		fmt.Fprintf(&mark, "~%s=%d", window, windows[window])
+	}
+	return mark.String()
+}

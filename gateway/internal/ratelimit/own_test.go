@@ -1,0 +1,111 @@
+package ratelimit
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/routes"
+)
+
+// TestLimitsOfABrokerAndOfAKey counts how many writes pass at once.
+func TestLimitsOfABrokerAndOfAKey(t *testing.T) {
+	table := Table{
+		{Name: "key-write", By: ByKey, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 4, "1m": 10}},
+		{Name: "tenant", By: ByTenant, Costs: map[Class]int64{routes.Write: 2}, Windows: map[string]int64{"1m": 40}},
+		{Name: "bytes", By: ByTenant, Costs: map[Class]int64{routes.Write: 1, Bytes: 1}, Windows: map[string]int64{"1m": 1000}},
+	}
+	now := time.Unix(1000, 0)
+	l, err := New(NewMemory(func() time.Time { return now }), table, func() time.Time { return now }, noop.NewMeterProvider().Meter(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	broker := identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}
+	writes := func(minutes string, n int64) map[string]map[string]int64 {
+		return map[string]map[string]int64{"write": {minutes: n}}
+	}
+	passes := func(c Client) (n int, last error) {
+		for ; n < 1000; n++ {
+			if last = l.Admit(t.Context(), http.Header{}, Request{Class: routes.Write, Client: c, Body: 9}); last != nil {
+				return n, last
+			}
+		}
+		return n, nil
+	}
+	for _, c := range []struct {
+		name   string
+		client Client
+		want   int
+		by     string // the limit that refuses
+	}{
+		{"the table", Client{Identity: broker}, 4, "key-write-1s"},
+		{"raised once", Client{Identity: identity.Identity{Broker: "b1", KeyID: "k1", Role: identity.Broker}, Raise: 1}, 4, "key-write-1s"},
+		{"raised", Client{Identity: broker, Raise: 2}, 8, "key-write-1s"},
+		{"raised above the limit of a minute", Client{Identity: broker, Raise: 3}, 12, "key-write-1s"},
+		{"a limit of the key", Client{Identity: broker, Limits: writes("1m", 3)}, 3, "limits-write-1m"},
+		{"another limit of the key", Client{Identity: broker, Limits: writes("1m", 2)}, 2, "limits-write-1m"},
+		{"a limit of another class", Client{Identity: identity.Identity{Broker: "b2", KeyID: "k2", Role: identity.Broker},
+			Limits: map[string]map[string]int64{"read": {"1s": 1}}}, 4, "key-write-1s"},
+		{"both", Client{Identity: broker, Raise: 4, Limits: writes("1s", 7)}, 7, "limits-write-1s"},
+	} {
+		now = now.Add(2 * time.Minute)
+		got, err := passes(c.client)
+		if got != c.want || fault.KindOf(err) != fault.TooMany || !strings.Contains(err.Error(), c.by) {
+			t.Errorf("%s: got %d writes, then %v; want %d, then %s", c.name, got, err, c.want, c.by)
+		}
+	}
+}
+
+// TestWithoutATableThereAreNoLimits has a key with a limit of its own.
+func TestWithoutATableThereAreNoLimits(t *testing.T) {
+	l, err := New(NewMemory(time.Now), nil, time.Now, noop.NewMeterProvider().Meter(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Client{
+		Identity: identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}, Limits: map[string]map[string]int64{"write": {"1m": 1}},
+	}
+	for range 3 {
+		if err := l.Admit(t.Context(), http.Header{}, Request{Class: routes.Write, Client: c}); err != nil {
+			t.Errorf("got %v, want no limit", err)
+		}
+	}
+}
+
+// TestQuotasShowTheLimitsOfABrokerAndOfAKey looks at what GET /me shows.
+func TestQuotasShowTheLimitsOfABrokerAndOfAKey(t *testing.T) {
+	table := Table{
+		{Name: "key-write", By: ByKey, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 4}},
+		{Name: "address-write", By: ByAddress, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 1}},
+		{Name: "bytes", By: ByTenant, Costs: map[Class]int64{routes.Write: 1, Bytes: 1}, Windows: map[string]int64{"1m": 1000}},
+	}
+	l, err := New(NewMemory(time.Now), table, time.Now, noop.NewMeterProvider().Meter(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := http.Header{}
+	quotas, err := l.Quotas(t.Context(), header, Client{
+		Identity: identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}, Raise: 5,
+		Limits: map[string]map[string]int64{"read": {"1m": 7}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, q := range quotas {
+		got[q.Policy] = q.Left
+	}
+	if diff := cmp.Diff(map[string]int64{"key-write": 20, "limits-read": 7, "bytes": 5000}, got); diff != "" {
+		t.Errorf("the limits differ (-want +got):\n%s", diff)
+	}
+	want := `"key-write-1s";q=20;w=1, "limits-read-1m";q=7;w=60, "bytes-1m";q=5000;qu="content-bytes";w=60`
+	if got := header.Get(PolicyHeader); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
