@@ -189,16 +189,6 @@ func (n *node) at(path string) string {
 	return n.leaf.source
 }
 
-// child returns a child by its name; nil if there is none.
-func (n *node) child(name string) *node {
-	for _, c := range n.children {
-		if c.name == name {
-			return c
-		}
-	}
-	return nil
-}
-
 func join(path, name string) string {
 	if path == "" {
 		return name
