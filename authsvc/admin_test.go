@@ -234,7 +234,8 @@ func TestTheAdminAPITellsEveryProblemOfARequestByField(t *testing.T) {
 			"change a broker with faults in every field", "PATCH", "/brokers/b",
 			`{"data": {"title": 1, "contact": "\u0007", "name": "c"}}`, 400,
 			[]string{
-				"body/contact: Only printable", "body/name: Rogue field: this call takes title, contact, blocked.",
+				"body/contact: Only printable",
+				"body/name: Rogue field: this call takes title, contact, blocked, raise, raised_until.",
 				"body/title: This must be a string.",
 			},
 		},
