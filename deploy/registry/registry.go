@@ -355,8 +355,8 @@ func (l *later) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusServiceUnavailable)
 }
 
-// Validate returns everything that is wrong with the configuration. It opens nothing.
-func (c Config) Validate() error {
+// Faults returns everything that is wrong with the configuration. It opens nothing.
+func (c Config) Faults() error {
 	log := slog.New(slog.DiscardHandler)
 	_, badCertificate := c.TLS.Config(log)
 	return errors.Join(c.validate(log), badCertificate)
