@@ -655,7 +655,7 @@ export interface paths {
         put?: never;
         /**
          * Add one document
-         * @description The owner may, in the state pending.
+         * @description The owner may, in the state pending. `multipart/form-data` brings the file itself (`x-other-media`), with the bounds of `uploadFile`.
          */
         post: operations["addDocument"];
         delete?: never;
@@ -683,7 +683,7 @@ export interface paths {
         get: operations["readDocument"];
         /**
          * Add a version of a document
-         * @description The owner may, in the state pending. The new version keeps the id, the author and the time of the first one. It takes over what is left out, except for the type, the title, the format, the address and the hash.
+         * @description The owner may, in the state pending. The new version keeps the id, the author and the time of the first one. It takes over what is left out, except for the type, the title, the format, the address and the hash. `multipart/form-data` brings the file itself (`x-other-media`), with the bounds of `uploadFile`.
          */
         put: operations["replaceDocument"];
         post?: never;
@@ -755,6 +755,116 @@ export interface paths {
          * @description The concierge may, in any state.
          */
         patch: operations["changeRelatedProcess"];
+        trace?: never;
+    };
+    "/register": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Register a file
+         * @description The first of the family's three calls: register, name the file in a document, upload. `data.url` is the address for the document, whose `hash` is that of the registration. `upload_url` takes the bytes. Other members of `data` come back as they are. The body may be a form with the field `hash` instead of JSON, and has at most 64 KiB. 403: the broker has 1,000 files, or what the operator permits, that were registered and not uploaded.
+         */
+        post: operations["registerFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/upload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Upload a file
+         * @description In one call, without a registration. The answer has the address and the hash for a document. A file has at most 100 MiB, unless the operator sets another limit; the form at most 16 parts, one of them a file, and its fields and the headers of its parts at most 64 KiB. 64 KiB must come in each 10 seconds. Bytes that no document names are removed after a day.
+         */
+        post: operations["uploadFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/upload/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the file, the end of its address. */
+                file: components["parameters"]["storedFileParameter"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Upload a registered file
+         * @description To the `upload_url` of the registration, with a key of its broker. 403 at `body/file`: the bytes do not have the registered hash. 403 at `url/doc_id`: they were uploaded before, so a client that got no answer is done.
+         */
+        post: operations["uploadRegisteredFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List files
+         * @description Those of the broker of the key, in the order of their ids. An administrator gets all, or those of one broker, and sees the reasons of removals. A page may be short, or empty: only one without `next_page` is the last.
+         */
+        get: operations["listFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/get/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the file, the end of its address. */
+                file: components["parameters"]["storedFileParameter"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a file
+         * @description The bytes, with their type and name. 204: the file is registered, and its bytes have not come. Everybody reads a file that a document of a public asset names, its broker any of his files, and others with the query of a `get_url`, which lasts 300 seconds.
+         */
+        get: operations["readFile"];
+        put?: never;
+        post?: never;
+        /**
+         * Take a file down
+         * @description For good, and all files with the same bytes. Only the administrator may. Documents keep the address, the hash and the size. The same bytes are refused from then on. The audit log has the reason.
+         */
+        delete: operations["removeFile"];
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
 }
@@ -2737,6 +2847,10 @@ export interface components {
             /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
             options?: unknown;
         };
+        /** @description The body of a request. Other members are ignored. */
+        FileRegistrationBody: {
+            data: components["schemas"]["FileRegistration"];
+        };
         /** @description The owner token, if no header and no query parameter has it. */
         BodyAccess: {
             token?: string | null;
@@ -3597,7 +3711,7 @@ export interface components {
             behind: number;
             /** @description Attempts that have failed since the last success. */
             failures: number;
-            /** @description Why the newest attempt has failed. Absent after a success. */
+            /** @description `failed`, and the status of an answer, for the newest attempt. Absent after a success. */
             lastError?: string;
             /**
              * Format: date-time
@@ -3811,6 +3925,129 @@ export interface components {
             succeeded?: unknown;
             /** @description Ignored here. */
             publicKey?: unknown;
+        };
+        /** @description A file to come. Other members come back in the answer. */
+        FileRegistration: {
+            /**
+             * @description Hash of the bytes to come.
+             * @example md5:d41d8cd98f00b204e9800998ecf8427e
+             */
+            hash: string;
+        };
+        /** @description A registered file. */
+        FileRegistered: {
+            /** @description The data as sent, and the address of the file. */
+            data: {
+                /** @description Address of the file with the signature by which a document takes it. */
+                url: string;
+                /**
+                 * @description Hash of the bytes to come.
+                 * @example md5:d41d8cd98f00b204e9800998ecf8427e
+                 */
+                hash: string;
+            };
+            /** @description Address that takes the bytes. */
+            upload_url: string;
+        };
+        /** @description A form with one file. Other fields are ignored. */
+        FileForm: {
+            /**
+             * Format: binary
+             * @description The file, with its name and type.
+             */
+            file: string;
+        };
+        /** @description A file, and the fields of its document: as texts under their names, or as a JSON object in `data`. `url` and `hash` are those of the file, and `title` and `format` too where the form has none. */
+        DocumentForm: {
+            /**
+             * Format: binary
+             * @description The file, with its name and type.
+             */
+            file: string;
+            /** @description A JSON object with fields of the document. */
+            data?: string;
+        };
+        /** @description A file whose bytes have come. */
+        FileUploaded: {
+            /** @description The fields that a document needs. */
+            data: {
+                /** @description Address of the file with the signature by which a document takes it. */
+                url: string;
+                /**
+                 * @description MD5 of the bytes.
+                 * @example md5:d41d8cd98f00b204e9800998ecf8427e
+                 */
+                hash: string;
+                /** @description Type of the file. */
+                format: string;
+                /** @description Name of the file, without a path. */
+                title: string;
+            };
+            /** @description Address of the bytes for 300 seconds. */
+            get_url: string;
+        };
+        /** @description A file of a list. */
+        ListedFile: {
+            /** @description Id of the file, the end of its address. */
+            id: string;
+            /** @description Broker that has registered the file. */
+            broker: string;
+            /**
+             * @description `registered`: the bytes have not come. `removed`: the administrator has taken it down.
+             * @enum {string}
+             */
+            state: "registered" | "stored" | "removed";
+            /**
+             * @description Hash of the registration, or of the bytes.
+             * @example md5:d41d8cd98f00b204e9800998ecf8427e
+             */
+            hash?: string;
+            /** @description SHA-256 of the bytes. */
+            sha256?: string;
+            /** @description Bytes of the file. */
+            size: number;
+            /** @description Name of the file, without a path. */
+            title?: string;
+            /** @description Type of the file. */
+            format?: string;
+            /**
+             * Format: date-time
+             * @description Time of the registration, the upload, or the newest document, whichever is last.
+             */
+            date: string;
+            /** @description A document has named the file, so everybody may read it. */
+            named: boolean;
+            /** @description Key of the administrator. Only administrators see it. */
+            removed_by?: string;
+            /** @description Reason of the removal. Only administrators see it. */
+            reason?: string;
+        };
+        /** @description Files. */
+        FileList: {
+            data: components["schemas"]["ListedFile"][];
+            /** @description The page after this one. */
+            next_page?: {
+                /** @description Id of the last file that this page has looked at. */
+                after: string;
+                /** @description Path and query of the page. */
+                path: string;
+            };
+        };
+        /** @description A file that was taken down. */
+        FileRemoved: {
+            /** @description The file, as the registry remembers it. */
+            data: {
+                /** @description Id of the file. */
+                id: string;
+                /** @description SHA-256 of the bytes. Empty if they had not come. */
+                sha256: string;
+                /** @description Bytes of the file. */
+                size: number;
+                /** @description Key of the administrator who has removed it first. */
+                removed_by: string;
+                /** @description The first reason. */
+                reason: string;
+            };
         };
     };
     responses: {
@@ -4296,6 +4533,92 @@ export interface components {
                 "application/json": components["schemas"]["RelatedProcessAnswer"];
             };
         };
+        /** @description The new object. */
+        FileRegisteredCreation: {
+            headers: {
+                Location: components["headers"]["LocationHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["FileRegistered"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        FileUploadedReply: {
+            headers: {
+                Location: components["headers"]["LocationHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["FileUploaded"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        FileListReply: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["FileList"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        ReadFileReply: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                "Accept-Ranges": components["headers"]["Accept-RangesHeader"];
+                "Content-Disposition": components["headers"]["Content-DispositionHeader"];
+                "Content-Security-Policy": components["headers"]["Content-Security-PolicyHeader"];
+                "Cross-Origin-Resource-Policy": components["headers"]["Cross-Origin-Resource-PolicyHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "*/*": string;
+            };
+        };
+        /** @description The bytes have not come. */
+        ReadFileNothing: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description Nothing has changed since the answer that had this tag. */
+        NotModifiedOfReadFile: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                "Accept-Ranges": components["headers"]["Accept-RangesHeader"];
+                "Content-Disposition": components["headers"]["Content-DispositionHeader"];
+                "Content-Security-Policy": components["headers"]["Content-Security-PolicyHeader"];
+                "Cross-Origin-Resource-Policy": components["headers"]["Cross-Origin-Resource-PolicyHeader"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description The part that `Range` names. */
+        ReadFilePart: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                "Accept-Ranges": components["headers"]["Accept-RangesHeader"];
+                "Content-Disposition": components["headers"]["Content-DispositionHeader"];
+                "Content-Security-Policy": components["headers"]["Content-Security-PolicyHeader"];
+                "Cross-Origin-Resource-Policy": components["headers"]["Cross-Origin-Resource-PolicyHeader"];
+                "Content-Range": components["headers"]["Content-RangeHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "*/*": string;
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        FileRemovedReply: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["FileRemoved"];
+            };
+        };
         /** @description The request is malformed, or fields are faulty. The answer names every faulty field. */
         Invalid: {
             headers: {
@@ -4343,7 +4666,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The draft that was created under this `Idempotency-Key` or `Registry-Reference` was removed. */
+        /** @description The draft that was created under this `Idempotency-Key` or `Registry-Reference` was removed. `url/doc_id`: the administrator has taken the file down. */
         Gone: {
             headers: {
                 [name: string]: unknown;
@@ -4361,7 +4684,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The body or the asset would be too large. */
+        /** @description The body, the asset or the file would be too large. */
         TooLarge: {
             headers: {
                 [name: string]: unknown;
@@ -4374,6 +4697,15 @@ export interface components {
         UnsupportedMediaType: {
             headers: {
                 "Accept-Encoding": components["headers"]["Accept-EncodingHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The hash is not `md5:` and 32 lower-case hexadecimal digits. */
+        Unprocessable: {
+            headers: {
                 [name: string]: unknown;
             };
             content: {
@@ -4420,6 +4752,15 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The disk of the files is full. Readings go on. */
+        NoRoom: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description 417: The request has an `Expect` other than `100-continue`. 431: The request line and the headers are too long. 500: A defect of the registry. 501: The request has a `Transfer-Encoding` other than `chunked`. 505: The request has another version of HTTP. */
         OtherError: {
             headers: {
@@ -4447,11 +4788,11 @@ export interface components {
         offsetParameter: string;
         /** @description Entries of a page. More than 1000 counts as 1000. */
         limitParameter: number;
-        /** @description Webhooks of a page. More than 100 counts as 100. */
+        /** @description Webhooks or files of a page. More than 100 counts as 100. */
         webhookLimitParameter: number;
-        /** @description Id of the webhook before the page. */
+        /** @description Id of the webhook or file before the page. */
         afterParameter: string;
-        /** @description Broker whose webhooks an administrator asks for. */
+        /** @description Broker whose webhooks or files an administrator asks for. */
         brokerParameter: string;
         /** @description Any value: newest first. */
         descendingParameter: string;
@@ -4519,6 +4860,16 @@ export interface components {
         facetsParameter: ("status" | "type" | "classification" | "region" | "locality" | "custodian" | "owner" | "month")[];
         /** @description Values of each facet. */
         facet_limitParameter: number;
+        /** @description Id of the file, the end of its address. */
+        storedFileParameter: string;
+        /** @description Signature of the address. */
+        SignatureParameter: string;
+        /** @description Id of the key of the signature. */
+        KeyIDParameter: string;
+        /** @description End of the signature, in seconds since the epoch. */
+        ExpiresParameter: number;
+        /** @description Why the file is taken down, in 1 to 1,000 bytes. */
+        reasonParameter: string;
         /** @description Owner token. */
         "X-Access-TokenParameter": string;
         /** @description One range of bytes, such as `bytes=0-1048575`. */
@@ -4542,6 +4893,12 @@ export interface components {
     headers: {
         /** @description The registry that a mirror is a copy of, with `rel="original"` (RFC 8288, RFC 7089). */
         LinkHeader: string;
+        /** @description If a browser shows or saves the file, and its name (RFC 6266, RFC 8187). */
+        "Content-DispositionHeader": string;
+        /** @description Keeps scripts in a file from running. */
+        "Content-Security-PolicyHeader": string;
+        /** @description `same-site`: pages of other sites may not embed the file. */
+        "Cross-Origin-Resource-PolicyHeader": string;
         /** @description Tag of the state of the asset, for If-None-Match and If-Match. */
         ETagHeader: string;
         /** @description Address of the new object, or of the file. */
@@ -5297,11 +5654,11 @@ export interface operations {
     listWebhooks: {
         parameters: {
             query?: {
-                /** @description Id of the webhook before the page. */
+                /** @description Id of the webhook or file before the page. */
                 after?: components["parameters"]["afterParameter"];
-                /** @description Webhooks of a page. More than 100 counts as 100. */
+                /** @description Webhooks or files of a page. More than 100 counts as 100. */
                 limit?: components["parameters"]["webhookLimitParameter"];
-                /** @description Broker whose webhooks an administrator asks for. */
+                /** @description Broker whose webhooks or files an administrator asks for. */
                 broker?: components["parameters"]["brokerParameter"];
                 /** @description Any value: the answer is indented. */
                 opt_pretty?: components["parameters"]["opt_prettyParameter"];
@@ -5885,6 +6242,7 @@ export interface operations {
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             503: components["responses"]["Unavailable"];
+            507: components["responses"]["NoRoom"];
             default: components["responses"]["OtherError"];
         };
     };
@@ -5965,6 +6323,7 @@ export interface operations {
             421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             503: components["responses"]["Unavailable"];
+            507: components["responses"]["NoRoom"];
             default: components["responses"]["OtherError"];
         };
     };
@@ -6193,6 +6552,184 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             421: components["responses"]["Misdirected"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    registerFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FileRegistrationBody"];
+            };
+        };
+        responses: {
+            201: components["responses"]["FileRegisteredCreation"];
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    uploadFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["FileForm"];
+            };
+        };
+        responses: {
+            200: components["responses"]["FileUploadedReply"];
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            507: components["responses"]["NoRoom"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    uploadRegisteredFile: {
+        parameters: {
+            query?: {
+                /** @description Signature of the address. */
+                Signature?: components["parameters"]["SignatureParameter"];
+                /** @description Id of the key of the signature. */
+                KeyID?: components["parameters"]["KeyIDParameter"];
+            };
+            header?: never;
+            path: {
+                /** @description Id of the file, the end of its address. */
+                file: components["parameters"]["storedFileParameter"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["FileForm"];
+            };
+        };
+        responses: {
+            200: components["responses"]["FileUploadedReply"];
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            507: components["responses"]["NoRoom"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    listFiles: {
+        parameters: {
+            query?: {
+                /** @description Id of the webhook or file before the page. */
+                after?: components["parameters"]["afterParameter"];
+                /** @description Webhooks or files of a page. More than 100 counts as 100. */
+                limit?: components["parameters"]["webhookLimitParameter"];
+                /** @description Broker whose webhooks or files an administrator asks for. */
+                broker?: components["parameters"]["brokerParameter"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["FileListReply"];
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    readFile: {
+        parameters: {
+            query?: {
+                /** @description Signature of the address. */
+                Signature?: components["parameters"]["SignatureParameter"];
+                /** @description Id of the key of the signature. */
+                KeyID?: components["parameters"]["KeyIDParameter"];
+                /** @description End of the signature, in seconds since the epoch. */
+                Expires?: components["parameters"]["ExpiresParameter"];
+            };
+            header?: {
+                /** @description One range of bytes, such as `bytes=0-1048575`. */
+                Range?: components["parameters"]["RangeParameter"];
+                /** @description Tag that the file must have for `Range` to count. */
+                "If-Range"?: components["parameters"]["If-RangeParameter"];
+                /** @description Tag of an answer that the client has. */
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
+                /** @description Tag that the asset must have, or `*`. */
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
+            };
+            path: {
+                /** @description Id of the file, the end of its address. */
+                file: components["parameters"]["storedFileParameter"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ReadFileReply"];
+            204: components["responses"]["ReadFileNothing"];
+            206: components["responses"]["ReadFilePart"];
+            304: components["responses"]["NotModifiedOfReadFile"];
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            412: components["responses"]["PreconditionFailed"];
+            416: components["responses"]["RangeNotSatisfiable"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    removeFile: {
+        parameters: {
+            query?: {
+                /** @description Why the file is taken down, in 1 to 1,000 bytes. */
+                reason?: components["parameters"]["reasonParameter"];
+            };
+            header?: never;
+            path: {
+                /** @description Id of the file, the end of its address. */
+                file: components["parameters"]["storedFileParameter"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["FileRemovedReply"];
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["OtherError"];
