@@ -87,7 +87,7 @@ func describedRoutes() []routes.Route { return append(routes.All(), routes.Files
 // bodyOf returns the body of an operation; nil: it has none.
 func (w *writer) bodyOf(o operation) object {
 	if o.form != "" {
-		return object{{"required", true}, {"content", formContent(o.form)}}
+		return object{{"required", true}, {"content", formContent(reference("schemas", o.form))}}
 	}
 	if o.body == "" {
 		return nil
@@ -100,14 +100,29 @@ func (w *writer) bodyOf(o operation) object {
 		}}}},
 	}
 	if o.body == "DocumentInput" { // beside content: a generated client would send each document as a form
-		body = body.with("x-other-media", formContent("DocumentForm"))
+		body = body.with("x-other-media", formContent(documentForm()))
 	}
 	return body
 }
 
 // formContent is the content of a body that is a form.
-func formContent(schema string) object {
-	return object{{"multipart/form-data", object{{"schema", reference("schemas", schema)}}}}
+func formContent(schema object) object {
+	return object{{"multipart/form-data", object{{"schema", schema}}}}
+}
+
+// uploaded is the field of a form that has the file.
+var uploaded = object{{"type", "string"}, {"format", "binary"}, {"description", "The file, with its name and type."}}
+
+// documentForm returns the schema of a form with a document. It is no component, because checkers
+// look for the uses of components in content only.
+func documentForm() object {
+	return object{
+		{"type", "object"}, {"description", "A file, and the fields of its document: as texts under their names, or " +
+			"as a JSON object in `data`. `url` and `hash` are those of the file, and `title` and `format` too where " +
+			"the form has none."},
+		{"required", []string{"file"}},
+		{"properties", object{{"file", uploaded}, {"data", str("A JSON object with fields of the document.")}}},
+	}
 }
 
 // fileExamples has the examples of bodies about files.
@@ -123,7 +138,6 @@ func fileSchemas() object {
 	size := integer("Bytes of the file.", member{"minimum", 0})
 	sum := func(text string) object { return str(text, digits(64)) }
 	title := str("Name of the file, without a path.", member{"maxLength", 255})
-	bytes := object{{"type", "string"}, {"format", "binary"}, {"description", "The file, with its name and type."}}
 	bound := func(more ...member) object {
 		return append(object{{"url", str("Address of the file with the signature by which a document takes it.")}}, more...)
 	}
@@ -162,14 +176,7 @@ func fileSchemas() object {
 		})},
 		{"FileForm", object{
 			{"type", "object"}, {"description", "A form with one file. Other fields are ignored."},
-			{"required", []string{"file"}}, {"properties", object{{"file", bytes}}},
-		}},
-		{"DocumentForm", object{
-			{"type", "object"}, {"description", "A file, and the fields of its document: as texts under their names, or " +
-				"as a JSON object in `data`. `url` and `hash` are those of the file, and `title` and `format` too where " +
-				"the form has none."},
-			{"required", []string{"file"}},
-			{"properties", object{{"file", bytes}, {"data", str("A JSON object with fields of the document.")}}},
+			{"required", []string{"file"}}, {"properties", object{{"file", uploaded}}},
 		}},
 		{"FileUploaded", closed("A file whose bytes have come.", object{
 			{"data", closed("The fields that a document needs.", bound(

@@ -3957,16 +3957,6 @@ export interface components {
              */
             file: string;
         };
-        /** @description A file, and the fields of its document: as texts under their names, or as a JSON object in `data`. `url` and `hash` are those of the file, and `title` and `format` too where the form has none. */
-        DocumentForm: {
-            /**
-             * Format: binary
-             * @description The file, with its name and type.
-             */
-            file: string;
-            /** @description A JSON object with fields of the document. */
-            data?: string;
-        };
         /** @description A file whose bytes have come. */
         FileUploaded: {
             /** @description The fields that a document needs. */
