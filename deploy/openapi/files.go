@@ -207,7 +207,8 @@ func addFileParameters(add func(component, in, name, text string, schema object)
 		object{{"type", "string"}, {"minLength", 1}})
 	add("Signature", "query", "Signature", "Signature of the address.", text)
 	add("KeyID", "query", "KeyID", "Id of the key of the signature.", text)
-	add("Expires", "query", "Expires", "End of the signature, in seconds since the epoch.", object{{"type", "integer"}})
+	add("Expires", "query", "Expires", "End of the signature, in seconds since the epoch. A file that everybody may read "+
+		"needs none of the three, so they are not looked at.", text)
 	add("reason", "query", "reason", "Why the file is taken down, in 1 to 1,000 bytes.",
 		object{{"type", "string"}, {"minLength", 1}, {"maxLength", 1000}})
 }

@@ -4856,8 +4856,8 @@ export interface components {
         SignatureParameter: string;
         /** @description Id of the key of the signature. */
         KeyIDParameter: string;
-        /** @description End of the signature, in seconds since the epoch. */
-        ExpiresParameter: number;
+        /** @description End of the signature, in seconds since the epoch. A file that everybody may read needs none of the three, so they are not looked at. */
+        ExpiresParameter: string;
         /** @description Why the file is taken down, in 1 to 1,000 bytes. */
         reasonParameter: string;
         /** @description Owner token. */
@@ -6663,7 +6663,7 @@ export interface operations {
                 Signature?: components["parameters"]["SignatureParameter"];
                 /** @description Id of the key of the signature. */
                 KeyID?: components["parameters"]["KeyIDParameter"];
-                /** @description End of the signature, in seconds since the epoch. */
+                /** @description End of the signature, in seconds since the epoch. A file that everybody may read needs none of the three, so they are not looked at. */
                 Expires?: components["parameters"]["ExpiresParameter"];
             };
             header?: {
