@@ -17,6 +17,7 @@ import (
 
 	"asset-registry/assetsvc"
 	"asset-registry/authsvc"
+	"asset-registry/filesvc"
 	"asset-registry/gateway"
 	"asset-registry/shared/httpserver"
 )
@@ -39,8 +40,14 @@ func startDocs(t *testing.T, sandbox bool) string {
 		t.Fatal(err)
 	}
 	closeAtEnd(t, assets.Close)
-	edge, err := gateway.New(t.Context(), gateway.Config{Auth: toAuth, Assets: assets.Handler(), Secrets: secrets,
-		Limits: gateway.Limits{}.OrDefault(sandbox), Log: log})
+	files, err := filesvc.New(t.Context(), filesvc.Config{Store: "file:" + filepath.Join(dir, "files.db"),
+		Dir: filepath.Join(dir, "files"), Assets: httpserver.InProcess(assets.Handler()), Secrets: secrets, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, files.Close)
+	edge, err := gateway.New(t.Context(), gateway.Config{Auth: toAuth, Assets: assets.Handler(), Files: files.Handler(),
+		Secrets: secrets, Limits: gateway.Limits{}.OrDefault(sandbox), Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
