@@ -337,8 +337,8 @@ func testDocuments(t *testing.T, a api) {
 	a.do(t, call{method: "GET", path: path + "?download=nothing"}).fails(t, 404, "url/download")
 }
 
-// testConcurrentParts adds parts from many clients at once, and finds each of them. A client whose
-// request got 503 repeats it. That request may have been done, so its part may be there once more.
+// testConcurrentParts adds parts from many clients at once, and finds each of them. A client
+// repeats a request that got 503. The registry may have done it, so the part may be there once more.
 func testConcurrentParts(t *testing.T, a api) {
 	const clients = 30
 	c := a.publish(t, validAsset())
