@@ -193,35 +193,5 @@ type File struct {
 // Files returns the files of the broker of the key, in the order of their ids. With an
 // administrator's key it returns those of all brokers, or of one. It stops at the first error.
 func (c *Client) Files(ctx context.Context, broker string) iter.Seq2[File, error] {
-	return func(yield func(File, error) bool) {
-		query := url.Values{}
-		if broker != "" {
-			query.Set("broker", broker)
-		}
-		for {
-			got, err := c.send(ctx, read("/get", query))
-			var page struct {
-				Data []File `json:"data"`
-				Next struct {
-					After string `json:"after"`
-				} `json:"next_page"`
-			}
-			if err == nil {
-				err = json.Unmarshal(got.text, &page)
-			}
-			if err != nil {
-				yield(File{}, err)
-				return
-			}
-			for _, f := range page.Data {
-				if !yield(f, nil) {
-					return
-				}
-			}
-			if page.Next.After == "" {
-				return
-			}
-			query.Set("after", page.Next.After)
-		}
-	}
+	return listed[File](ctx, c, "/get", broker)
 }

@@ -83,15 +83,23 @@ func (c *Client) withSecret(ctx context.Context, r request) (made NewWebhook, er
 // administrator all, or those of one broker if broker is not empty. The sequence ends with
 // the first error.
 func (c *Client) Webhooks(ctx context.Context, broker string) iter.Seq2[Webhook, error] {
-	return func(yield func(Webhook, error) bool) {
+	return listed[Webhook](ctx, c, path(webhooks), broker)
+}
+
+// listed returns what a list in the order of ids has: for an administrator everything, or that of
+// one broker if broker is not empty. The sequence ends with the first error. An answer whose next
+// page is not after its own is one, because such a list has no end.
+func listed[T any](ctx context.Context, c *Client, path, broker string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		query := url.Values{}
 		if broker != "" {
 			query.Set("broker", broker)
 		}
 		for {
-			got, err := c.send(ctx, read(path(webhooks), query))
+			after := query.Get("after")
+			got, err := c.send(ctx, read(path, query))
 			var page struct {
-				Data []Webhook `json:"data"`
+				Data []T `json:"data"`
 				Next struct {
 					After string `json:"after"`
 				} `json:"next_page"`
@@ -99,16 +107,20 @@ func (c *Client) Webhooks(ctx context.Context, broker string) iter.Seq2[Webhook,
 			if err == nil {
 				err = json.Unmarshal(got.text, &page)
 			}
+			if err == nil && page.Next.After != "" && len(page.Data) > 0 && page.Next.After <= after {
+				err = fmt.Errorf("GET %s: %w: the next page of %q is %q", path, errNoPage, after, page.Next.After)
+			}
 			if err != nil {
-				yield(Webhook{}, err)
+				var none T
+				yield(none, err)
 				return
 			}
-			for _, w := range page.Data {
-				if !yield(w, nil) {
+			for _, entry := range page.Data {
+				if !yield(entry, nil) {
 					return
 				}
 			}
-			if page.Next.After == "" || len(page.Data) == 0 {
+			if page.Next.After <= after { // also without a next page
 				return
 			}
 			query.Set("after", page.Next.After)
