@@ -252,7 +252,7 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 		return err
 	}
 	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone, Codes: codes, Hidden: c.hidden()}
-	assets := registry.New(s.store, authapi.NewClient(auth, signer, "assetsvc"), rules, c.Now)
+	assets := registry.New(s.store, authapi.NewClient(auth, signer, "assetsvc"), rules, s.store.Now)
 	if len(c.LogKeys) > 0 {
 		assets = assets.WithLog(publiclog.NewReader(s.store))
 	}

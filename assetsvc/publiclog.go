@@ -26,6 +26,10 @@ type store interface {
 	registry.Store
 	publiclog.Store
 	snapshot.Store
+
+	// Now returns the time of the clock that positions follow. A write that begins later gets no
+	// position below it, unless that clock was set back by more than a second.
+	Now() time.Time
 }
 
 // The faults of a configuration of the log.

@@ -109,7 +109,7 @@ func Open(path string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		logFile: logFile{file},
-		now:     o.Now,
+		now:     registry.Held(o.Now),
 		told:    o.Changing,
 		queue:   make(chan *write, maxBatch),
 		closed:  make(chan struct{}),
@@ -124,6 +124,10 @@ func Open(path string, o Options) (*Store, error) {
 	go s.run()
 	return s, nil
 }
+
+// Now returns the time of the clock that positions follow: that of Options, without its steps back
+// of up to a second.
+func (s *Store) Now() time.Time { return s.now() }
 
 // Get returns an asset. It returns registry.ErrNotFound if there is none, and
 // registry.ErrLarge if the body has more than most bytes.

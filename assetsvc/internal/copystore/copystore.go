@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"asset-registry/assetsvc/internal/registry"
 )
@@ -192,6 +193,9 @@ func (s *Store) Rewrite(context.Context, registry.Revision, []byte, []byte) (boo
 func (s *Store) ClaimReference(context.Context, string, string, string) (string, error) {
 	return "", ErrReadOnly
 }
+
+// Now returns the time of this machine.
+func (s *Store) Now() time.Time { return time.Now() }
 
 // NextNumber implements registry.Store.
 func (s *Store) NextNumber(context.Context, string) (int, error) { return 0, ErrReadOnly }

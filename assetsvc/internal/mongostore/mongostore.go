@@ -113,6 +113,7 @@ type Store struct {
 	log     *slog.Logger
 	failed  func(error) // logs failed operations, as one lasting state
 	time    *storeTime
+	now     func() time.Time // that of time, for positions
 	metrics *metrics
 	writer  *feed.Writer
 	numbers *numbers
@@ -158,6 +159,10 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	return s, nil
 }
 
+// Now returns the time of the clock that positions follow: that of MongoDB, and of this machine
+// until MongoDB was asked.
+func (s *Store) Now() time.Time { return s.now() }
+
 // newStore returns a store that has sent nothing to the database yet.
 func newStore(uri string, o Options) (_ *Store, err error) {
 	failures := failurelog.New(o.Log, "operations of the store fail; they are retried or fenced")
@@ -169,6 +174,7 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 		patience: 2 * o.Lease,
 		closers:  []func() error{func() error { failures.Close(); return nil }},
 	}
+	s.now = registry.Held(s.time.now)
 	s.unready.Store(&errUnasked)
 	s.filled.Store(o.Owner == nil)
 	if s.metrics, err = newMetrics(o.Meter); err != nil {
@@ -192,7 +198,7 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 	s.closers = append(s.closers, silence)
 	s.writer = feed.NewWriter(feedStore{s.db}, feed.Options{
 		Name:     "w" + rand.Text(),
-		Now:      s.time.now,
+		Now:      s.now,
 		MaxBatch: maxBatch,
 		MaxBytes: maxBytes,
 		Size:     sizeOfWrite,

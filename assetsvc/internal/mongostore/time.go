@@ -32,13 +32,16 @@ func newStoreTime(own func() time.Time, log *slog.Logger) *storeTime {
 	return &storeTime{own: own, before: own(), began: time.Now(), log: log}
 }
 
-// now returns the store's time. If that is more than maxAhead after this machine's time, now
+// now returns the store's time, or this machine's before measure has read that. If that is more than maxAhead after this machine's time, now
 // returns this machine's. A step back of this machine's clock does not count: the time since
-// the process began is enough. Call measure first.
+// the process began is enough.
 func (t *storeTime) now() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	own := t.own()
+	if t.at.IsZero() {
+		return own
+	}
 	store, steady := t.store.Add(time.Since(t.at)), t.before.Add(time.Since(t.began))
 	if store.Sub(own) > maxAhead && store.Sub(steady) > maxAhead {
 		return own

@@ -55,7 +55,8 @@ type Registry struct {
 	binding binding // of documents to files
 }
 
-// New returns a registry that keeps its assets in store.
+// New returns a registry that keeps its assets in store. now is the clock that the store's
+// positions follow, so that no date of an asset is after its dateModified.
 func New(store Store, tokens Tokens, rules asset.Rules, now func() time.Time) *Registry {
 	return &Registry{
 		store:  store,

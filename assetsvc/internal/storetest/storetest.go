@@ -41,6 +41,7 @@ func Run(t *testing.T, open Opener) {
 		{"only one Replace of a revision succeeds", testReplace},
 		{"an id without an asset is not found", testNotFound},
 		{"positions follow the clock and never step back", testPositions},
+		{"no time of the store's clock is after a later position", testNow},
 		{"a page has the listed assets in order", testPage},
 		{"a change moves an asset to the end of the feed", testMove},
 		{"an asset enters the feed when it is listed", testListing},
@@ -232,6 +233,26 @@ func testPositions(t *testing.T, open Opener) {
 			t.Errorf("step %d: got position %d, want %d", i, r.Position, want)
 		}
 		last = r.Position
+	}
+}
+
+// testNow reads the store's clock before writes, while the machine's clock takes small steps back.
+func testNow(t *testing.T, open Opener) {
+	var reads atomic.Int64
+	s := open(t, "a", func() time.Time { // every third reading is half a second back
+		n := reads.Add(1)
+		return start.Add(time.Duration(n)*time.Millisecond - time.Duration(n%3/2)*time.Second/2)
+	})
+	clock, ok := s.(interface{ Now() time.Time })
+	if !ok {
+		t.Fatalf("got a %T without a clock, want one", s)
+	}
+	for i := range 20 {
+		before := clock.Now()
+		r := mustCreate(t, s, asset(NewID(), true))
+		if r.Position < before.UnixMicro() {
+			t.Errorf("creation %d: got position %d, want the clock's time before it or later, %d", i, r.Position, before.UnixMicro())
+		}
 	}
 }
 

@@ -1,0 +1,29 @@
+package registry_test
+
+import (
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/registry"
+)
+
+func TestHeldHidesSmallStepsBack(t *testing.T) {
+	var clock time.Time
+	held := registry.Held(func() time.Time { return clock })
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct{ clock, want time.Duration }{
+		{0, 0},
+		{-time.Microsecond, 0},
+		{-time.Second, 0},
+		{time.Millisecond, time.Millisecond},
+		{-time.Second, -time.Second}, // more than a second before the latest time
+		{time.Hour, time.Hour},
+		{time.Hour - 500*time.Millisecond, time.Hour},
+		{0, 0},
+	} {
+		clock = start.Add(c.clock)
+		if got := held().Sub(start); got != c.want {
+			t.Errorf("with the clock at %v: got %v, want %v", c.clock, got, c.want)
+		}
+	}
+}
