@@ -251,7 +251,8 @@ func testNow(t *testing.T, open Opener) {
 		before := clock.Now()
 		r := mustCreate(t, s, asset(NewID(), true))
 		if r.Position < before.UnixMicro() {
-			t.Errorf("creation %d: got position %d, want the clock's time before it or later, %d", i, r.Position, before.UnixMicro())
+			t.Errorf("creation %d: got position %d, want at least the clock's time before it, %d", i, r.Position,
+				before.UnixMicro())
 		}
 	}
 }

@@ -3,11 +3,15 @@ import { ApiError, BadAnswer, Client, TransportError } from "asset-registry";
 
 const { HOSTILE, CASES } = process.env;
 
-/** call makes the call of a case and returns what comes of it. */
-async function call({ name, call, hang }) {
+/**
+ * call makes the call of a case and returns what comes of it. Each case has an address of its own: Node keeps
+ * connections by address, and one that a hostile answer has broken may not serve the next case.
+ */
+async function call({ name, call, hang }, number) {
+  const server = HOSTILE.replace("127.0.0.1", `127.0.1.${number + 1}`);
   const end = new AbortController();
   const onRetry = () => call === "follow" && setTimeout(() => end.abort(), 300);
-  const client = new Client(`${HOSTILE}/${name}`,
+  const client = new Client(`${server}/${name}`,
     { key: "broker", attempts: call === "follow" ? 1 : 2, timeout: hang ? 1000 : 60_000, maxAnswer: 1 << 20, onRetry });
   const change = async () => (await client.change("a", { title: "x" }, { token: "token" })).data.title;
   const calls = {
@@ -24,9 +28,9 @@ async function call({ name, call, hang }) {
 }
 
 /** outcome returns what comes of a case. */
-async function outcome(of) {
+async function outcome(of, number) {
   try {
-    return [of.name, await call(of)];
+    return [of.name, await call(of, number)];
   } catch (error) {
     if (error instanceof ApiError) return [of.name, `refused ${error.status}`];
     if (error instanceof BadAnswer) return [of.name, "bad answer"];

@@ -211,7 +211,7 @@ type hostile struct {
 
 func newHostile(t *testing.T, cases []hostileCase) *hostile {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp4", ":0") // all of 127.0.0.0/8: see hostile.mjs
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,9 @@ func (r *restored) answer(req *http.Request) string {
 }
 
 // url is the address of the server.
-func (h *hostile) url() string { return "http://" + h.listener.Addr().String() }
+func (h *hostile) url() string {
+	return fmt.Sprintf("http://127.0.0.1:%d", h.listener.Addr().(*net.TCPAddr).Port)
+}
 
 // check compares outcomes, by cases, with those that are permitted.
 func (h *hostile) check(t *testing.T, outcomes map[string]string) {
