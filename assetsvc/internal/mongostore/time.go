@@ -33,8 +33,8 @@ func newStoreTime(own func() time.Time, log *slog.Logger) *storeTime {
 }
 
 // now returns the store's time, or this machine's before measure has read that. If the store's is
-// more than maxAhead after this machine's time, now returns this machine's. A step back of this machine's clock does not count: the time since
-// the process began is enough.
+// more than maxAhead after this machine's time, now returns this machine's. A step back of this
+// machine's clock does not count: the time since the process began is enough.
 func (t *storeTime) now() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
