@@ -31,5 +31,5 @@ func (s *Server) bindFiles(c Config, assets *registry.Registry, signer *identity
 		return nil, err
 	}
 	base := filelink.Base(strings.TrimSuffix(c.BaseURL, "/"))
-	return assets.WithFiles(filesapi.NewClient(transport, signer, "assetsvc"), base, links), nil
+	return assets.WithFiles(filesapi.NewClient(transport, signer, "assetsvc"), base, links, c.Now), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
@@ -26,13 +27,15 @@ type binding struct {
 	files Files // nil: all addresses are foreign
 	base  filelink.Base
 	links *filelink.Signer
+	now   func() time.Time // the clock by which links end
 }
 
 // WithFiles returns a registry whose documents may name files, whose addresses begin with a
-// base.
-func (r *Registry) WithFiles(files Files, base filelink.Base, links *filelink.Signer) *Registry {
+// base. Links to read them end by the clock now, which is that of the file service and not that of
+// the store.
+func (r *Registry) WithFiles(files Files, base filelink.Base, links *filelink.Signer, now func() time.Time) *Registry {
 	with := *r
-	with.binding = binding{files, base, links}
+	with.binding = binding{files, base, links, now}
 	return &with
 }
 
@@ -155,5 +158,5 @@ func (r *Registry) download(address string) string {
 	if !isOurs || id == "" { // it is older than the rule
 		return address
 	}
-	return r.binding.base.Address(id) + "?" + r.binding.links.Read(id, r.now()).Encode()
+	return r.binding.base.Address(id) + "?" + r.binding.links.Read(id, r.binding.now()).Encode()
 }

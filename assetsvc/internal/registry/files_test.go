@@ -57,7 +57,7 @@ func openWithFiles(t *testing.T) (r *registry.Registry, f *files, links *filelin
 		t.Fatal(err)
 	}
 	f = &files{}
-	r = r.WithFiles(f, base, links)
+	r = r.WithFiles(f, base, links, time.Now)
 	pending := registry.Input{Fields: parse(t, `{"status":"pending"}`)}
 	if _, err := r.Change(t.Context(), owner, id, "token", pending); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestOthersLearnNothingOfFiles(t *testing.T) {
 
 // TestDownloadsOfFilesAreSigned reads a document whose file may not be public yet.
 func TestDownloadsOfFilesAreSigned(t *testing.T) {
-	r, _, links, id := openWithFiles(t)
+	r, f, links, id := openWithFiles(t)
 	at := place(t, id, "documents", "")
 	part, _, err := r.ChangePart(t.Context(), owner, at, "token", asset.Add,
 		registry.Input{Fields: document(t, base.Address(fileID), "md5:"+md5)})
@@ -148,6 +148,14 @@ func TestDownloadsOfFilesAreSigned(t *testing.T) {
 	got, q, isOurs := base.Parse(to)
 	if !isOurs || got != fileID || links.CheckRead(fileID, q, time.Now()) != nil {
 		t.Errorf("got %s, want a signed address of the file", to)
+	}
+	day := time.Now().Add(24 * time.Hour) // the store's clock is a day behind that of the file service
+	r = r.WithFiles(f, base, links, func() time.Time { return day })
+	if to, err = r.Download(t.Context(), at, fileID); err != nil {
+		t.Fatal(err)
+	}
+	if _, q, _ := base.Parse(to); links.CheckRead(fileID, q, day) != nil {
+		t.Errorf("got %s, want an address that the file service takes by its own clock", to)
 	}
 }
 
