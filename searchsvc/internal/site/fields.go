@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"html/template"
 	"net/mail"
 	"net/url"
@@ -26,6 +27,8 @@ const (
 	asLink
 	asCode // an id, a hash
 	asUnit // the code of a unit
+	asMedia
+	asBytes
 )
 
 // field says what a field of a record is called and how a page shows it.
@@ -81,11 +84,11 @@ var fields = map[string]field{
 	"decisionID":                {text{"Номер рішення", "Number of the decision"}, asText},
 	"decisionOf":                {text{"Рішення щодо", "Decision about"}, asWord},
 	"documentType":              {text{"Вид документа", "Kind of document"}, asWord},
-	"format":                    {text{"Формат", "Format"}, asText},
+	"format":                    {text{"Формат", "Format"}, asMedia},
 	"url":                       {text{"Посилання", "Link"}, asLink},
 	"hash":                      {text{"Контрольна сума", "Hash"}, asCode},
 	"sha256":                    {text{"Контрольна сума SHA-256", "SHA-256 sum"}, asCode},
-	"size":                      {text{"Розмір, байтів", "Size in bytes"}, asText},
+	"size":                      {text{"Розмір", "Size"}, asBytes},
 	"accessDetails":             {text{"Порядок ознайомлення", "How to see it"}, asText},
 	"language":                  {text{"Мова", "Language"}, asText},
 	"index":                     {text{"Порядковий номер", "Index"}, asText},
@@ -155,6 +158,15 @@ var units = map[string]text{
 	"KMK": {"км²", "km²"}, "KGM": {"кг", "kg"}, "GRM": {"г", "g"}, "TNE": {"т", "t"}, "LTR": {"л", "l"},
 	"H87": {"шт.", "pcs"}, "C62": {"од.", "units"}, "E48": {"послуга", "service"}, "SET": {"комплект", "set"},
 	"KWH": {"кВт·год", "kWh"}, "KWT": {"кВт", "kW"}, "D63": {"книга", "book"}, "PR": {"пара", "pair"},
+}
+
+// media are short names of common types of files. Others are shown as they are.
+var media = map[string]string{
+	"application/pdf": "PDF", "application/msword": "DOC", "application/vnd.ms-excel": "XLS",
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "DOCX",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":       "XLSX",
+	"application/zip": "ZIP", "application/pkcs7-signature": "P7S", "text/plain": "TXT",
+	"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WebP", "image/gif": "GIF", "image/tiff": "TIFF",
 }
 
 // word returns a value of a list in a language, or the value itself.
@@ -254,6 +266,10 @@ func newPart(l Lang, path string, v *value) part {
 		if u, known := units[v.text]; known {
 			p.Text = u.in(l)
 		}
+	case asMedia:
+		p.Text = cmp.Or(media[strings.ToLower(v.text)], v.text)
+	case asBytes:
+		p.Text = cmp.Or(size(l, v.text), p.Text)
 	case asLink:
 		p.Href, p.Foreign = safeLink(v.text), true
 	case asMail:

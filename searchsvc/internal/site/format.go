@@ -96,6 +96,20 @@ func decimal(l Lang, number string) string {
 	return said.String()
 }
 
+// size returns a number of bytes in a unit that people read: 1,2 МБ. It returns "" for another text.
+func size(l Lang, bytes string) string {
+	n, err := strconv.ParseInt(bytes, 10, 64)
+	switch {
+	case err != nil || n < 0:
+		return ""
+	case n < 1000:
+		return counted(l, "byte", n)
+	case n < 1e6:
+		return count(l, (n+500)/1000) + "\u00a0" + texts["size.kilo"].in(l)
+	}
+	return decimal(l, strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64)) + "\u00a0" + texts["size.mega"].in(l)
+}
+
 // count returns a whole number with separated thousands.
 func count(l Lang, n int64) string { return decimal(l, strconv.FormatInt(n, 10)) }
 

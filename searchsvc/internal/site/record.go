@@ -16,13 +16,14 @@ import (
 type record struct {
 	Title, Lead part
 	Number      []part
-	Facts       []row
-	Items       []thing
+	Facts       []fact // repeats what people look for first
+	Items       []item
 	Decisions   []thing
 	Documents   []document
 	Custodian   []row
 	Holder      []row
 	Processes   []thing
+	Times       []row
 	Technical   []row // everything else
 }
 
@@ -38,26 +39,31 @@ type thing struct {
 	Rows  []row
 }
 
+// item is a part of the property.
+type item struct {
+	thing
+	Number   int // from 1 on
+	Quantity []part
+}
+
 // document is the newest version of a document.
 type document struct {
 	thing
-	Kind     []part
-	Dates    []part
+	About    []part  // kind, format, size and date
 	Versions []thing // older ones, the newest first
 }
 
 // newRecord arranges a record for a page in a language.
 func newRecord(l Lang, root *value) record {
 	c := cursor{l, root, ""}
-	r := record{Title: c.first("title"), Lead: c.first("description")}
+	r := record{Title: c.first("title"), Lead: c.first("description"), Facts: facts(c)}
 	r.Number = c.in("assetID").part().all()
-	r.Facts = rows(
-		c.row("assetType"), c.row("date"),
+	r.Times = rows(
+		c.row("date"), c.row("dateModified"),
 		row{texts["asset.period"].in(l), c.in("rectificationPeriod").parts(" — ", "startDate", "endDate")},
-		c.row("dateModified"),
 	)
-	for _, item := range c.each("items") {
-		r.Items = append(r.Items, item.item())
+	for i, e := range c.each("items") {
+		r.Items = append(r.Items, e.item(i+1))
 	}
 	for _, d := range c.each("decisions") {
 		r.Decisions = append(r.Decisions, thing{
@@ -152,16 +158,32 @@ func rows(all ...row) []row {
 	return slices.DeleteFunc(all, func(r row) bool { return len(r.Parts) == 0 })
 }
 
-// item returns an item.
-func (c cursor) item() thing {
-	class := c.in("classification")
-	quantity := appendPart(c.in("quantity").part().all(), "\u00a0", c.in("unit").first("name"))
-	if len(quantity) < 2 {
-		quantity = appendPart(quantity, "\u00a0", c.in("unit").in("code").part())
+// reader returns the part of a member: first, which marks the value, or repeat.
+type reader func(c cursor, name string) part
+
+// quantity returns the quantity of an item with its unit.
+func (c cursor) quantity(read reader) []part {
+	parts := read(c, "quantity").all()
+	for _, p := range c.in("unit").named(read) {
+		parts = appendPart(parts, "\u00a0", p)
 	}
-	t := thing{Title: c.first("description").all(), Rows: rows(
+	return parts
+}
+
+// named returns the name of a unit, or else its code.
+func (c cursor) named(read reader) []part {
+	if name := read(c, "name"); name.Path != "" {
+		return name.all()
+	}
+	return read(c, "code").all()
+}
+
+// item returns an item.
+func (c cursor) item(number int) item {
+	class := c.in("classification")
+	t := item{Number: number, Quantity: c.quantity(cursor.first)}
+	t.thing = thing{Title: c.first("description").all(), Rows: rows(
 		row{label(c.l, "classification"), class.coded()},
-		row{label(c.l, "quantity"), quantity},
 		row{label(c.l, "address"), c.in("address").address()},
 		row{label(c.l, "location"), c.in("location").parts(", ", "latitude", "longitude", "elevation")},
 		row{label(c.l, "registrationDetails"),
@@ -235,7 +257,7 @@ func documents(versions []cursor) []document {
 			continue
 		}
 		at[id] = len(all)
-		d := document{Kind: v.parts("", "documentType"), Dates: v.in("datePublished").part().all()}
+		d := document{About: v.parts(" · ", "documentType", "format", "size", "datePublished")}
 		d.thing = v.version()
 		all = append(all, d)
 	}

@@ -1,11 +1,14 @@
 package site_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"html"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -507,6 +510,20 @@ func TestFilesOfAPageAreFound(t *testing.T) {
 	}
 }
 
+// zipped returns the size of a text as gateways send it.
+func zipped(t *testing.T, text string) int {
+	t.Helper()
+	var sent bytes.Buffer
+	w := gzip.NewWriter(&sent)
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return sent.Len()
+}
+
 // TestTheFirstPageIsSmall bounds what a phone loads: the page, its style and its icon.
 func TestTheFirstPageIsSmall(t *testing.T) {
 	f := newFound()
@@ -516,7 +533,7 @@ func TestTheFirstPageIsSmall(t *testing.T) {
 	s := newSite(t, newRegistry(whole), f, logKey)
 	for _, path := range []string{"/uk/", "/en/", "/uk/assets/" + id} {
 		_, body := get(t, s, path)
-		bytes := len(body)
+		bytes, sent := len(body), zipped(t, body)
 		addresses := files(body)
 		for _, address := range addresses {
 			resp, file := get(t, s, address)
@@ -524,6 +541,7 @@ func TestTheFirstPageIsSmall(t *testing.T) {
 				t.Errorf("%s: got %d, want a file that may be kept", address, resp.StatusCode)
 			}
 			bytes += len(file)
+			sent += zipped(t, file)
 		}
 		if len(addresses) < 2 || bytes < 10_000 {
 			t.Errorf("%s: got %d files and %d bytes, want at least a style, an icon and 10,000 bytes", path,
@@ -531,6 +549,9 @@ func TestTheFirstPageIsSmall(t *testing.T) {
 		}
 		if bytes > 60_000 {
 			t.Errorf("%s: got %d bytes, want at most 60,000", path, bytes)
+		}
+		if sent > 15_000 {
+			t.Errorf("%s: got %d bytes with gzip, want at most 15,000", path, sent)
 		}
 	}
 }

@@ -22,6 +22,9 @@ var texts = map[string]text{
 	"footer.feed":  {"Стрічка Atom", "Atom feed"},
 	"footer.time":  {"Час на сайті — київський.", "Times are those of Kyiv."},
 
+	"size.kilo": {"КБ", "kB"},
+	"size.mega": {"МБ", "MB"},
+
 	"time.moment": {"менш ніж хвилина", "less than a minute"},
 	"as.of":       {"Станом на", "As of"},
 
@@ -109,7 +112,10 @@ var texts = map[string]text{
 	"sort.published":  {"Давно оприлюднені", "Published long ago"},
 
 	"asset.crumb":     {"Усі активи", "All assets"},
+	"asset.contents":  {"Зміст запису", "On this page"},
 	"asset.items":     {"Складові активу", "Items"},
+	"asset.item":      {"Складова", "Item"},
+	"asset.more":      {"Ще", "Further"},
 	"asset.decisions": {"Рішення про приватизацію", "Decisions"},
 	"asset.documents": {"Документи", "Documents"},
 	"asset.versions":  {"Попередні версії", "Previous versions"},
@@ -127,8 +133,11 @@ var texts = map[string]text{
 		"Актив знято з реєстру. Підстава — у документах.",
 		"The asset was removed from the registry. The documents say why.",
 	},
-	"asset.foreign":  {"відкриває інший сайт", "leads to another site"},
 	"asset.untitled": {"Без назви", "Untitled"},
+
+	"fact.kind":  {"Вид майна", "Kind of property"},
+	"fact.place": {"Де розташовано", "Place"},
+	"fact.more":  {"та ще %d", "and %d more"},
 
 	"changes.title": {"Зміни запису", "Changes of the record"},
 	"changes.older": {"Давніші зміни", "Older changes"},
@@ -347,5 +356,7 @@ var nouns = map[string]noun{
 	"day":    {forms{"день", "дні", "днів"}, forms{"day", "", "days"}},
 	"hour":   {forms{"година", "години", "годин"}, forms{"hour", "", "hours"}},
 	"minute": {forms{"хвилина", "хвилини", "хвилин"}, forms{"minute", "", "minutes"}},
+	"item":   {forms{"складова", "складові", "складових"}, forms{"item", "", "items"}},
+	"byte":   {forms{"байт", "байти", "байтів"}, forms{"byte", "", "bytes"}},
 	"edit":   {forms{"відмінність", "відмінності", "відмінностей"}, forms{"difference", "", "differences"}},
 }

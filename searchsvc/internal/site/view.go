@@ -101,6 +101,7 @@ func functions(l Lang) template.FuncMap {
 		"file":    filePath,
 		"count":   func(n int64) string { return count(l, n) },
 		"counted": func(name string, n int64) string { return counted(l, name, n) },
+		"left":    func(of, without int) int64 { return int64(of - without) },
 		"moment":  func(at time.Time) string { return moment(l, at) },
 		"machine": func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
 		"lasted":  func(from, until time.Time) string { return lasted(l, until.Sub(from)) },

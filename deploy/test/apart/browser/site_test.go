@@ -194,7 +194,7 @@ func (b *browser) check() string {
 func TestARecordIsCheckedInTheBrowser(t *testing.T) {
 	s := startSite(t)
 	b := open(t, s.base)
-	record := "/api/2.5/assets/" + s.asset
+	record, page := "/api/2.5/assets/"+s.asset, "/uk/assets/"+s.asset
 	proof := record + "/proof"
 	swap := func(old, new string) func([]byte) []byte {
 		return func(body []byte) []byte { return bytes.Replace(body, []byte(old), []byte(new), 1) }
@@ -224,6 +224,9 @@ func TestARecordIsCheckedInTheBrowser(t *testing.T) {
 		{"a forged title", []string{record}, swap("Нежитлова будівля", "Житлова будівля"), "failed", "page"},
 		{"a forged quantity", []string{record}, swap("1284.6", "128.6"), "failed", "page"},
 		{"a forged address of a document", []string{record}, swap("docs.example.org", "docs.example.com"), "failed", "page"},
+		{"a forged fact at the top", []string{page}, swap(`data-copy="items.0.quantity" data-value="1284.6"`,
+			`data-copy="items.0.quantity" data-value="128.6"`), "failed", "page"},
+		{"a fact of no value", []string{page}, swap(`data-copy="items.0.quantity"`, `data-copy="items.0.mood"`), "failed", "page"},
 		{"a field that is left out", []string{record}, swap(`,"assetType":"bounce"`, ""), "failed", "page"},
 		{"a field that is added", []string{record}, swap(`"assetType"`, `"mood":"good","assetType"`), "failed", "page"},
 		{"a proof that is forged as the record is", []string{record, proof}, swap("1284.6", "128.6"), "failed", "asset"},
@@ -238,7 +241,7 @@ func TestARecordIsCheckedInTheBrowser(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s.forger.set(test.forge, test.paths...)
 			defer s.forger.set(nil)
-			b.goTo("/uk/assets/" + s.asset)
+			b.goTo(page)
 			result := b.check()
 			step := evaluate[string](b, `document.querySelector("#check-steps .no")?.dataset.step ?? ""`)
 			if result != test.result || step != test.step {
@@ -306,6 +309,33 @@ func TestTheSiteNeedsNoScript(t *testing.T) {
 	b.mustSay("By region", "м. Київ")
 	b.click(`.bars a[href*="status=active"]`)
 	b.mustSay("Found 1\u00a0asset", "Non-residential building")
+	b.mustBeContent()
+}
+
+// TestTheFirstScreenOfAPhone looks for what people come for before they scroll, and follows the list
+// of sections by keyboard.
+func TestTheFirstScreenOfAPhone(t *testing.T) {
+	s := startSite(t)
+	b := open(t, s.base)
+	b.phone()
+	for _, lang := range []string{"uk", "en"} {
+		b.goTo("/" + lang + "/assets/" + s.asset)
+		shown := evaluate[string](b, `[...document.querySelectorAll(".facts > div, main .state")]
+			.filter(e => e.getBoundingClientRect().bottom <= innerHeight).map(e => e.innerText).join("|")`)
+		for _, want := range []string{"Адміністративні будівлі", "284", "вул. Шевченка, 14", "Фонду державного майна", "+380440000000"} {
+			if !strings.Contains(shown, want) {
+				t.Errorf("%s: got %q on the first screen, want %s on it", lang, shown, want)
+			}
+		}
+		if call := evaluate[string](b, `document.querySelector(".facts a").href`); call != "tel:+380440000000" {
+			t.Errorf("%s: got the link %s, want one that calls", lang, call)
+		}
+	}
+	b.tabTo(`.contents a[href="#check"]`)
+	b.run(chromedp.KeyEvent("\r"))
+	b.wait(`location.hash === "#check"`)
+	b.run(chromedp.KeyEvent("\t"))
+	b.mustFocus("#check-button") // the next one after the section's beginning
 	b.mustBeContent()
 }
 

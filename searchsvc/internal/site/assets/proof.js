@@ -203,6 +203,11 @@
       }
       seen.add(path);
     }
+    for (const element of document.querySelectorAll("main [data-copy]")) {
+      const path = element.dataset.copy;
+      const value = text(element.dataset.value ?? element.textContent);
+      if (!wanted.has(path) || text(wanted.get(path)) !== value) throw new Failure("page", path);
+    }
     for (const [path, value] of wanted) {
       if (!seen.has(path) && value !== "") throw new Failure("page", path);
     }

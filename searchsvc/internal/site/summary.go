@@ -1,0 +1,180 @@
+package site
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+)
+
+// The bounds of the facts at the top of a page.
+const (
+	mostKinds = 2  // kinds of property that are named
+	mostUnits = 3  // units whose sums are named
+	maxDigits = 40 // characters of a quantity that is added to others
+)
+
+// fact is a line at the top of the page of an asset: something that people look for first. A part
+// with a path repeats the value that the record has there; others are computed.
+type fact struct {
+	Label string
+	Parts []part
+}
+
+// facts returns what the property is, how large, where, and who answers for it. Without a value
+// there is no line.
+func facts(c cursor) []fact {
+	items, custodian := c.each("items"), c.in("assetCustodian")
+	all := []fact{
+		{texts["fact.kind"].in(c.l), kinds(c.l, items)},
+		{label(c.l, "quantity"), quantities(c.l, items)},
+		{texts["fact.place"].in(c.l), places(c.l, items)},
+		{label(c.l, "assetCustodian"), custodian.repeat("name").all()},
+		{label(c.l, "telephone"), custodian.telephone().all()},
+	}
+	return slices.DeleteFunc(all, func(f fact) bool { return len(f.Parts) == 0 })
+}
+
+// repeat returns the part of a text as first does, for a second place on the page.
+func (c cursor) repeat(name string) part {
+	at := c.in(name)
+	if translated := c.in(name + "_" + string(c.l)); c.l != Ukrainian && translated.hasText() {
+		at = translated
+	}
+	if !at.hasText() {
+		return part{}
+	}
+	return newPart(c.l, at.path, at.v)
+}
+
+func (c cursor) hasText() bool { return c.v != nil && c.v.isScalar() && c.v.text != "" }
+
+// kinds returns the kinds of property of items, each once.
+func kinds(l Lang, items []cursor) (parts []part) {
+	var seen []string
+	for _, item := range items {
+		class := item.in("classification")
+		kind := class.repeat("description")
+		if kind.Path == "" {
+			kind = class.repeat("id")
+		}
+		if kind.Path == "" || slices.Contains(seen, kind.Text) {
+			continue
+		}
+		if seen = append(seen, kind.Text); len(seen) <= mostKinds {
+			parts = appendPart(parts, ", ", kind)
+		}
+	}
+	return andMore(l, parts, len(seen)-mostKinds)
+}
+
+// andMore says how many more there are than the parts.
+func andMore(l Lang, parts []part, more int) []part {
+	if more > 0 {
+		parts = append(parts, part{Text: " " + fmt.Sprintf(texts["fact.more"].in(l), more)})
+	}
+	return parts
+}
+
+// quantities returns the quantity of one item, or the sum for each unit of several.
+func quantities(l Lang, items []cursor) []part {
+	if len(items) == 1 {
+		return items[0].quantity(cursor.repeat)
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	said := counted(l, "item", int64(len(items)))
+	if sums := sums(l, items); len(sums) > 0 {
+		said += ": " + strings.Join(sums[:min(len(sums), mostUnits)], ", ")
+		if len(sums) > mostUnits {
+			said += "…"
+		}
+	}
+	return []part{{Text: said}}
+}
+
+// sums returns the sum of quantities for each unit, with as many decimals as the longest of them
+// has. It returns none if one quantity is no plain number or has no unit.
+func sums(l Lang, items []cursor) (all []string) {
+	type sum struct {
+		amount   big.Rat
+		decimals int
+	}
+	byUnit := map[string]*sum{}
+	var units []string // in the order of the record
+	for _, item := range items {
+		number := item.v.string("quantity")
+		unit := textOf(item.in("unit").named(cursor.repeat))
+		amount, ok := new(big.Rat).SetString(number)
+		if !plain.MatchString(number) || len(number) > maxDigits || !ok || unit == "" {
+			return nil
+		}
+		if byUnit[unit] == nil {
+			byUnit[unit] = &sum{}
+			units = append(units, unit)
+		}
+		to := byUnit[unit]
+		to.amount.Add(&to.amount, amount)
+		_, decimals, _ := strings.Cut(number, ".")
+		to.decimals = max(to.decimals, len(decimals))
+	}
+	for _, unit := range units {
+		of := byUnit[unit]
+		all = append(all, decimal(l, of.amount.FloatString(of.decimals))+"\u00a0"+unit)
+	}
+	return all
+}
+
+// textOf returns the texts of parts.
+func textOf(parts []part) string {
+	var said strings.Builder
+	for _, p := range parts {
+		said.WriteString(p.Text)
+	}
+	return said.String()
+}
+
+// places returns the address of the first item that has one, and how many other ones there are.
+func places(l Lang, items []cursor) (parts []part) {
+	var seen []string
+	for _, item := range items {
+		here := item.in("address").place()
+		said := textOf(here)
+		if said == "" || slices.Contains(seen, said) {
+			continue
+		}
+		if seen = append(seen, said); len(seen) == 1 {
+			parts = here
+		}
+	}
+	return andMore(l, parts, len(seen)-1)
+}
+
+// place returns an address without the country and the postal code. A region is left out if it has
+// the name of the locality, as Kyiv has.
+func (c cursor) place() (parts []part) {
+	locality := strings.TrimPrefix(c.repeat("locality").Text, "м. ")
+	for _, name := range []string{"streetAddress", "locality", "region"} {
+		p := c.repeat(name)
+		if name == "region" && locality != "" && strings.TrimPrefix(p.Text, "м. ") == locality {
+			continue
+		}
+		parts = appendPart(parts, ", ", p)
+	}
+	return parts
+}
+
+// telephone returns the first number of an organisation that can be called, or else the first one.
+func (c cursor) telephone() (first part) {
+	for _, contact := range append([]cursor{c.in("contactPoint")}, c.each("additionalContactPoints")...) {
+		number := contact.repeat("telephone")
+		if number.Href != "" {
+			return number
+		}
+		if first.Path == "" {
+			first = number
+		}
+	}
+	return first
+}
