@@ -13,12 +13,9 @@ func checkClassification(w *walk, path string, o record.Object) {
 	if !w.isCode(path, o, classificationSchemes) || !isCoarse(o.Text("id")) {
 		return
 	}
-	nearest := ""
-	if all, accepted := w.rules.codes(o.Text("scheme")); all != nil {
-		nearest = w.nearest(o.Text("id"), accepted)
-	}
+	_, accepted := w.rules.codes(o.Text("scheme"))
 	const coarse = "At least %s classification class (XXXX0000-Y) should be specified more precisely%s"
-	w.breaks(record.Join(path, "id"), coarse, o.Text("scheme"), nearest)
+	w.breaks(record.Join(path, "id"), coarse, o.Text("scheme"), w.nearest(o.Text("id"), accepted))
 }
 
 // coarseEnd is how the codes of divisions and groups end, before their check

@@ -22,7 +22,7 @@ func TestACreationNamesIgnoredFields(t *testing.T) {
 			"id assetID owner date dateModified"},
 		{`{"id":"` + strings.Repeat("a", 32) + `","owner":"broker","date":"` + FormatTime(morning, rules.Zone) + `"}`, ""},
 		{`{"status":"pending","mode":"test"}`, "status"},
-		{`{"status":"draft","title":"x"}`, ""},
+		{`{"status":"draft","title":"x","dateModified":null}`, ""},
 		{`{"owner_token":"x","transfer_token":"y","revisions":[1]}`, "owner_token transfer_token revisions"},
 		{`{"rectificationPeriod":{"startDate":"2026-11-20"}}`, "rectificationPeriod"},
 		{`{"decisions":[{"decisionDate":"2026-11-20","decisionID":"1","decisionOf":"asset"}]}`, ""},

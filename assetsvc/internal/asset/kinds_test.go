@@ -77,8 +77,16 @@ func TestTheNumberOfFaultsIsBounded(t *testing.T) {
 		sent = append(sent, record.Member{Name: strings.Repeat("x", 1+i%50) + string(rune('a'+i%26)), Value: true})
 	}
 	_, err := rules.Create(sent, origin())
-	if got := strings.Count(places(err), " "); got > maxFaults {
-		t.Errorf("got %d faults, want at most %d", got+1, maxFaults+1)
+	if got := len(strings.Fields(places(err))); got != maxFaults {
+		t.Errorf("unknown fields: got %d faults, want %d", got, maxFaults)
+	}
+	items := record.List{}
+	for range maxFaults {
+		items = append(items, parse(t, `{"quantity":"x","id":1.5,"description":1.5}`))
+	}
+	_, err = rules.Create(parse(t, validText).With("items", items), origin())
+	if got := len(strings.Fields(places(err))); got != maxFaults {
+		t.Errorf("items with three faults each: got %d faults, want %d", got, maxFaults)
 	}
 }
 
@@ -90,7 +98,7 @@ func TestDecimals(t *testing.T) {
 		{"5.0001", "5.0001"}, {"0.1", "0.1"}, {"123456789012345678.5", "123456789012345678.5"}, {"1.50", "1.5"},
 		{"100", "100"}, {"-0", "0"}, {"1e3", "1000"}, {"+7", "7"}, {".5", "0.5"},
 		{"2.00005", "2.0001"}, {"2.00004999", "2"}, {"-2.00005", "-2.0001"}, {"0.00004", "0"}, {"0.00005", "0.0001"},
-		{"1e-400", "0"},
+		{"1e-400", "0"}, {"0e9999", "0"}, {strings.Repeat("0", decimalLength-1) + "7", "7"},
 		{"9999999999999999999999999999999999", "9999999999999999999999999999999999"},
 		{"999999999999999999999999999999.99999", "1000000000000000000000000000000"},
 	} {
@@ -100,7 +108,8 @@ func TestDecimals(t *testing.T) {
 	}
 	for _, written := range []string{"", "x", "1e999999999", "0e999999999", "1e34",
 		"12345678901234567890123456789012345", "NaN", "Infinity", "0x10", "1,5", "1 ", "--1", "1e", "٣",
-		strings.Repeat("0", 1000) + "1"} {
+		"1e0000000003", "9999999999999999999999999999999999.99999", "1234567890123456789012345678901234.5",
+		strings.Repeat("0", decimalLength) + "7"} {
 		if got, ok := parseDecimal(written, quantityPlaces); ok {
 			t.Errorf("%.40q: got %s, want no decimal", written, got)
 		}
@@ -216,6 +225,7 @@ func TestCodeListsAreComplete(t *testing.T) {
 	}{
 		{"no source", "a\n"}, {"a blank after a code", "# x\na \n"}, {"codes out of order", "# x\nb\na\n"},
 		{"a code that comes twice", "# x\na\na\n"}, {"an empty line", "# x\na\n\nb\n"},
+		{"an empty first line", "# x\n\nb\n"},
 	} {
 		if _, err := parseCodes(c.file); err == nil {
 			t.Errorf("%s: got nil, want an error", c.name)

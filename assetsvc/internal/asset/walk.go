@@ -369,11 +369,9 @@ func (w *walk) ignores(path string, sent record.Value, others ...record.Value) {
 	}
 }
 
-// found tells whether a fault was reported at a path or below it.
+// found tells whether a fault was reported at a path.
 func (w *walk) found(path string) bool {
-	return slices.ContainsFunc(w.details, func(d fault.Detail) bool {
-		return d.Name == path || strings.HasPrefix(d.Name, path+".")
-	})
+	return slices.ContainsFunc(w.details, func(d fault.Detail) bool { return d.Name == path })
 }
 
 // fault returns the reported faults as one error of kind Invalid, nil if there

@@ -76,13 +76,11 @@ func (c *Copier) CatchUp(ctx context.Context) error {
 	}
 	if head.Checkpoint != nil {
 		known, err := translog.Unverified(head.Checkpoint)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case known.Origin != next.Origin:
+		}
+		if known.Origin != next.Origin {
 			return fmt.Errorf("%w: %q, and the copy %q", ErrOtherLog, next.Origin, known.Origin)
-		case known.Size > next.Size: // another server of the source is behind
-			return nil
 		}
 	}
 	for head.Tree.Size() < next.Size {
@@ -91,7 +89,7 @@ func (c *Copier) CatchUp(ctx context.Context) error {
 		}
 	}
 	if head.Tree.Size() > next.Size || bytes.Equal(head.Checkpoint, signed) {
-		return nil
+		return nil // a server of the source that is behind, or nothing new
 	}
 	if root := head.Tree.Root(); root != next.Root {
 		return fmt.Errorf("%w: its %d leaves have the root %s, the checkpoint has %s", translog.ErrTampered,

@@ -1,10 +1,12 @@
 package publiclog_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"asset-registry/assetsvc/internal/publiclog"
@@ -18,6 +20,7 @@ type origin struct {
 	tree   translog.Tree
 	parts  map[string][]byte
 	signed []byte
+	behind int64                                 // how much lower positions of new leaves are
 	spoil  func(path string, data []byte) []byte // what is read instead; nil: what is there
 	asked  func() error                          // the error of a call; nil: none fails
 }
@@ -38,7 +41,7 @@ func (o *origin) grow(t *testing.T, size, kind int) {
 	t.Helper()
 	var leaves [][]byte
 	for i := o.tree.Size(); i < int64(size); i++ {
-		leaves = append(leaves, translog.Leaf{Position: 100 + i, Asset: fmt.Sprintf("%032x", kind), Revision: 1,
+		leaves = append(leaves, translog.Leaf{Position: 100 + i - o.behind, Asset: fmt.Sprintf("%032x", kind), Revision: 1,
 			Kind: translog.Withdraw}.Encode())
 	}
 	tree, full, err := o.tree.Append(leaves)
@@ -52,6 +55,14 @@ func (o *origin) grow(t *testing.T, size, kind int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// repeat adds a leaf with the position of the last one.
+func (o *origin) repeat(t *testing.T) {
+	t.Helper()
+	size := int(o.tree.Size())
+	o.behind = 1
+	o.grow(t, size+1, 0)
 }
 
 func (o *origin) ReadCheckpoint(context.Context) ([]byte, error) {
@@ -118,6 +129,9 @@ func TestACopyOfALogFollowsIt(t *testing.T) {
 		if len(checked) > 0 && after != checked[len(checked)-1].Position {
 			t.Errorf("got leaves after %d, want them after %d", after, checked[len(checked)-1].Position)
 		}
+		if most := 64 * translog.TileWidth; len(leaves) > most {
+			t.Errorf("got a step of %d leaves, want at most %d", len(leaves), most)
+		}
 		checked = append(checked, leaves...)
 		return nil
 	}
@@ -129,48 +143,101 @@ func TestACopyOfALogFollowsIt(t *testing.T) {
 		if size > 0 {
 			equalParts(t, o, to)
 		}
-		if len(checked) != size {
+		if len(checked) != size || size > 0 && checked[size-1].Position != int64(99+size) {
 			t.Errorf("got %d leaves checked, want %d", len(checked), size)
+		}
+		version := to.head.Version
+		if err := copier.CatchUp(t.Context()); err != nil || to.head.Version != version {
+			t.Errorf("size %d again: got %d changes of the copy, %v; want none", size, to.head.Version-version, err)
 		}
 	}
 }
 
 func TestNothingIsStoredThatIsNotVerified(t *testing.T) {
-	const size = 20_000
-	for _, c := range []struct {
-		name   string
-		change func(t *testing.T, o *origin, copier *publiclog.Copier)
-		want   error
-	}{
-		{"another key", func(t *testing.T, o *origin, copier *publiclog.Copier) {
-			copier.Policy = newPolicy(t, "log.example/log", 9)
-		}, translog.ErrSignature},
-		{"a changed entry", func(_ *testing.T, o *origin, _ *publiclog.Copier) {
+	// spoilt makes a change of the first bundle. A small log has one step, a large one several.
+	spoilt := func(change func(data []byte) []byte) func(*testing.T, *origin, *publiclog.Copier) {
+		return func(_ *testing.T, o *origin, _ *publiclog.Copier) {
 			o.spoil = func(path string, data []byte) []byte {
 				if path == "tile/entries/000" {
-					data[20] ^= 1 // within the id of an asset
+					return change(data)
 				}
 				return data
 			}
-		}, nil},
-		{"a check that fails", func(_ *testing.T, _ *origin, copier *publiclog.Copier) {
+		}
+	}
+	otherAsset := func(data []byte) []byte {
+		return bytes.Replace(data, []byte(strings.Repeat("0", 32)), []byte(strings.Repeat("0", 31)+"1"), 1)
+	}
+	for _, c := range []struct {
+		name   string
+		size   int
+		change func(t *testing.T, o *origin, copier *publiclog.Copier)
+		want   error
+	}{
+		{"another key", 20_000, func(t *testing.T, o *origin, copier *publiclog.Copier) {
+			copier.Policy = newPolicy(t, "log.example/log", 9)
+		}, translog.ErrSignature},
+		{"a changed entry of the first step", 20_000, spoilt(otherAsset), translog.ErrConsistency},
+		{"a changed entry of the only step", 300, spoilt(otherAsset), translog.ErrTampered},
+		{"an entry that is no leaf", 300, spoilt(func(data []byte) []byte {
+			data[2] = 'x' // behind its length
+			return data
+		}), translog.ErrLeaf},
+		{"a bundle that is cut off", 300, spoilt(func(data []byte) []byte { return data[:50] }), translog.ErrPart},
+		{"leaves in another order", 300, func(t *testing.T, o *origin, _ *publiclog.Copier) {
+			o.repeat(t)
+		}, translog.ErrOrder},
+		{"a check that fails", 20_000, func(_ *testing.T, _ *origin, copier *publiclog.Copier) {
 			copier.Check = func(int64, []translog.Leaf) error { return publiclog.ErrAhead }
 		}, publiclog.ErrAhead},
-		{"entries that are missing", func(_ *testing.T, o *origin, _ *publiclog.Copier) {
+		{"entries that are missing", 20_000, func(_ *testing.T, o *origin, _ *publiclog.Copier) {
 			delete(o.parts, "tile/entries/003")
+		}, fs.ErrNotExist},
+		{"the last entries are missing", 300, func(_ *testing.T, o *origin, _ *publiclog.Copier) {
+			delete(o.parts, "tile/entries/001.p/44")
 		}, fs.ErrNotExist},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := newOrigin(t, "log.example/log", size)
+			o := newOrigin(t, "log.example/log", c.size)
 			copier, to := newCopier(t, o)
 			c.change(t, o, copier)
-			if err := copier.CatchUp(t.Context()); err == nil || c.want != nil && !errors.Is(err, c.want) {
+			if err := copier.CatchUp(t.Context()); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
-			if head, err := to.LogHead(t.Context()); err != nil || head.Tree.Size() != 0 || head.Checkpoint != nil {
-				t.Errorf("got a copy of %d leaves, %v, want none", head.Tree.Size(), err)
+			if head := to.head; head.Tree.Size() != 0 || head.Checkpoint != nil || len(to.parts) > 0 {
+				t.Errorf("got a copy of %d leaves and %d parts, want none", head.Tree.Size(), len(to.parts))
 			}
 		})
+	}
+}
+
+// TestACopyReadsPartsThatHaveBecomeFull has a log that grows after its checkpoint was read.
+func TestACopyReadsPartsThatHaveBecomeFull(t *testing.T) {
+	o := newOrigin(t, "log.example/log", 300)
+	signed, tree := o.signed, o.tree
+	o.grow(t, 600, 0)
+	o.signed = signed
+	delete(o.parts, "tile/entries/001.p/44")
+	copier, to := newCopier(t, o)
+	if err := copier.CatchUp(t.Context()); err != nil || to.head.Tree.Root() != tree.Root() {
+		t.Errorf("got a copy of %d leaves, %v; want the 300 leaves of the checkpoint", to.head.Tree.Size(), err)
+	}
+}
+
+// TestACopyThatOthersChangeIsAnError has a process that changes the copy during a step, and one that has damaged it.
+func TestACopyThatOthersChangeIsAnError(t *testing.T) {
+	copier, to := newCopier(t, newOrigin(t, "log.example/log", 300))
+	copier.Check = func(int64, []translog.Leaf) error {
+		to.head.Version++
+		return nil
+	}
+	if err := copier.CatchUp(t.Context()); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("got %v, want the error of another process", err)
+	}
+	copier, to = newCopier(t, newOrigin(t, "log.example/log", 300))
+	to.head.Checkpoint = []byte("x")
+	if err := copier.CatchUp(t.Context()); !errors.Is(err, translog.ErrCheckpoint) {
+		t.Errorf("a malformed checkpoint: got %v, want %v", err, translog.ErrCheckpoint)
 	}
 }
 

@@ -134,7 +134,7 @@ func sizeOf(head Head) int64 {
 // checkpoint covers the position of that head.
 func (w *Writer) look(head Head) {
 	size := sizeOf(head)
-	if w.seen.Position > 0 && size >= w.seen.Tree.Size() {
+	if size >= w.seen.Tree.Size() {
 		w.covered = max(w.covered, w.seen.Position)
 	}
 	if size == head.Tree.Size() {

@@ -1,0 +1,216 @@
+package asset
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"asset-registry/assetsvc/internal/record"
+)
+
+// asks changes an asset and returns the error.
+func asks(r Rules, a Asset, by Role, whole bool, sent record.Object) (Asset, error) {
+	next, _, err := r.Change(a, Change{Fields: sent, Whole: whole, Caller: Caller{Role: by}, Now: evening, NewID: ids()})
+	return next, err
+}
+
+// supply returns rules with one list of codes.
+func supply(t *testing.T, scheme, codes string) Rules {
+	t.Helper()
+	r := rules
+	r.Codes = CodeLists{}
+	if err := r.Codes.Add(scheme, codes); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// codesOf returns n codes of CPV that are fine enough for a classification.
+func codesOf(n int) string {
+	var list strings.Builder
+	for i := range n {
+		fmt.Fprintf(&list, "0311%04d-2\n", i)
+	}
+	return list.String()
+}
+
+// TestAValueHasOneFault sends values that break two rules. The first one is told, at its place.
+// Each case has the whole answer.
+func TestAValueHasOneFault(t *testing.T) {
+	coarse := supply(t, "CPV", "45000000-7\n")
+	for _, c := range []struct {
+		name        string
+		rules       Rules
+		patch, want string
+	}{
+		{"an unknown code that is coarse", supply(t, "CPV", "03111000-2\n"),
+			`{"items":[{"classification":{"scheme":"CPV","id":"99900000-9"}}]}`,
+			"items.0.classification.id: Value must be one of ['03111000-2']."},
+		{"a coarse code of another form", rules, `{"items":[{"classification":{"scheme":"CPV","id":"x00000-"}}]}`,
+			"items.0.classification.id: String value did not match validation regex. " +
+				"An id of CPV has the form ^[0-9]{8}-[0-9]$."},
+		{"a coarse code without a finer one", coarse, `{"items":[{"classification":{"scheme":"CPV","id":"45000000-7"}}]}`,
+			"items.0.classification.id: At least CPV classification class (XXXX0000-Y) should be specified more precisely"},
+		{"a code beside a list of ten", supply(t, "CPV", codesOf(10)),
+			`{"items":[{"classification":{"scheme":"CPV","id":"99999999-9"}}]}`,
+			"items.0.classification.id: Value must be one of [" +
+				"'03110000-2', '03110001-2', '03110002-2', '03110003-2', '03110004-2', " +
+				"'03110005-2', '03110006-2', '03110007-2', '03110008-2', '03110009-2']."},
+		{"a fraction for a choice", rules, `{"items":[{"registrationDetails":{"status":1.5}}]}`,
+			"items.0.registrationDetails.status: Couldn't interpret '1.5' as string."},
+		{"a fraction for a scheme", rules, `{"assetCustodian":{"identifier":{"scheme":1.5}}}`,
+			"assetCustodian.identifier.scheme: Couldn't interpret '1.5' as string."},
+		{"elements with a fault and with one id", rules,
+			`{"items":[{"id":"` + otherID + `","quantity":"x"},` +
+				strings.Replace(validItem, "{", `{"id":"`+otherID+`",`, 1) + `]}`,
+			"items.0.quantity: Number 'x' failed to convert to a decimal."},
+		{"an object for the list of a published asset", rules, `{"items":{}}`,
+			"items: Please use a list for this field."},
+		{"a text of 64 characters", rules, `{"items":[{"quantity":"` + strings.Repeat("ї", 64) + `"}]}`,
+			"items.0.quantity: Number '" + strings.Repeat("ї", 64) + "' failed to convert to a decimal."},
+		{"a text of 65 characters", rules, `{"items":[{"quantity":"` + strings.Repeat("ї", 65) + `"}]}`,
+			"items.0.quantity: Number '" + strings.Repeat("ї", 64) + "…' failed to convert to a decimal."},
+	} {
+		_, err := asks(c.rules, in(t, Pending), Owner, false, parse(t, c.patch))
+		if want := "body/" + c.want; err == nil || err.Error() != want {
+			t.Errorf("%s: got  %v\nwant %s", c.name, err, want)
+		}
+	}
+}
+
+func TestAPeriodBeginsBeforeItsEnd(t *testing.T) {
+	for sent, want := range map[string]string{
+		`{"startDate":"2026-12-02","endDate":"2026-12-01"}`: periodField + ".startDate",
+		`{"startDate":"2026-12-01","endDate":"2026-12-02"}`: "<nil>",
+		`{"startDate":"2026-12-01","endDate":"2026-12-01"}`: "<nil>",
+		`{"startDate":"2026-12-01"}`:                        "<nil>",
+		`{"endDate":"2026-12-01"}`:                          "<nil>",
+	} {
+		period := parse(t, `{"`+periodField+`":`+sent+`}`)
+		if _, err := asks(rules, valid(t, `{}`), Administrator, false, period); places(err) != want {
+			t.Errorf("%s: got %v, want a fault at %s", sent, err, want)
+		}
+	}
+}
+
+// TestSuppliedCodesCountOnce has a list that repeats a built-in scheme, and a list of another kind.
+func TestSuppliedCodesCountOnce(t *testing.T) {
+	r := supply(t, identifierList, "UA-NEW\nUA-EDR\n")
+	_, err := asks(r, in(t, Pending), Owner, false, parse(t, `{"assetCustodian":{"identifier":{"scheme":"x"}}}`))
+	if err == nil || !strings.Contains(err.Error(), "one of 156 values") {
+		t.Errorf("got %v, want 156 values: one more than the built-in ones", err)
+	}
+	r = supply(t, "CPV", codesOf(11))
+	_, err = asks(r, in(t, Pending), Owner, false, parse(t, `{"items":[{"classification":{"scheme":"CPV","id":"x"}}]}`))
+	if err == nil || !strings.Contains(err.Error(), "one of 11 values") {
+		t.Errorf("got %v, want the 11 values of the list", err)
+	}
+	err = (CodeLists{}).Add("CPV", strings.Repeat("x\n", maxListFaults)+"03111000-2\n")
+	if err == nil || strings.Contains(err.Error(), "more faults") ||
+		strings.Count(err.Error(), "does not have the form") != maxListFaults {
+		t.Errorf("got %v, want %d faults and no number of others", err, maxListFaults)
+	}
+}
+
+func TestSearchesForCodesAreBounded(t *testing.T) {
+	wrong := parse(t, strings.Replace(validItem, "06111000-3", "00000000-0", 1))
+	items := record.List{}
+	for range maxNearest + 1 {
+		items = append(items, wrong)
+	}
+	_, err := asks(rules, in(t, Pending), Owner, false, record.Object{{Name: "items", Value: items}})
+	if err == nil || strings.Count(err.Error(), "the nearest is") != maxNearest ||
+		strings.Count(err.Error(), "Value must be one of") != maxNearest+1 {
+		t.Errorf("got %.200v, want %d faults and %d suggestions", err, maxNearest+1, maxNearest)
+	}
+}
+
+// TestAPlaceholderKeepsTheID sends an item with an id that no client may choose.
+func TestAPlaceholderKeepsTheID(t *testing.T) {
+	a := in(t, Pending)
+	before := first(t, a, "items")
+	next, err := asks(rules, a, Owner, false, parse(t, `{"items":[{"id":"item-1"}]}`))
+	if err != nil || first(t, next, "items") != before {
+		t.Errorf("PATCH: got the id %s, %v; want %s", first(t, next, "items"), err, before)
+	}
+	item := a.fields.List("items")[0].(record.Object).With("id", "item-1")
+	next, err = asks(rules, a, Owner, true, a.fields.With("items", record.List{item}))
+	if got := first(t, next, "items"); err != nil || got == before || !idForm.MatchString(got) {
+		t.Errorf("PUT: got the id %s, %v; want a new one", got, err)
+	}
+}
+
+// TestWhatIsIgnoredBreaksNoRule has a concierge send items, which only the owner writes.
+func TestWhatIsIgnoredBreaksNoRule(t *testing.T) {
+	for sent, ignored := range map[string]string{
+		`{"items":[{"classification":{"scheme":"CAV-PS","id":"x"}}]}`:                               "items",
+		`{"assetCustodian":{"identifier":{"scheme":"x"}}}`:                                          "assetCustodian",
+		`{"decisions":[{"decisionDate":"2026-11-20","decisionID":"1","decisionOf":"lot"}]}`:         "decisions",
+		`{"title":"` + strings.Repeat("x", lineLength+1) + `"}`:                                     "title",
+		`{"items":[{"id":"` + otherID + `"},{"id":"` + otherID + `","classification":{"id":"y"}}]}`: "items",
+	} {
+		a := in(t, Pending)
+		next, err := asks(rules, a, Concierge, false, parse(t, sent))
+		if err != nil || !next.Equal(a) || strings.Join(next.Ignored(), " ") != ignored {
+			t.Errorf("%.60s: got %v and the ignored fields %v, want no fault and %s", sent, err, next.Ignored(), ignored)
+		}
+	}
+}
+
+func TestAnEmptyObjectIsNotStored(t *testing.T) {
+	a, err := asks(rules, valid(t, `{}`), Administrator, false, parse(t, `{"`+periodField+`":{}}`))
+	if err != nil || a.fields.Get(periodField) != nil {
+		t.Errorf("got %v, %v; want no period", a.fields.Get(periodField), err)
+	}
+}
+
+// TestAPartHasWhatItsKindHas looks for members that a kind of parts does not have, or has no value for.
+func TestAPartHasWhatItsKindHas(t *testing.T) {
+	a := in(t, Pending)
+	if _, item := done(t, a, Owner, "items", Merge, `{"quantity":7}`); item.Get("dateModified") != nil {
+		t.Errorf("an item: got %v, want no dateModified", item)
+	}
+	a, document := done(t, a, Owner, "documents", Add, validDocument)
+	for _, name := range []string{sha256Field, sizeField} {
+		if value, has := document.Lookup(name); has {
+			t.Errorf("a document without a file: got %s %v, want none", name, value)
+		}
+	}
+	only := Asset{fields: a.fields.With("documents", record.List{document})}
+	documents := part(t, "documents")
+	if got, err := only.Download(documents, idOf(document), ""); err != nil || got != document.Text("url") {
+		t.Errorf("the one document: got %q, %v; want %q", got, err, document.Text("url"))
+	}
+	if got, err := only.Download(documents, otherID, ""); places(err) != "document_id" {
+		t.Errorf("no document: got %q, %v; want a fault at document_id", got, err)
+	}
+}
+
+// TestAnAssetWithoutPartsMovesOn has assets without decisions or without a period, as imports may.
+func TestAnAssetWithoutPartsMovesOn(t *testing.T) {
+	bare := func(s Status, without ...string) Asset { return Asset{fields: in(t, s).fields.Without(without...)} }
+	ended := record.Object{{Name: "endDate", Value: FormatTime(morning, rules.Zone)}}
+	for _, c := range []struct {
+		name   string
+		a      Asset
+		by     Role
+		patch  string
+		period string // the members of it afterwards
+	}{
+		{"another title", bare(Pending, "decisions", periodField), Owner, `{"title":"x"}`, ""},
+		{"back to pending", bare(Verification, "decisions"), Concierge, `{"status":"pending"}`, "startDate"},
+		{"to verification", bare(Pending, periodField), Concierge, `{"status":"verification"}`, ""},
+		{"to active", bare(Verification, periodField), Concierge, `{"status":"active"}`, "endDate"},
+		{"an end alone", Asset{fields: in(t, Active).fields.With(periodField, ended)}, Concierge, `{"status":"pending"}`, ""},
+	} {
+		next, err := asks(rules, c.a, c.by, false, parse(t, c.patch))
+		var names []string
+		for _, m := range next.fields.Object(periodField) {
+			names = append(names, m.Name)
+		}
+		_, has := next.fields.Lookup(periodField)
+		if err != nil || strings.Join(names, " ") != c.period || has != (c.period != "") {
+			t.Errorf("%s: got the period %v, %v; want %q", c.name, next.fields.Object(periodField), err, c.period)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package publiclog_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"asset-registry/assetsvc/internal/publiclog"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/translog"
+)
+
+// damages are damages of the first bundle of a log.
+var damages = map[string]func(w *world){
+	"a bundle is lost":    func(w *world) { delete(w.parts, translog.BundleOf(0, 300)) },
+	"a bundle is cut off": func(w *world) { w.parts[translog.BundleOf(0, 300)] = w.parts[translog.BundleOf(0, 300)][:50] },
+	"an entry is no leaf": func(w *world) { w.parts[translog.BundleOf(0, 300)][2] = 'x' },
+}
+
+func TestADamagedLogIsFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, damage := range damages {
+			w := written(t)
+			r := publiclog.NewReader(w)
+			if leaf, err := r.LeafAt(t.Context(), 2); err != nil || leaf.Position != 2 || leaf.Kind != translog.Withdraw {
+				t.Errorf("%s, before: got %+v, %v; want the leaf at 2", name, leaf, err)
+			}
+			damage(w)
+			if _, _, err := r.Prove(t.Context(), 2); !errors.Is(err, registry.ErrDamagedLog) {
+				t.Errorf("%s: a proof: got %v, want %v", name, err, registry.ErrDamagedLog)
+			}
+			if leaf, err := r.LeafAt(t.Context(), 2); !errors.Is(err, registry.ErrDamagedLog) {
+				t.Errorf("%s: a leaf: got %+v, %v; want %v", name, leaf, err, registry.ErrDamagedLog)
+			}
+		}
+		w := written(t)
+		w.head.Checkpoint = []byte("x")
+		r := publiclog.NewReader(w)
+		_, _, proved := r.Prove(t.Context(), 2)
+		_, read := r.LeafAt(t.Context(), 2)
+		for _, err := range []error{proved, read} {
+			if !errors.Is(err, translog.ErrCheckpoint) {
+				t.Errorf("a malformed checkpoint: got %v, want %v", err, translog.ErrCheckpoint)
+			}
+		}
+	})
+}
+
+// TestPartsOfALogAreReadAsTheyAre asks for parts that there are not, and for one that becomes full.
+func TestPartsOfALogAreReadAsTheyAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := written(t)
+		r := publiclog.NewReader(w)
+		for name, tile := range map[string]translog.Tile{
+			"a full one":                  translog.BundleOf(0, 300).Full(),
+			"one that is not there yet":   translog.BundleOf(599, 600),
+			"one wider than the log":      translog.BundleOf(299, 310),
+			"a full one behind the log":   translog.BundleOf(299, 300).Full(),
+			"a partial one of a full one": translog.BundleOf(9, 10),
+		} {
+			there := strings.HasPrefix(name, "a full one") && tile.Index == 0 || strings.HasPrefix(name, "a partial")
+			data, err := r.Part(t.Context(), tile)
+			if there && (err != nil || len(data) == 0) || !there && !errors.Is(err, publiclog.ErrNoPart) {
+				t.Errorf("%s: got %d bytes, %v; want it there: %v", name, len(data), err, there)
+			}
+			if _, err := (publiclog.Parts{Reader: r}).ReadPart(t.Context(), tile); !there && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s, as a source: got %v, want %v", name, err, fs.ErrNotExist)
+			}
+		}
+		want, err := r.Part(t.Context(), translog.BundleOf(299, 300))
+		must(t, err)
+		grows := &growing{world: w, grow: func() {
+			w.grown(t, 800)
+			_, writer := newProcess(t, w)
+			extended(t, writer)
+		}}
+		got, err := publiclog.NewReader(grows).Part(t.Context(), translog.BundleOf(299, 300))
+		if err != nil || string(got) != string(want) {
+			t.Errorf("a part that becomes full: got %d bytes, %v; want the %d of before", len(got), err, len(want))
+		}
+	})
+}
+
+// growing is a log that grows between the first look at a part and the look at the head.
+type growing struct {
+	*world
+	grow func()
+}
+
+func (g *growing) LogHead(ctx context.Context) (publiclog.Head, error) {
+	if grow := g.grow; grow != nil {
+		g.grow = nil
+		grow()
+	}
+	return g.world.LogHead(ctx)
+}
+
+// TestAPatrolTellsWhatItFinds verifies a log that is damaged, then away, then whole again.
+func TestAPatrolTellsWhatItFinds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		policy, err := translog.LogPolicy(key(t).Public())
+		must(t, err)
+		w := written(t)
+		w.takes = time.Millisecond
+		patrol := publiclog.NewPatrol(publiclog.NewReader(w), policy, time.Hour)
+		ctx, stop := context.WithCancel(t.Context())
+		var said []error
+		ended := make(chan struct{})
+		began := time.Now()
+		go func() {
+			defer close(ended)
+			patrol.Run(ctx, func(err error) { said = append(said, err) })
+		}()
+		finds := func(when string, damaged bool, reports int) {
+			t.Helper()
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if got := patrol.Damage() != ""; got != damaged || len(said) != reports {
+				t.Errorf("%s: got the damage %q and the reports %v, want damage: %v, and %d reports", when, patrol.Damage(),
+					said, damaged, reports)
+			}
+		}
+		finds("a whole log", false, 0)
+		bundle := translog.BundleOf(0, 300)
+		kept := w.parts[bundle]
+		delete(w.parts, bundle)
+		finds("a lost part", true, 1)
+		if !errors.Is(said[0], registry.ErrDamagedLog) {
+			t.Errorf("a lost part: got %v, want %v", said[0], registry.ErrDamagedLog)
+		}
+		w.down, w.works = errDown, 0
+		finds("a store that is away", true, 2)
+		w.down = nil
+		w.parts[bundle] = kept
+		finds("the part is back", false, 2)
+		delete(w.parts, bundle)
+		finds("it is lost again", true, 3)
+		w.head = publiclog.Head{}
+		finds("a log that is not signed", false, 3)
+		if took := time.Since(began); took != 6*time.Hour {
+			t.Errorf("got %v of time, want 6h", took)
+		}
+		for calls := w.calls; w.calls == calls; { // until a verification has begun
+			time.Sleep(300 * time.Microsecond)
+		}
+		stop()
+		<-ended
+		if len(said) != 3 {
+			t.Errorf("got the reports %v after the end, want none", said[3:])
+		}
+	})
+}
