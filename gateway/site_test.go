@@ -54,6 +54,8 @@ func TestBrowsersGetPagesAndProgramsGetTheWelcome(t *testing.T) {
 		{"a program that refuses pages", with, "/", "text/html;q=0, application/json", 200, `"versions"`},
 		{"a browser without a site", without, "/", browser, 200, `"versions"`},
 		{"a page", with, "/uk/assets/x", "", 200, "page /uk/assets/x"},
+		{"an asset in any language", with, "/assets/x", "", 200, "page /assets/x"},
+		{"an asset without a site", without, "/assets/x", browser, 404, "not_found"},
 		{"a page in English", with, "/en/", "", 200, "page /en/"},
 		{"a file", with, "/site/x/site.css", "", 200, "page /site/x/site.css"},
 		{"the map", with, "/sitemap.xml", "", 200, "page /sitemap.xml"},
@@ -77,7 +79,7 @@ func TestBrowsersGetPagesAndProgramsGetTheWelcome(t *testing.T) {
 				t.Errorf("got the cookie %s, want none for a page", got.Header().Get("Set-Cookie"))
 			}
 			vary := strings.Join(got.Header().Values("Vary"), ", ")
-			if want := test.s == with && test.path == "/"; strings.Contains(vary, "Accept-Language") != want {
+			if want := test.s == with && (test.path == "/" || test.path == "/assets/x"); strings.Contains(vary, "Accept-Language") != want {
 				t.Errorf("got Vary %q, want Accept-Language in it: %t", vary, want)
 			}
 		})

@@ -189,6 +189,10 @@ func All() []Route {
 	return all
 }
 
+// AnyLanguage is the pattern of an address of an asset's page without a language. It leads to the
+// page in the language that the browser prefers.
+const AnyLanguage = "/assets/:id"
+
 // Site returns the routes of the pages for people, which the search service answers
 // (docs/site.md). Their patterns are whole paths. A page is made of a search or of several
 // readings, so it costs as much as a page of the feed. GET / is not among them: the gateway
@@ -197,7 +201,7 @@ func Site() []Route {
 	var all []Route
 	for _, r := range []Route{
 		{Pattern: "/uk", Class: Read}, {Pattern: "/uk/*path", Class: List},
-		{Pattern: "/en", Class: Read}, {Pattern: "/en/*path", Class: List},
+		{Pattern: "/en", Class: Read}, {Pattern: "/en/*path", Class: List}, {Pattern: AnyLanguage, Class: Read},
 		{Pattern: "/sitemap.xml", Class: List}, {Pattern: "/sitemap/:part", Class: List},
 		{Pattern: "/robots.txt", Class: Read}, {Pattern: "/site/*file", Class: Read},
 	} {
@@ -251,6 +255,7 @@ func Public() []PublicPath {
 		{Path: GetFile},
 		{Path: "/uk"},
 		{Path: "/en"},
+		{Path: "/assets"},
 		{Path: "/site"},
 		{Path: "/sitemap"},
 		{Path: "/sitemap.xml", Exact: true},

@@ -32,7 +32,15 @@ func (a *API) routeSite(engine *gin.Engine) {
 		welcome(c)
 	})
 	for _, r := range routes.Site() {
-		engine.Handle(r.Method, r.Pattern, page(r.Class))
+		answer := page(r.Class)
+		if r.Pattern == routes.AnyLanguage {
+			engine.Handle(r.Method, r.Pattern, func(c *gin.Context) {
+				c.Writer.Header().Add("Vary", "Accept-Language")
+				answer(c)
+			})
+			continue
+		}
+		engine.Handle(r.Method, r.Pattern, answer)
 	}
 }
 

@@ -3,7 +3,6 @@ package site
 import (
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 
 	"asset-registry.example/client"
@@ -21,6 +20,7 @@ type assetPage struct {
 	Older   string // path of the page of older changes; "": there are none
 	Check   check
 	API     string // path of the record
+	Back    string // path of the search that led here; "": none did
 	Checked bool   // the record can be checked against the log
 }
 
@@ -32,8 +32,6 @@ type check struct {
 	Proof    string   // path
 	Base     string
 }
-
-var assetID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // readAsset reads the record that a path names. Drafts are not public.
 func (s *Site) readAsset(r request) (id string, record *value, err error) {
@@ -52,6 +50,9 @@ func (s *Site) readAsset(r request) (id string, record *value, err error) {
 
 // asset shows a record with its states, its newest changes and its proof.
 func (s *Site) asset(w http.ResponseWriter, r request) error {
+	if to, err := s.otherAddress(r); to != "" || err != nil {
+		return redirect(w, r, to, err)
+	}
 	end, err := s.registry.turns.take(r.Context())
 	if err != nil {
 		return err
@@ -63,20 +64,21 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 		return err
 	}
 	past := s.history(r.Context(), r.lang, id, 0)
+	back, kept := backTo(r)
 	api := "/api/2.5/assets/" + id
 	p := assetPage{
 		ID: id, Status: client.Status(root.string("status")),
 		Test: root.string("mode") == string(client.TestMode), Line: steps(root, past), Past: past, API: api,
 		Check: check{id, root.string("dateModified"), s.config.LogKeys, api + "/proof", r.base},
 	}
-	p.Checked = past.State != noLog
+	p.Back, p.Checked = back, past.State != noLog
 	if past.Older > 0 {
 		p.Older = olderPath(r.lang, id, past.Older)
 	}
 	linked := linkedAsset(r.lang, r.base, root) // before newRecord, which marks what it shows
 	p.Record = newRecord(r.lang, root)
 	v := s.view(r, shorten(p.Record.Title.Text, maxTitle), p)
-	v.About = shorten(p.Record.Lead.Text, 160)
+	v.About, v.Kept = shorten(p.Record.Lead.Text, 160), kept
 	v.NoIndex = p.Test || p.Status == client.Deleted
 	if p.Checked && len(p.Check.Keys) > 0 {
 		v.Script = "proof.js"

@@ -65,7 +65,8 @@ type link struct{ Path, Says string }
 
 // hit is an asset of a list.
 type hit struct {
-	ID, Title, TitleLang, Number, Lead string
+	ID, Path, Title, TitleLang, Number string
+	Lead                               string
 	Status                             client.Status
 	Class, Place, Quantity, Custodian  string
 	Modified                           time.Time
@@ -185,10 +186,11 @@ func newFoundPage(l Lang, q search.Query, found search.Result) foundPage {
 	plain := plainQuery(q)
 	p := foundPage{Query: q, Sent: plain.Values(), Total: found.Total, Sorts: sorts(l, q), Suggest: suggestions}
 	root := "/" + string(l) + "/"
-	words := newFoundWords(q.Text, found.Reading)
+	words, back := newFoundWords(q.Text, found.Reading), backFrom(plain)
 	for _, h := range found.Hits {
 		if a, err := h.Decode(); err == nil { // the index has only what it has read before
 			shown := newHit(l, a)
+			shown.Path = assetPath(l, a.ID) + back
 			shown.Marked, shown.Line = words.in(shown.Title), words.line(a.Description)
 			p.Hits = append(p.Hits, shown)
 		}

@@ -108,6 +108,7 @@ func (s *Site) route() {
 		s.mux.Handle(root+"/feed.atom", s.page(l, s.feed))
 		s.mux.Handle("/"+string(l)+"/", s.page(l, noPage))
 	}
+	s.mux.Handle("GET /assets/{id}", s.negotiatedTo(anyLanguage))
 	s.mux.Handle("GET /sitemap.xml", s.page(Ukrainian, s.siteMap))
 	s.mux.Handle("GET /sitemap/{offset}", s.page(Ukrainian, s.siteMapPart))
 	s.mux.Handle("GET /robots.txt", http.HandlerFunc(s.robots))

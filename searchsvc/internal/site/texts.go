@@ -112,6 +112,7 @@ var texts = map[string]text{
 	"sort.published":  {"Давно оприлюднені", "Published long ago"},
 
 	"asset.crumb":     {"Усі активи", "All assets"},
+	"asset.back":      {"До результатів пошуку", "Back to the results"},
 	"asset.contents":  {"Зміст запису", "On this page"},
 	"asset.items":     {"Складові активу", "Items"},
 	"asset.item":      {"Складова", "Item"},

@@ -131,6 +131,7 @@ type view struct {
 	Section string // of the menu
 	Base    string // public address
 	Rest    string // path and query after the language
+	Kept    string // more of the query, which other languages keep and search engines need not know
 	NoIndex bool   // search engines leave the page out
 	Feed    string // rest of the address of an Atom feed; "": none
 	Script  string // name of its script; "": none
@@ -152,7 +153,7 @@ func (v view) Canonical() string { return v.In(v.Lang) }
 func (v view) In(l Lang) string { return v.Base + "/" + string(l) + v.Rest }
 
 // Path returns the path of the page in a language.
-func (v view) Path(l Lang) string { return "/" + string(l) + v.Rest }
+func (v view) Path(l Lang) string { return "/" + string(l) + v.Rest + v.Kept }
 
 // Langs returns every language.
 func (v view) Langs() []Lang { return Langs() }

@@ -305,10 +305,28 @@ func TestTheSiteNeedsNoScript(t *testing.T) {
 	b.screenshot("site-without-script")
 	b.click(".languages a[hreflang=en]")
 	b.mustSay("Check this record", "Under verification")
+	b.click(".crumbs a")
+	b.mustSay("Found 1\u00a0asset", "Filters in effect")
 	b.click(`.sections a[href="/en/statistics"]`)
 	b.mustSay("By region", "м. Київ")
 	b.click(`.bars a[href*="status=active"]`)
 	b.mustSay("Found 1\u00a0asset", "Non-residential building")
+	b.mustBeContent()
+}
+
+// TestAddressesThatPeopleQuote opens pages by the number of an asset, in capitals and without a language.
+func TestAddressesThatPeopleQuote(t *testing.T) {
+	s := startSite(t)
+	b := open(t, s.base)
+	b.goTo("/uk/assets/" + s.asset)
+	number := evaluate[string](b, `document.querySelector("[data-path=assetID]").textContent`)
+	for _, path := range []string{"/uk/assets/" + number, "/uk/assets/" + strings.ToLower(number),
+		"/uk/assets/" + strings.ToUpper(s.asset), "/assets/" + s.asset, "/assets/" + number} {
+		b.goTo(path)
+		if got, want := b.path()[3:], "/assets/"+s.asset; got != want {
+			t.Errorf("%s: got the page %s, want %s", path, got, want)
+		}
+	}
 	b.mustBeContent()
 }
 

@@ -1,0 +1,108 @@
+package site_test
+
+import (
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"asset-registry/shared/fault"
+)
+
+const number = "UA-AR-DGF-2026-11-22-000017" // of the whole asset
+
+// TestAddressesThatPeopleQuoteLeadToThePage asks for the page of an asset by its number, in capitals
+// and without a language.
+func TestAddressesThatPeopleQuoteLeadToThePage(t *testing.T) {
+	page := "/assets/" + id
+	for _, c := range []struct {
+		path, language string
+		status         int
+		to             string
+	}{
+		{"/uk/assets/" + strings.ToUpper(id), "", 302, "/uk" + page},
+		{"/en/assets/" + number, "", 302, "/en" + page},
+		{"/uk/assets/" + strings.ToLower(number), "", 302, "/uk" + page},
+		{"/uk/assets/UA-AR-DGF-2026-11-22-000018", "", 404, ""},
+		{"/uk/assets/UA-AR-" + strings.Repeat("0", 100), "", 404, ""},
+		{page, "", 302, "/uk" + page},
+		{page, "en-GB", 302, "/en" + page},
+		{"/assets/" + strings.ToUpper(id), "de, en;q=0.5", 302, "/en/assets/" + strings.ToUpper(id)},
+		{"/assets/" + number, "uk", 302, "/uk/assets/" + number},
+		{"/assets/none", "en", 404, ""},
+		{"/assets/%2F%2Fforeign.example", "", 404, ""},
+		{"/assets/UA-AR-%0D%0ALocation:%20https:%2F%2Fforeign.example", "", 404, ""},
+	} {
+		t.Run(c.path+" "+c.language, func(t *testing.T) {
+			resp, _ := get(t, newSite(t, newRegistry(whole), newFound()), c.path, "Accept-Language", c.language)
+			if to := resp.Header.Get("Location"); resp.StatusCode != c.status || to != c.to {
+				t.Errorf("got %d to %q, want %d to %q", resp.StatusCode, to, c.status, c.to)
+			}
+		})
+	}
+	f := newFound()
+	s := newSite(t, newRegistry(whole), f)
+	get(t, s, "/uk/assets/"+number)
+	if q := f.queries()[0]; q.Text != number || !q.Exact || q.Limit > 20 || len(q.Facets) > 0 {
+		t.Errorf("got the question %+v, want one for the number only", q)
+	}
+	get(t, s, "/uk"+page)
+	if asked := len(f.queries()); asked != 1 {
+		t.Errorf("got %d searches, want none for a page's own address", asked-1)
+	}
+	f.err = fault.New(fault.Unavailable, fault.URL, "search", "busy")
+	if resp, _ := get(t, s, "/uk/assets/"+number); resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("got %d while the search is busy, want 503", resp.StatusCode)
+	}
+}
+
+// crumb returns the link at the top of the page of an asset.
+func crumb(t *testing.T, body string) string {
+	t.Helper()
+	m := regexp.MustCompile(`<p class="crumbs"><a href="([^"]*)"`).FindStringSubmatch(body)
+	if m == nil {
+		t.Fatalf("got no link to a search, want one in: %s", body)
+	}
+	return html.UnescapeString(m[1])
+}
+
+// TestAPageLeadsBackToTheResults follows the link of a hit and looks at where the page leads.
+func TestAPageLeadsBackToTheResults(t *testing.T) {
+	s := newSite(t, newRegistry(whole), newFound())
+	for _, query := range []string{"q=%D0%B1%D1%83%D0%B4%D0%B8%D0%BD%D0%BE%D0%BA&sort=published&status=active",
+		"q=%2F%2Fforeign.example", "region=%D0%9A%D0%B8%D1%97%D0%B2&region=%D0%9B%D1%8C%D0%B2%D1%96%D0%B2", ""} {
+		_, results := get(t, s, "/uk/?"+query)
+		link := regexp.MustCompile(`href="(/uk/assets/[^"]*)" lang`).FindStringSubmatch(results)
+		if link == nil {
+			t.Fatalf("%s: got no hit, want one", query)
+		}
+		_, body := get(t, s, html.UnescapeString(link[1]))
+		if got, want := crumb(t, body), strings.TrimSuffix("/uk/?"+query, "?"); got != want {
+			t.Errorf("got the way back %s, want %s", got, want)
+		}
+		english := regexp.MustCompile(`<a href="(/en/assets/[^"]*)"`).FindStringSubmatch(body)
+		_, body = get(t, s, html.UnescapeString(english[1]))
+		if got, want := crumb(t, body), strings.TrimSuffix("/en/?"+query, "?"); got != want {
+			t.Errorf("got the way back %s after a change of the language, want %s", got, want)
+		}
+		mustHave(t, body, `<link rel="canonical" href="http://registry.example/en/assets/`+id+`">`)
+	}
+}
+
+// TestTheWayBackStaysOnTheSite plants ways back that are no search.
+func TestTheWayBackStaysOnTheSite(t *testing.T) {
+	s := newSite(t, newRegistry(whole), newFound())
+	for _, back := range []string{"//foreign.example", "https://foreign.example/?q=a", "/uk/?q=a", "javascript:alert(1)",
+		`"><script>alert(1)</script>`, "q=a&next=//foreign.example", "status=none", "q=%zz", "q=a;b", "limit=x", "",
+		"q=" + strings.Repeat("a", 3000), strings.Repeat("region=a&", 300)} {
+		resp, body := get(t, s, "/uk/assets/"+id+"?"+url.Values{"back": {back}}.Encode())
+		if got := crumb(t, body); resp.StatusCode != http.StatusOK || got != "/uk/" {
+			t.Errorf("%.50s: got %d with the way back %s, want the first page of the search", back, resp.StatusCode, got)
+		}
+		mustLack(t, body, "foreign.example", "alert(1)</script>\"")
+	}
+	_, results := get(t, s, "/uk/?q="+strings.Repeat("%D0%B0", 590)) // a link that would be too long has no way back
+	mustHave(t, results, `href="/uk/assets/`+id+`" lang`)
+}
