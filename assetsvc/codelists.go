@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/shared/codenames"
 )
 
 // maxCodeList is the most bytes of a file of codes. The longest list in use has
@@ -25,10 +26,14 @@ func (c Config) codeLists() (asset.CodeLists, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read code lists: %w", err)
 	}
-	lists := asset.CodeLists{}
+	lists, hasNames := asset.CodeLists{}, false
 	var faults []error
 	for _, file := range files {
 		if strings.HasPrefix(file.Name(), ".") { // Kubernetes adds such files to a mounted directory
+			continue
+		}
+		if _, _, isNames := codenames.File(file.Name()); isNames { // the search service reads them
+			hasNames = true
 			continue
 		}
 		path := filepath.Join(c.CodeLists, file.Name())
@@ -38,7 +43,7 @@ func (c Config) codeLists() (asset.CodeLists, error) {
 			}
 		}
 	}
-	if len(lists) == 0 && faults == nil {
+	if len(lists) == 0 && !hasNames && faults == nil {
 		faults = append(faults, fmt.Errorf("code lists: %s has no file such as CPV.txt", c.CodeLists))
 	}
 	return lists, errors.Join(faults...)
@@ -47,7 +52,8 @@ func (c Config) codeLists() (asset.CodeLists, error) {
 func addCodeList(lists asset.CodeLists, path string) error {
 	scheme, isText := strings.CutSuffix(filepath.Base(path), ".txt")
 	if !isText {
-		return errors.New("the name of a list is its scheme and .txt, such as CPV.txt")
+		return errors.New("the name of a list is its scheme and .txt, such as CPV.txt; " +
+			"files of names are called CPV.uk.json or CPV.en.json")
 	}
 	file, err := os.Open(path)
 	if err != nil {

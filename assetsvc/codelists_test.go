@@ -16,6 +16,8 @@ func TestCodeListsAreReadWhole(t *testing.T) {
 	}{
 		{"two lists", files{"CPV.txt": "03111000-2 Seeds\n", "kvtspz.txt": "01.01\n", ".hidden": "x"}, nil},
 		{"schemes of identifiers", files{"identifier-schemes.txt": "UA-NEW\n"}, nil},
+		{"names only, which are no list", files{"CPV.uk.json": "{", "CAV-PS.en.json": "{}"}, nil},
+		{"names without a language", files{"CPV.json": "{}"}, []string{"CPV.json: the name of a list"}},
 		{"no list", nil, []string{"has no file such as CPV.txt"}},
 		{"faults in two lists", files{"CPV.txt": "x\n", "CPVS.txt": "y\n"},
 			[]string{"CPV.txt: line 1", "CPVS.txt: line 1"}},

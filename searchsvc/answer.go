@@ -71,9 +71,10 @@ type facet struct {
 }
 
 type count struct {
-	Value string `json:"value"`
-	Name  string `json:"name,omitempty"`
-	Count int64  `json:"count"`
+	Value  string `json:"value"`
+	Name   string `json:"name,omitempty"`
+	NameEn string `json:"name_en,omitempty"`
+	Count  int64  `json:"count"`
 }
 
 type nextPage struct {

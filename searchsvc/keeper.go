@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/index"
 	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
@@ -41,6 +42,7 @@ type keeper struct {
 	asker    *http.Client
 	log      *slog.Logger
 	synonyms *meaning.Synonyms
+	names    codenames.Lists
 	failures *failurelog.Log
 	fresh    replica.Freshness
 	rebuilt  atomic.Int64
@@ -59,8 +61,13 @@ func newKeeper(c Config) (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
+	names, err := codenames.Read(c.CodeLists)
+	if err != nil {
+		return nil, err
+	}
 	k := &keeper{
-		config: c, synonyms: synonyms, source: replica.Source{Client: of, Address: c.Of, Pause: again}, log: c.Log,
+		config: c, synonyms: synonyms, names: names,
+		source: replica.Source{Client: of, Address: c.Of, Pause: again}, log: c.Log,
 		asker:    httpclient.New(c.Transport),
 		failures: failurelog.New(c.Log, "the index cannot be brought up to date; it is tried again"),
 	}
@@ -126,7 +133,7 @@ func isVoid(err error) bool {
 // keep opens the index and follows the registry, until ctx is done, or the index is void,
 // or it cannot be opened.
 func (k *keeper) keep(ctx context.Context) (err error) {
-	opened, err := index.Open(k.config.Dir, k.synonyms)
+	opened, err := index.Open(k.config.Dir, k.synonyms, k.names)
 	if err != nil {
 		return err
 	}

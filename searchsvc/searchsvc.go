@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/searchsvc/internal/site"
 	"asset-registry/shared/fault"
@@ -34,6 +35,7 @@ type Config struct {
 	Transport http.RoundTripper // to the registry; nil: http.DefaultTransport
 	Dir       string            // of the index, which nothing else uses
 	Synonyms  string            // file of further words of one meaning (docs/search.md); empty: none
+	CodeLists string            // directory with names of codes (docs/search.md); empty: none
 
 	Timeout   time.Duration // longest time of a search; 0: DefaultTimeout
 	MaxBehind time.Duration // /readyz fails while the index is further behind; 0: never for that
@@ -119,6 +121,9 @@ func (c Config) Validate() error {
 	if _, err := readSynonyms(c.Synonyms); err != nil {
 		faults = append(faults, err)
 	}
+	if _, err := codenames.Read(c.CodeLists); err != nil {
+		faults = append(faults, err)
+	}
 	if c.Memory < 0 {
 		faults = append(faults, errors.New("--memory must not be negative"))
 	}
@@ -185,7 +190,7 @@ func (s *Server) route() error {
 	s.handler = engine
 	pagesForPeople, err := site.New(site.Config{
 		Searcher: s, Registry: c.Of, Transport: c.Transport, LogKeys: c.LogKeys, Log: c.Log,
-		Answers: s.answers,
+		Answers: s.answers, Names: s.keeper.names,
 	})
 	if err != nil {
 		return err

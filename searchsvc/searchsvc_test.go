@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/index"
 	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
@@ -117,7 +118,7 @@ func TestFaultyConfigurationsAreRefused(t *testing.T) {
 func startWith(t *testing.T, assets int) *Server {
 	t.Helper()
 	s := start(t)
-	x, err := index.Open(t.TempDir(), &meaning.Synonyms{})
+	x, err := index.Open(t.TempDir(), &meaning.Synonyms{}, codenames.Lists{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -326,6 +326,7 @@ class SearchFacetValue(TypedDict, total=False):
 
     value: str
     name: str
+    name_en: str
     count: int
 
 

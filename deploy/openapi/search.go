@@ -181,8 +181,9 @@ func searchSchemas() object {
 		{"SearchFacet", facet},
 		{"SearchFacetValue", closed("A value of a facet.", object{
 			{"value", text("Value, as the filter takes it.")}, {"name", text("Its name, where there is one.")},
+			{"name_en", text("Its English name, if the operator has one.")},
 			{"count", integer("Assets that have the value.", member{"minimum", 1})},
-		}, "name")},
+		}, "name", "name_en")},
 		{"SearchSuggestions", closed("Suggestions.", object{{"data", listOf(text("A text to search for."))}})},
 		{"SearchReplacement", replacement},
 		{"SearchInterpretation", interpretation},

@@ -62,8 +62,9 @@ type Config struct {
 	Zone       string   `default:"+00:00" help:"Constant offset of printed timestamps."`
 	AssetTypes []string `default:"bounce" help:"Accepted values of assetType."`
 
-	// A code whose list is missing is checked by its form only. A list has one code a line.
-	CodeLists string `placeholder:"DIR" help:"Directory of CPV, CPVS, dk018, kvtspz and identifier-schemes, all .txt."`
+	// A code whose list is missing is checked by its form only. A list has one code a line, perhaps with a
+	// name. Files such as CPV.uk.json and CPV.en.json have names only (docs/search.md, "Names of codes").
+	CodeLists string `placeholder:"DIR" help:"Directory of lists and names of codes: CPV.txt, CPV.uk.json and others."`
 
 	// All callers with an API key see all fields.
 	Hide []string `help:"Fields that only callers with an API key see: contacts, addresses, locations."`
@@ -335,7 +336,7 @@ func (c Config) search(p process, edge http.Handler) searchsvc.Config {
 	return searchsvc.Config{
 		Of: "http://registry", Transport: httpserver.InProcessStream(edge), LogKeys: keys,
 		Dir:      filepath.Join(c.Data, searchDirectory),
-		Synonyms: c.Synonyms,
+		Synonyms: c.Synonyms, CodeLists: c.CodeLists,
 		AskEvery: time.Minute, // the stream tells changes at once
 		Memory:   c.Memory,
 		Log:      p.log.With("service", "searchsvc"), Telemetry: p.telemetry,

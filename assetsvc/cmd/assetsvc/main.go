@@ -79,7 +79,7 @@ type settings struct {
 	Sandbox    bool     `help:"Accept sandboxParameters."`
 
 	// Codes of a scheme without a list are checked by their form.
-	CodeLists string `placeholder:"DIR" help:"Directory of CPV, CPVS, dk018, kvtspz and identifier-schemes, all .txt."`
+	CodeLists string `placeholder:"DIR" help:"Directory of lists of codes: CPV.txt, identifier-schemes.txt and others."`
 
 	// All services with one store have the same. With MongoDB they need fresh-reads too.
 	// All services with one store hide the same, and so does the command snapshot.

@@ -3596,6 +3596,8 @@ export interface components {
             value: string;
             /** @description Its name, where there is one. */
             name?: string;
+            /** @description Its English name, if the operator has one. */
+            name_en?: string;
             /** @description Assets that have the value. */
             count: number;
         };

@@ -25,6 +25,7 @@ type settings struct {
 	Of        string        `default:"http://127.0.0.1:8080" placeholder:"URL" help:"${of}"`
 	Data      string        `default:"./search" help:"Directory of the index; created if it does not exist."`
 	Synonyms  string        `placeholder:"FILE" help:"File of further words of one meaning; by default none."`
+	CodeLists string        `placeholder:"DIR" help:"Directory of names of codes: CPV.uk.json and others."`
 	Timeout   time.Duration `default:"2s" help:"Longest time for a search."`
 	PublicKey []string      `sep:"none" placeholder:"KEY" help:"${public_key}"`
 	MaxBehind time.Duration `default:"5m" help:"/readyz fails while the index is further behind; 0: never for that."`
@@ -76,7 +77,7 @@ func run(ctx context.Context, args []string) error {
 // config returns the configuration of the service.
 func (s settings) config(log *slog.Logger, t *telemetry.Telemetry) searchsvc.Config {
 	return searchsvc.Config{
-		Of: s.Of, Dir: s.Data, Synonyms: s.Synonyms, Timeout: s.Timeout, MaxBehind: s.MaxBehind, LogKeys: s.PublicKey,
-		Memory: s.Memory, Log: log, Telemetry: t,
+		Of: s.Of, Dir: s.Data, Synonyms: s.Synonyms, CodeLists: s.CodeLists, Timeout: s.Timeout, MaxBehind: s.MaxBehind,
+		LogKeys: s.PublicKey, Memory: s.Memory, Log: log, Telemetry: t,
 	}
 }

@@ -23,6 +23,7 @@ type columns struct {
 	values     []float64 // those of quantities, from the first index up to the second
 	facets     map[facetColumn]*facetValues
 	names      sync.Map // from namedValue to string: names of values of facets
+	saids      sync.Map // from namedValue to []said: descriptions of codes
 }
 
 // facetValues has the values of the assets of a segment in one column, as numbers of a

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
-	segment "github.com/blevesearch/scorch_segment_api/v2"
 
 	"asset-registry/searchsvc/internal/search"
 )
@@ -32,7 +30,8 @@ func (v *view) facets(ctx context.Context, q *plan, matches []match) ([]search.F
 	most := cmp.Or(q.FacetLimit, search.DefaultFacetLimit)
 	facets := make([]search.Facet, len(columns))
 	for i, column := range columns {
-		if facets[i], err = v.facet(column, counts[i], most); err != nil {
+		chosen := q.Filters.ValuesOf(column.name)
+		if facets[i], err = v.facet(column, counts[i], most, chosen); err != nil {
 			return nil, err
 		}
 	}
@@ -96,8 +95,8 @@ func (m *match) addTo(ctx context.Context, columns []facetColumn, counts [][]uin
 	})
 }
 
-// facet returns the first values of a column.
-func (v *view) facet(column facetColumn, counts []uint32, most int) (search.Facet, error) {
+// facet returns the first values of a column, and those that are chosen.
+func (v *view) facet(column facetColumn, counts []uint32, most int, chosen []string) (search.Facet, error) {
 	compare := func(a, b search.Count) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value))
 	}
@@ -105,81 +104,30 @@ func (v *view) facet(column facetColumn, counts []uint32, most int) (search.Face
 		compare = func(a, b search.Count) int { return cmp.Compare(b.Value, a.Value) }
 	}
 	first, values := firsts[search.Count]{most: most, compare: compare}, v.values[column]
+	facet := search.Facet{Name: column.name}
+	for _, value := range chosen {
+		facet.Chosen = append(facet.Chosen, search.Count{Value: value})
+	}
 	for value, count := range counts {
-		if count > 0 && value != noValue {
-			first.offer(search.Count{Value: values[value], Count: int64(count)})
-		}
-	}
-	facet := search.Facet{Name: column.name, Values: first.sorted(), More: first.offered > most}
-	for i := range facet.Values {
-		name, err := v.nameOf(column, facet.Values[i].Value)
-		if err != nil {
-			return search.Facet{}, err
-		}
-		facet.Values[i].Name = name
-	}
-	return facet, nil
-}
-
-// mostNames bounds the spellings of one name that are compared.
-const mostNames = 64
-
-// nameOf returns the most common name of a value in the largest part that has one.
-func (v *view) nameOf(column facetColumn, value string) (name string, err error) {
-	field := search.PropertyOf(column.name).Names
-	if field == "" || column.level != 0 && column.level != wholeLevel {
-		return "", nil
-	}
-	var size uint32
-	for i := range v.parts {
-		p := &v.parts[i]
-		if p.count <= size {
+		if count == 0 || value == noValue {
 			continue
 		}
-		found, err := p.nameOf(field, value)
-		if err != nil {
-			return "", err
-		}
-		if found != "" {
-			name, size = found, p.count
-		}
-	}
-	return name, nil
-}
-
-// namedValue is a value whose name somebody has asked for.
-type namedValue struct{ field, value string }
-
-// nameOf is commonName, and remembers the name: a segment never changes.
-func (p *part) nameOf(field, value string) (string, error) {
-	asked := namedValue{field, value}
-	if known, ok := p.names.Load(asked); ok {
-		return known.(string), nil
-	}
-	name, err := commonName(p.segment, field, value)
-	if err == nil {
-		p.names.Store(asked, name)
-	}
-	return name, err
-}
-
-// commonName returns the name of a value that most assets of a segment have.
-func commonName(s segment.Segment, field, value string) (name string, err error) {
-	dictionary, err := s.Dictionary(field)
-	if err != nil {
-		return "", err
-	}
-	start, end := value+nameSeparator, value+"\x01"
-	names := dictionary.AutomatonIterator(nil, []byte(start), []byte(end))
-	var most uint64
-	for range mostNames {
-		entry, err := names.Next()
-		if err != nil || entry == nil {
-			return name, err
-		}
-		if entry.Count > most {
-			name, most = strings.TrimPrefix(entry.Term, start), entry.Count
+		first.offer(search.Count{Value: values[value], Count: int64(count)})
+		for i := range facet.Chosen {
+			if facet.Chosen[i].Value == values[value] {
+				facet.Chosen[i].Count = int64(count)
+			}
 		}
 	}
-	return name, nil
+	facet.Values, facet.More = first.sorted(), first.offered > most
+	for _, list := range [][]search.Count{facet.Values, facet.Chosen} {
+		for i := range list {
+			name, err := v.nameOf(column.name, list[i].Value)
+			if err != nil {
+				return search.Facet{}, err
+			}
+			list[i].Name, list[i].NameEn = name.Uk, name.En
+		}
+	}
+	return facet, nil
 }

@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/boltfile"
@@ -68,6 +69,7 @@ type Index struct {
 	damaged atomic.Pointer[error] // the index must be built anew
 
 	synonyms *meaning.Synonyms
+	names    codenames.Lists // of the operator
 
 	refreshing sync.Mutex // one refresh at a time
 	mu         sync.Mutex
@@ -76,15 +78,14 @@ type Index struct {
 }
 
 // Open opens the index in a directory, and creates both unless they exist. Second tries use the
-// synonyms. The error wraps
-// ErrDamaged if the index must be removed.
-func Open(dir string, synonyms *meaning.Synonyms) (x *Index, err error) {
+// synonyms, facets the names. The error wraps ErrDamaged if the index must be removed.
+func Open(dir string, synonyms *meaning.Synonyms, names codenames.Lists) (x *Index, err error) {
 	dir = filepath.Clean(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the directory of the index: %w", err)
 	}
 	x = &Index{
-		dir: dir, synonyms: synonyms, queue: bleve.NewAnalysisQueue(analysers),
+		dir: dir, synonyms: synonyms, names: names, queue: bleve.NewAnalysisQueue(analysers),
 		unsaved: make(chan struct{}, mostUnstored), closing: make(chan struct{}),
 	}
 	defer func() { // scorch panics on some damaged files
@@ -437,6 +438,7 @@ func (x *Index) Refresh() (err error) {
 	if err != nil {
 		return errors.Join(err, reader.Close())
 	}
+	v.names = x.names
 	x.publish(v)
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/fault"
@@ -117,7 +118,7 @@ func synonyms(t testing.TB) *meaning.Synonyms {
 
 func openIndex(t testing.TB, dir string) *Index {
 	t.Helper()
-	x, err := Open(dir, synonyms(t))
+	x, err := Open(dir, synonyms(t), codenames.Lists{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -413,7 +414,7 @@ func TestADamagedIndexIsRefusedOrEmpty(t *testing.T) {
 			if err := c.spoil(dir); err != nil {
 				t.Fatal(err)
 			}
-			x, err := Open(dir, synonyms(t))
+			x, err := Open(dir, synonyms(t), codenames.Lists{})
 			if errors.Is(err, ErrDamaged) {
 				return
 			}
@@ -458,7 +459,7 @@ func TestAnIndexOfAnotherVersionIsRefused(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, synonyms(t)); !errors.Is(err, ErrDamaged) {
+	if _, err := Open(dir, synonyms(t), codenames.Lists{}); !errors.Is(err, ErrDamaged) {
 		t.Errorf("got %v, want %v", err, ErrDamaged)
 	}
 }
@@ -467,7 +468,7 @@ func TestOneProcessHasTheIndexOpen(t *testing.T) {
 	dir := t.TempDir()
 	x := openIndex(t, dir)
 	defer x.Close()
-	other, err := Open(dir, synonyms(t))
+	other, err := Open(dir, synonyms(t), codenames.Lists{})
 	if err == nil {
 		other.Close()
 	}

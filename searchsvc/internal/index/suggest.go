@@ -57,19 +57,29 @@ func (v *view) completions(text string) (found []suggestion, err error) {
 		if err != nil || utf8.RuneCountInString(beginning) < leastAsked {
 			return
 		}
-		var terms []suggestion
-		terms, err = v.begun(field, beginning)
+		terms, failed := v.begun(field, beginning)
+		err = failed
 		for _, s := range terms {
 			found = append(found, suggestion{write(s.text), s.count})
 		}
 	}
 	before, last := splitLast(text)
 	add(exactField, last, func(term string) string { return before + term })
-	add(custodianField, normalForm(text), func(term string) string { return nameOf(search.ByCustodian, term) })
+	add(custodianField, normalForm(text), nameIn)
 	if before == "" {
-		for _, name := range []search.FacetName{search.ByRegion, search.ByLocality, search.ByClassification} {
-			add(search.PropertyOf(name).Names, last, func(term string) string { return nameOf(name, term) })
+		for _, name := range []search.FacetName{search.ByRegion, search.ByLocality} {
+			add(search.PropertyOf(name).Names, last, nameIn)
 		}
+		property := search.PropertyOf(search.ByClassification)
+		if utf8.RuneCountInString(last) < leastAsked {
+			return found, err
+		}
+		add(property.Field, wholeCode+last, func(term string) string {
+			code := strings.TrimPrefix(term, wholeCode)
+			name, failed := v.saidName(property.Names, code) // the words of a list's name may find nothing
+			err = cmp.Or(err, failed)
+			return strings.TrimSpace(code + " " + name)
+		})
 	}
 	return found, err
 }
@@ -110,12 +120,9 @@ func normalForm(text string) string {
 	return strings.Join(words, " ")
 }
 
-// nameOf returns how people write a value of a property with a name.
-func nameOf(property search.FacetName, term string) string {
-	value, name, _ := strings.Cut(term, nameSeparator)
-	if property == search.ByClassification {
-		return value + " " + name
-	}
+// nameIn returns the name in a term that has a value and its name.
+func nameIn(term string) string {
+	_, name, _ := strings.Cut(term, nameSeparator)
 	return name
 }
 

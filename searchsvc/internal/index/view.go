@@ -13,6 +13,7 @@ import (
 	zap "github.com/blevesearch/zapx/v17"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/shared/replica"
 )
 
@@ -27,6 +28,7 @@ type view struct {
 	values   map[facetColumn][]string // of the tables, as far as this view uses them
 	position client.Position          // the view has everything up to it
 	assets   int64
+	names    codenames.Lists // of the operator
 }
 
 // part is a segment of a view.

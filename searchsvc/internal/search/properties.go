@@ -22,8 +22,7 @@ type Property struct {
 	// Term returns the term of a value of the filter. Nil: it is the value.
 	Term func(value string) string
 
-	// Levels are the lengths of the values that the facet counts, if they are codes. Only whole
-	// codes, the last level, have names.
+	// Levels are the lengths of the values that the facet counts, if they are codes.
 	Levels []int
 
 	Values []string // all values of the filter; nil: any

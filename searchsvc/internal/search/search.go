@@ -162,11 +162,13 @@ type Facet struct {
 	Name   FacetName
 	Values []Count // the highest counts first; months: the newest first
 	More   bool    // there are further values
+	Chosen []Count // the values of the filter, in its order; Count is 0 for one of another level
 }
 
 // Count is a value of a facet.
 type Count struct {
-	Value string // as a filter takes it
-	Name  string // for people; empty: Value is all there is
-	Count int64
+	Value  string // as a filter takes it
+	Name   string // for people; empty: Value is all there is
+	NameEn string // in English, if there is an English name
+	Count  int64
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/searchsvc/internal/site"
 )
@@ -195,8 +196,13 @@ func with(t *testing.T, pairs ...string) []byte {
 
 func newSite(t *testing.T, r *registry, s search.Searcher, keys ...string) *site.Site {
 	t.Helper()
+	return newSiteWith(t, r, s, codenames.Lists{}, keys...)
+}
+
+func newSiteWith(t *testing.T, r *registry, s search.Searcher, names codenames.Lists, keys ...string) *site.Site {
+	t.Helper()
 	made, err := site.New(site.Config{Searcher: s, Registry: "http://registry.internal", Transport: r,
-		LogKeys: keys, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+		Names: names, LogKeys: keys, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 )
 
@@ -90,7 +91,7 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 		if i == 0 {
 			updated = timeOf(a.DateModified)
 		}
-		f.Entries = append(f.Entries, newEntry(r.lang, root, a))
+		f.Entries = append(f.Entries, newEntry(r.lang, s.config.Names, root, a))
 	}
 	f.Updated = updated.UTC().Format(time.RFC3339Nano)
 	text, err := xml.MarshalIndent(f, "", " ")
@@ -100,8 +101,8 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	return s.send(w, r, http.StatusOK, "application/atom+xml; charset=utf-8", append([]byte(xml.Header), text...))
 }
 
-func newEntry(l Lang, root string, a client.Asset) atomEntry {
-	h := newHit(l, a)
+func newEntry(l Lang, names codenames.Lists, root string, a client.Asset) atomEntry {
+	h := newHit(l, names, a)
 	e := atomEntry{
 		ID: uuid(a.ID), Title: h.Title, Updated: h.Modified.UTC().Format(time.RFC3339Nano),
 		Link:     atomLink{"alternate", "text/html", root + "/assets/" + a.ID},

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 )
 
 // record is a record of an asset as a page shows it. Each value of the record stands in one
@@ -53,9 +54,9 @@ type document struct {
 	Versions []thing // older ones, the newest first
 }
 
-// newRecord arranges a record for a page in a language.
-func newRecord(l Lang, root *value) record {
-	c := cursor{l, root, ""}
+// newRecord arranges a record for a page in a language, with names of codes.
+func newRecord(l Lang, names codenames.Lists, root *value) record {
+	c := cursor{l, names, root, ""}
 	r := record{Title: c.first("title"), Lead: c.first("description"), Facts: facts(c)}
 	r.Number = c.in("assetID").part().all()
 	r.Times = rows(
@@ -85,13 +86,16 @@ func newRecord(l Lang, root *value) record {
 
 // cursor is a value of a record and its path. Its methods mark the values that they return.
 type cursor struct {
-	l    Lang
-	v    *value // nil: absent
-	path string
+	l     Lang
+	names codenames.Lists
+	v     *value // nil: absent
+	path  string
 }
 
 // in returns a member.
-func (c cursor) in(name string) cursor { return cursor{c.l, c.v.get(name), join(c.path, name)} }
+func (c cursor) in(name string) cursor {
+	return cursor{c.l, c.names, c.v.get(name), join(c.path, name)}
+}
 
 // each returns the elements of a list.
 func (c cursor) each(name string) []cursor {
@@ -101,7 +105,7 @@ func (c cursor) each(name string) []cursor {
 	}
 	var all []cursor
 	for i, e := range list.v.elements {
-		all = append(all, cursor{c.l, e, join(list.path, strconv.Itoa(i))})
+		all = append(all, cursor{c.l, c.names, e, join(list.path, strconv.Itoa(i))})
 	}
 	return all
 }
@@ -195,9 +199,9 @@ func (c cursor) item(number int) item {
 	return t
 }
 
-// coded returns the parts of a classification.
+// coded returns the parts of a classification, and the name of the code if the record has another one.
 func (c cursor) coded() []part {
-	parts := appendPart(c.in("id").part().all(), " ", c.first("description"))
+	parts := c.withName(appendPart(c.in("id").part().all(), " ", c.first("description")))
 	scheme := c.in("scheme").part()
 	if scheme.Path == "" {
 		return parts

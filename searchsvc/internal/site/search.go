@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/routes"
@@ -69,6 +70,7 @@ type hit struct {
 	Lead                               string
 	Status                             client.Status
 	Class, Place, Quantity, Custodian  string
+	ClassLang                          string
 	Modified                           time.Time
 	Marked                             []piece // Title
 	Line                               []piece // part of the description that has found words; empty: none
@@ -116,7 +118,7 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	p := newFoundPage(r.lang, q, found)
+	p := newFoundPage(r.lang, s.config.Names, q, found)
 	p.Unknown = unknown[:min(len(unknown), mostUnknown)]
 	v := s.view(r, texts["search.title"].in(r.lang), p)
 	if q.Text != "" {
@@ -182,14 +184,14 @@ func queryOf(q search.Query) string {
 	return ""
 }
 
-func newFoundPage(l Lang, q search.Query, found search.Result) foundPage {
+func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Result) foundPage {
 	plain := plainQuery(q)
 	p := foundPage{Query: q, Sent: plain.Values(), Total: found.Total, Sorts: sorts(l, q), Suggest: suggestions}
 	root := "/" + string(l) + "/"
 	words, back := newFoundWords(q.Text, found.Reading), backFrom(plain)
 	for _, h := range found.Hits {
 		if a, err := h.Decode(); err == nil { // the index has only what it has read before
-			shown := newHit(l, a)
+			shown := newHit(l, names, a)
 			shown.Path = assetPath(l, a.ID) + back
 			shown.Marked, shown.Line = words.in(shown.Title), words.line(a.Description)
 			p.Hits = append(p.Hits, shown)
@@ -264,7 +266,7 @@ func tries(l Lang, root string, q search.Query) (all []link) {
 }
 
 // newHit returns an asset of a list.
-func newHit(l Lang, a client.Asset) hit {
+func newHit(l Lang, names codenames.Lists, a client.Asset) hit {
 	h := hit{
 		ID: a.ID, Title: a.Title, TitleLang: string(Ukrainian), Number: a.AssetID, Status: a.Status,
 		Lead: shorten(a.Description, 200), Custodian: a.AssetCustodian.Name, Modified: timeOf(a.DateModified),
@@ -276,7 +278,11 @@ func newHit(l Lang, a client.Asset) hit {
 		return h
 	}
 	first := a.Items[0]
-	h.Class = strings.TrimSpace(first.Classification.ID + " " + first.Classification.Description)
+	h.Class, h.ClassLang = first.Classification.Description, string(Ukrainian)
+	if name, lang := codeName(l, names, first.Classification.Scheme, first.Classification.ID); name != "" {
+		h.Class, h.ClassLang = name, string(lang)
+	}
+	h.Class = joined(" ", first.Classification.ID, h.Class)
 	h.Place = joined(", ", first.Address.StreetAddress, first.Address.Locality, first.Address.Region)
 	if first.Quantity != "" {
 		unit := first.Unit.Name
@@ -301,7 +307,12 @@ func newFilter(l Lang, q search.Query, f search.Facet) filter {
 	chosen := q.Filters.ValuesOf(f.Name)
 	for _, value := range chosen {
 		if !slices.ContainsFunc(f.Values, func(c search.Count) bool { return c.Value == value }) {
-			to.Values = append(to.Values, choice{Value: value, Name: value, Count: -1, Chosen: true})
+			c := chosenIn(f, value)
+			shown := choice{Value: value, Name: valueName(l, f.Name, c), Count: c.Count, Chosen: true}
+			if c.Count == 0 {
+				shown.Count = -1
+			}
+			to.Values = append(to.Values, shown)
 		}
 	}
 	for _, c := range f.Values {
@@ -316,6 +327,16 @@ func newFilter(l Lang, q search.Query, f search.Facet) filter {
 	return to
 }
 
+// chosenIn returns a value of the filter with its name, as far as the facet knows it.
+func chosenIn(f search.Facet, value string) search.Count {
+	for _, c := range f.Chosen {
+		if c.Value == value {
+			return c
+		}
+	}
+	return search.Count{Value: value}
+}
+
 // valueName returns what a value of a facet is called.
 func valueName(l Lang, name search.FacetName, c search.Count) string {
 	switch {
@@ -326,7 +347,7 @@ func valueName(l Lang, name search.FacetName, c search.Count) string {
 	case name == search.ByMonth || name == search.ByKyivMonth:
 		return month(l, c.Value)
 	case name == search.ByClassification:
-		return joined(" ", c.Value, c.Name)
+		return joined(" ", c.Value, nameIn(l, c))
 	case c.Name != "":
 		return c.Name
 	}
@@ -339,7 +360,7 @@ func chips(l Lang, q search.Query, facets []search.Facet) []chip {
 	q.After = nil
 	names := map[string]string{} // of values
 	for _, f := range facets {
-		for _, c := range f.Values {
+		for _, c := range slices.Concat(f.Values, f.Chosen) {
 			names[string(f.Name)+"/"+c.Value] = valueName(l, f.Name, c)
 		}
 	}

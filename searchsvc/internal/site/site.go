@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
@@ -43,6 +44,8 @@ type Config struct {
 
 	// Answers bounds the bytes of pages that are being sent. Nil: they are not bounded.
 	Answers *memory.InFlight
+
+	Names codenames.Lists // of codes
 
 	Log *slog.Logger
 	Now func() time.Time // nil: time.Now

@@ -54,7 +54,10 @@ func kinds(l Lang, items []cursor) (parts []part) {
 	var seen []string
 	for _, item := range items {
 		class := item.in("classification")
-		kind := class.repeat("description")
+		kind := class.codeByName()
+		if kind.Path == "" {
+			kind = class.repeat("description")
+		}
 		if kind.Path == "" {
 			kind = class.repeat("id")
 		}

@@ -256,8 +256,8 @@ var build = sync.OnceValue(func() string {
 // has it. The tag is weak: an answer may have a little more than its position says.
 func (s *Site) tagAt(w http.ResponseWriter, r request) (has bool) {
 	p := s.config.Searcher.State().Position
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q",
-		build(), r.lang, r.base, r.URL.RequestURI(), p.Offset, p.ServerID))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q %q",
+		build(), s.config.Names.Tag(), r.lang, r.base, r.URL.RequestURI(), p.Offset, p.ServerID))
 	w.Header().Set("ETag", `W/"`+hex.EncodeToString(sum[:12])+`"`)
 	return isAt(r, w.Header().Get("ETag"))
 }

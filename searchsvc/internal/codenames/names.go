@@ -1,0 +1,225 @@
+// Package codenames has the names of codes that an operator supplies (docs/search.md, "Names of codes").
+package codenames
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/codenames"
+)
+
+// The bounds of the lists.
+const (
+	MaxBytes  = 8 << 20 // of all files together
+	MaxName   = 250     // characters of a name; further ones are left out
+	maxCode   = 64      // bytes of a code
+	maxFaults = 20      // faults that are told one by one
+)
+
+// Name is the name of a code. Either text may be empty.
+type Name struct{ Uk, En string }
+
+// In returns the name in a language: the English one falls back to the Ukrainian one. It is empty if
+// there is none.
+func (n Name) In(lang string) string {
+	if lang == "en" {
+		return cmp.Or(n.En, n.Uk)
+	}
+	return n.Uk
+}
+
+// Lists are the names of the operator's lists. The zero value has none. They do not change.
+type Lists struct {
+	of  map[string]map[string]Name // by scheme and key
+	tag string
+}
+
+// Tag names the content of the lists: two lists with different names have different tags.
+func (l Lists) Tag() string { return l.tag }
+
+// Of returns the name of a code of a scheme. A code of classifications may be any beginning of one,
+// and names its division, group or class then.
+func (l Lists) Of(scheme, code string) Name { return l.of[scheme][keyOf(scheme, code)] }
+
+// Classification is Of for a code of a classification, whichever its scheme is.
+func (l Lists) Classification(code string) Name {
+	for _, scheme := range classifications {
+		if name := l.Of(scheme, code); name != (Name{}) {
+			return name
+		}
+	}
+	return Name{}
+}
+
+// classifications are the schemes of classifications. Their codes begin differently.
+var classifications = []string{"CAV-PS", "CPV"}
+
+// keyOf returns the key of a code: that of a classification is what the codes below it begin with, without
+// zeros at its end.
+func keyOf(scheme, code string) string {
+	prefix, ok := search.CodePrefix(code)
+	if !ok || !slices.Contains(classifications, scheme) {
+		return code
+	}
+	return prefix[:max(2, len(strings.TrimRight(prefix, "0")))]
+}
+
+// Read reads the lists in a directory: SCHEME.txt and files of names. "" stands for no lists. The error
+// has every fault.
+func Read(dir string) (l Lists, err error) {
+	if dir == "" {
+		return l, nil
+	}
+	files, err := os.ReadDir(dir) // in the order of names, so that JSON replaces texts
+	if err != nil {
+		return l, fmt.Errorf("read names of codes: %w", err)
+	}
+	r := reader{left: MaxBytes, lists: Lists{of: map[string]map[string]Name{}}}
+	hash := sha256.New()
+	slices.SortStableFunc(files, func(a, b os.DirEntry) int { return cmp.Compare(kindOf(a.Name()), kindOf(b.Name())) })
+	for _, file := range files {
+		text, err := r.read(dir, file.Name())
+		if err == nil {
+			_, _ = fmt.Fprintf(hash, "%q %q", file.Name(), text) // a hash takes all
+			err = r.add(file.Name(), text)
+		}
+		if err != nil {
+			r.fault(fmt.Errorf("names of codes %s: %w", filepath.Join(dir, file.Name()), err))
+		}
+	}
+	r.lists.tag = hex.EncodeToString(hash.Sum(nil)[:8])
+	return r.lists, errors.Join(r.faults...)
+}
+
+// kindOf returns 0 for files of codes with names, 1 for files of names, and 2 for others.
+func kindOf(file string) int {
+	if scheme, isText := strings.CutSuffix(file, ".txt"); isText && slices.Contains(codenames.Schemes, scheme) {
+		return 0
+	}
+	if _, _, ok := codenames.File(file); ok {
+		return 1
+	}
+	return 2
+}
+
+// reader reads lists.
+type reader struct {
+	lists  Lists
+	left   int // bytes that may still be read
+	faults []error
+}
+
+func (r *reader) fault(err error) {
+	if len(r.faults) < maxFaults {
+		r.faults = append(r.faults, err)
+	}
+}
+
+// read returns the text of a file of names. The asset service refuses files of other kinds.
+func (r *reader) read(dir, name string) ([]byte, error) {
+	if kindOf(name) > 1 {
+		return nil, nil
+	}
+	file, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, int64(r.left)+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > r.left {
+		return nil, fmt.Errorf("the files have more than %d bytes together", MaxBytes)
+	}
+	r.left -= len(text)
+	return text, nil
+}
+
+// add adds the names of a file.
+func (r *reader) add(file string, text []byte) error {
+	if !utf8.Valid(text) {
+		return errors.New("the text is not UTF-8; save the file as UTF-8")
+	}
+	text = []byte(strings.TrimPrefix(string(text), "\uFEFF"))
+	switch kindOf(file) {
+	case 0:
+		scheme := strings.TrimSuffix(file, ".txt")
+		for line := range strings.Lines(string(text)) {
+			code, name, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(line), "\t", " "), " ")
+			if !strings.HasPrefix(code, "#") {
+				r.name(scheme, "uk", code, name)
+			}
+		}
+	case 1:
+		scheme, lang, _ := codenames.File(file)
+		var names map[string]string
+		if err := json.Unmarshal(text, &names); err != nil {
+			return fmt.Errorf(`it must be an object of codes and names such as {"03111000-2": "Насіння"}: %w`, err)
+		}
+		for code, name := range names {
+			if code == "" || len(code) > maxCode {
+				return fmt.Errorf("%.100q is no code: a code has 1 to %d bytes", code, maxCode)
+			}
+			r.name(scheme, lang, code, name)
+		}
+	}
+	return nil
+}
+
+// name sets a name, unless it is empty.
+func (r *reader) name(scheme, lang, code, name string) {
+	if name = tidy(name, MaxName); name == "" {
+		return
+	}
+	if r.lists.of[scheme] == nil {
+		r.lists.of[scheme] = map[string]Name{}
+	}
+	key := keyOf(scheme, code)
+	known := r.lists.of[scheme][key]
+	if lang == "en" {
+		known.En = name
+	} else {
+		known.Uk = name
+	}
+	r.lists.of[scheme][key] = known
+}
+
+// tidy returns a text in one line with at most so many characters, without signs that nobody sees.
+func tidy(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, text)
+	return cut(strings.Join(strings.Fields(text), " "), most)
+}
+
+// cut returns at most so many characters of a text. An ellipsis stands for further ones.
+func cut(text string, most int) string {
+	n := 0
+	for at := range text {
+		if n == most {
+			return strings.TrimSpace(text[:at]) + "…"
+		}
+		n++
+	}
+	return text
+}

@@ -1,0 +1,125 @@
+package codenames
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Excerpts of the Common Procurement Vocabulary, Commission Regulation (EC) No 213/2008, and of its
+// Ukrainian form, the classifier ДК 021:2015, as the API of Prozorro publishes them as JSON.
+const (
+	cpvUk = `{"03000000-1": "Сільськогосподарська, фермерська продукція, продукція рибальства, лісівництва та супутня продукція",
+		"03100000-2": "Сільськогосподарська продукція та продукція рослинництва", "03111000-2": "Насіння"}`
+	cpvEn = `{"03111000-2": "Seeds", "03111100-3": "Soya beans"}`
+)
+
+func writeLists(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for file, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestCodesHaveNamesAtEachLevelInBothLanguages(t *testing.T) {
+	lists, err := Read(writeLists(t, map[string]string{
+		"CPV.uk.json": cpvUk, "CPV.en.json": cpvEn, "dk018.txt": "\uFEFF# code and name\n1110.1\tБудинки масової забудови\n1110.2\n",
+		"CPV.txt": "03111000-2 Зерно\n03111200-4 Арахіс\n", "CAV-PS.uk.json": `{"04121000-2": " Назва\u202e\nкоду "}`,
+		"identifier-schemes.txt": "UA-EDR\n",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ scheme, code, uk, en string }{
+		{"CPV", "03", "Сільськогосподарська, фермерська продукція, продукція рибальства, лісівництва та супутня продукція",
+			"Сільськогосподарська, фермерська продукція, продукція рибальства, лісівництва та супутня продукція"},
+		{"CPV", "031", "Сільськогосподарська продукція та продукція рослинництва",
+			"Сільськогосподарська продукція та продукція рослинництва"},
+		{"CPV", "0310", "Сільськогосподарська продукція та продукція рослинництва",
+			"Сільськогосподарська продукція та продукція рослинництва"},
+		{"CPV", "03111000-2", "Насіння", "Seeds"}, // JSON replaces the text
+		{"CPV", "03111000", "Насіння", "Seeds"},
+		{"CPV", "03111100-3", "", "Soya beans"},
+		{"CPV", "03111200-4", "Арахіс", "Арахіс"},
+		{"CPV", "0412", "", ""},
+		{"dk018", "1110.1", "Будинки масової забудови", "Будинки масової забудови"},
+		{"dk018", "1110.2", "", ""},
+		{"dk018", "1110", "", ""},
+		{"CAV-PS", "04121000-2", "Назва коду", "Назва коду"},
+		{"UA-EDR", "1", "", ""},
+	} {
+		name := lists.Of(c.scheme, c.code)
+		if name.In("uk") != c.uk || name.In("en") != c.en {
+			t.Errorf("%s %s: got %q and %q, want %q and %q", c.scheme, c.code, name.In("uk"), name.In("en"), c.uk, c.en)
+		}
+	}
+	for code, want := range map[string]string{"03111000-2": "Насіння", "04121000-2": "Назва коду", "99": ""} {
+		if got := lists.Classification(code).Uk; got != want {
+			t.Errorf("%s: got %q, want %q", code, got, want)
+		}
+	}
+	if (Lists{}).Classification("03") != (Name{}) {
+		t.Error("got a name of no lists, want none")
+	}
+}
+
+func TestOtherNamesHaveAnotherTag(t *testing.T) {
+	tag := func(text string) string {
+		lists, err := Read(writeLists(t, map[string]string{"CPV.en.json": text}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lists.Tag()
+	}
+	if tag(cpvEn) == tag(`{}`) {
+		t.Errorf("got the tag %s for two texts, want two", tag(cpvEn))
+	}
+}
+
+func TestFaultyListsAreRefused(t *testing.T) {
+	var names strings.Builder
+	for n := range 2 * maxFaults {
+		fmt.Fprintf(&names, "%q:\"x\",", fmt.Sprintf("%0*d", maxCode+1, n))
+	}
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		want  string
+	}{
+		{"no JSON", map[string]string{"CPV.uk.json": "03111000-2 Насіння"}, "CPV.uk.json: it must be an object"},
+		{"a list", map[string]string{"CPV.uk.json": `["03111000-2"]`}, "it must be an object"},
+		{"numbers", map[string]string{"CPV.uk.json": `{"03111000-2": 1}`}, "it must be an object"},
+		{"a code that is twice there", map[string]string{"CPV.uk.json": `{"1":"a","1":"b"}`}, "it must be an object"},
+		{"a long code", map[string]string{"CPV.uk.json": "{" + strings.TrimSuffix(names.String(), ",") + "}"}, "is no code"},
+		{"an empty code", map[string]string{"CPV.uk.json": `{"": "x"}`}, "is no code"},
+		{"no UTF-8", map[string]string{"CPV.txt": "03111000-2 \xff\n"}, "not UTF-8"},
+		{"many bytes together", map[string]string{
+			"CPV.uk.json": cpvUk, "dk018.txt": "#" + strings.Repeat("x", MaxBytes-len(cpvUk)),
+		}, fmt.Sprintf("more than %d bytes together", MaxBytes)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := Read(writeLists(t, c.files)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+	if _, err := Read(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("got no error of a directory that is not there, want one")
+	}
+	if lists, err := Read(""); err != nil || lists.Tag() != "" {
+		t.Errorf("got %v for no directory, want no lists and no error", err)
+	}
+}
+
+func TestNamesAreShort(t *testing.T) {
+	lists, err := Read(writeLists(t, map[string]string{"CPV.txt": "03 " + strings.Repeat("я", MaxName+1) + "\n"}))
+	if want := strings.Repeat("я", MaxName) + "…"; err != nil || lists.Of("CPV", "03").Uk != want {
+		t.Errorf("got %q, %v, want %q", lists.Of("CPV", "03").Uk, err, want)
+	}
+}

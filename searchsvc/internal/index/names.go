@@ -1,0 +1,218 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+
+	"asset-registry/searchsvc/internal/codenames"
+	"asset-registry/searchsvc/internal/search"
+)
+
+// The bounds of names of values.
+const (
+	mostNames   = 64   // spellings of a name of a place or a custodian that are compared in a segment
+	mostSaid    = 1024 // descriptions of a code that are compared in a segment
+	keptSaid    = 4    // descriptions of a code that are remembered of a segment
+	mostSayers  = 16   // custodians of a description that are remembered of a segment
+	leastSayers = 3    // custodians who must use a description before it names a code
+	maxSaid     = 120  // characters of such a name
+)
+
+// nameOf returns the name of a value of a property. The name of a code is that of the operator's
+// lists, else the most common description in records.
+func (v *view) nameOf(property search.FacetName, value string) (name codenames.Name, err error) {
+	p := search.PropertyOf(property)
+	if p.Levels == nil {
+		name.Uk, err = v.commonName(p.Names, value)
+		return name, err
+	}
+	if name = v.names.Classification(value); name.Uk != "" {
+		return name, nil
+	}
+	said, err := v.saidName(p.Names, value)
+	name.Uk = cmp.Or(said, name.En)
+	return name, err
+}
+
+// commonName returns the most common name of a value in the largest part that has one.
+func (v *view) commonName(field, value string) (name string, err error) {
+	if field == "" {
+		return "", nil
+	}
+	var size uint32
+	for i := range v.parts {
+		p := &v.parts[i]
+		if p.count <= size {
+			continue
+		}
+		found, err := p.nameOf(field, value)
+		if err != nil {
+			return "", err
+		}
+		if found != "" {
+			name, size = found, p.count
+		}
+	}
+	return name, nil
+}
+
+// namedValue is a value whose name somebody has asked for.
+type namedValue struct{ field, value string }
+
+// nameOf is commonName, and remembers the name: a segment never changes.
+func (p *part) nameOf(field, value string) (string, error) {
+	asked := namedValue{field, value}
+	if known, ok := p.names.Load(asked); ok {
+		return known.(string), nil
+	}
+	name, err := commonName(p.segment, field, value)
+	if err == nil && name != "" { // clients name values, so those without a name are not remembered
+		p.names.Store(asked, name)
+	}
+	return name, err
+}
+
+// commonName returns the name of a value that most assets of a segment have.
+func commonName(s segment.Segment, field, value string) (name string, err error) {
+	dictionary, err := s.Dictionary(field)
+	if err != nil {
+		return "", err
+	}
+	start, end := value+nameSeparator, value+"\x01"
+	names := dictionary.AutomatonIterator(nil, []byte(start), []byte(end))
+	var most uint64
+	for range mostNames {
+		entry, err := names.Next()
+		if err != nil || entry == nil {
+			return name, err
+		}
+		if entry.Count > most {
+			name, most = strings.TrimPrefix(entry.Term, start), entry.Count
+		}
+	}
+	return name, nil
+}
+
+// saidName returns the description of a code that most custodians use; "": fewer than leastSayers
+// use the same. A custodian who describes many assets counts once.
+func (v *view) saidName(field, code string) (string, error) {
+	custodians := map[string]map[uint32]bool{} // by description
+	for i := range v.parts {
+		all, err := v.parts[i].said(field, code)
+		if err != nil {
+			return "", err
+		}
+		for _, s := range all {
+			if custodians[s.name] == nil {
+				custodians[s.name] = map[uint32]bool{}
+			}
+			for _, one := range s.by {
+				custodians[s.name][one.custodian] = true
+			}
+		}
+	}
+	best, most := "", leastSayers-1
+	for name, by := range custodians {
+		if len(by) > most || len(by) == most && best != "" && name < best {
+			best, most = name, len(by)
+		}
+	}
+	return begin(best, maxSaid), nil
+}
+
+// said is a description of a code in a part.
+type said struct {
+	name string
+	by   []sayer // of different custodians
+}
+
+// sayer is a custodian who uses a description, with an asset that has it.
+type sayer struct{ custodian, asset uint32 }
+
+// said returns the descriptions of a code that most custodians use. They are remembered until one of
+// the assets behind them leaves the view.
+func (p *part) said(field, code string) ([]said, error) {
+	asked := namedValue{field, code}
+	if known, ok := p.saids.Load(asked); ok && p.areLiving(known.([]said)) {
+		return known.([]said), nil
+	}
+	all, err := p.readSaid(field, code)
+	if err == nil && len(all) > 0 { // as in nameOf
+		p.saids.Store(asked, all)
+	}
+	return all, err
+}
+
+func (p *part) areLiving(all []said) bool {
+	return p.deleted == nil || !slices.ContainsFunc(all, func(s said) bool {
+		return slices.ContainsFunc(s.by, func(one sayer) bool { return p.deleted.Contains(one.asset) })
+	})
+}
+
+func (p *part) readSaid(field, code string) (all []said, err error) {
+	r, err := newReader(p.segment, field)
+	if err != nil {
+		return nil, err
+	}
+	start, end := spanOfCode(code)
+	names := r.dictionary.AutomatonIterator(nil, []byte(start), []byte(end))
+	for range mostSaid {
+		entry, err := names.Next()
+		if err != nil {
+			return nil, err
+		}
+		if entry == nil {
+			break
+		}
+		having, err := r.postings(entry.Term)
+		if err != nil {
+			return nil, err
+		}
+		_, name, _ := strings.Cut(entry.Term, nameSeparator)
+		if by := p.sayers(having); len(by) > 0 {
+			all = append(all, said{name, by})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b said) int { return cmp.Compare(len(b.by), len(a.by)) })
+	return slices.Clone(all[:min(len(all), keptSaid)]), nil
+}
+
+// spanOfCode returns the bounds of the terms of a code with its names. A beginning of a code stands for
+// the code of its division, group or class.
+func spanOfCode(code string) (start, end string) {
+	if strings.Contains(code, "-") {
+		return code + nameSeparator, code + "\x01"
+	}
+	code += strings.Repeat("0", max(0, wholeLevel-len(code)))
+	return code + "-", code + "."
+}
+
+// sayers returns some custodians of assets, each with one of its assets.
+func (p *part) sayers(having postings) (all []sayer) {
+	living := roaring.New()
+	having.addTo(living)
+	if p.deleted != nil {
+		living.AndNot(p.deleted)
+	}
+	custodians := p.facets[facetColumn{name: search.ByCustodian}]
+	for i, set := range custodians.sets {
+		if both := roaring.And(living, set); !both.IsEmpty() && len(all) < mostSayers {
+			all = append(all, sayer{custodians.totals[i].value, both.Minimum()})
+		}
+	}
+	if custodians.sets != nil {
+		return all
+	}
+	for i := living.Iterator(); i.HasNext() && len(all) < mostSayers; {
+		asset := i.Next()
+		custodian := custodians.of[asset] // an asset has one
+		if custodian != noValue && !slices.ContainsFunc(all, func(s sayer) bool { return s.custodian == custodian }) {
+			all = append(all, sayer{custodian, asset})
+		}
+	}
+	return all
+}

@@ -1,0 +1,69 @@
+package site_test
+
+import (
+	"html"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"asset-registry/searchsvc/internal/codenames"
+	"asset-registry/searchsvc/internal/search"
+)
+
+// listedNames are names of ДК 021:2015 and of the Common Procurement Vocabulary, and made-up ones of CAV-PS.
+func listedNames(t *testing.T) codenames.Lists {
+	t.Helper()
+	dir := t.TempDir()
+	for file, text := range map[string]string{
+		"CPV.uk.json":    `{"39100000-3": "Меблі"}`,
+		"CPV.en.json":    `{"39100000-3": "Furniture"}`,
+		"CAV-PS.uk.json": `{"04121000-2": "Нежитлові споруди"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names, err := codenames.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestPagesHaveNamesOfCodes reads facets, filters, hits, statistics and a record.
+func TestPagesHaveNamesOfCodes(t *testing.T) {
+	f := newFound()
+	f.result.Facets[2] = search.Facet{Name: search.ByClassification,
+		Values: []search.Count{{Value: "0412", Name: "Нежитлове", NameEn: "Non-residential", Count: 9}},
+		Chosen: []search.Count{{Value: "041", Name: "Нерухоме", NameEn: "Immovable"}}}
+	s := newSiteWith(t, newRegistry(whole), f, listedNames(t))
+	for _, c := range []struct {
+		path string
+		has  []string
+	}{
+		{"/uk/?classification=041", []string{">0412 Нежитлове</bdi>", ">041 Нерухоме</bdi>", "Вид майна, 041 Нерухоме",
+			`<bdi lang="uk">04121000-2 Нежитлові споруди</bdi>`}},
+		{"/en/?classification=041", []string{">0412 Non-residential</bdi>", ">041 Immovable</bdi>",
+			`<bdi lang="uk">04121000-2 Нежитлові споруди</bdi>`}},
+		{"/uk/statistics", []string{">0412 Нежитлове</a>"}},
+		{"/en/statistics", []string{">0412 Non-residential</a>"}},
+		{"/uk/assets/" + id, []string{">Приміщення</bdi> — Нежитлові споруди (",
+			`data-copy="items.0.classification.id" data-value="04121000-2">Нежитлові споруди</bdi>`}},
+		{"/en/assets/" + id, []string{`>Приміщення</bdi> — <bdi lang="uk">Нежитлові споруди</bdi> (`, `>Меблі</bdi> — Furniture (`}},
+	} {
+		_, body := get(t, s, c.path)
+		mustHave(t, html.UnescapeString(body), c.has...)
+	}
+	_, body := get(t, s, "/uk/assets/"+id)
+	mustLack(t, body, "— Меблі") // the record has this name itself
+}
+
+func TestOtherNamesMakeOtherPages(t *testing.T) {
+	tag := func(names codenames.Lists) string {
+		resp, _ := get(t, newSiteWith(t, newRegistry(whole), newFound(), names), "/uk/")
+		return resp.Header.Get("ETag")
+	}
+	if a, b := tag(codenames.Lists{}), tag(listedNames(t)); a == b || a == "" {
+		t.Errorf("got the tags %s and %s without and with names, want two", a, b)
+	}
+}
