@@ -63,15 +63,30 @@ func (v *view) count(ctx context.Context, columns []facetColumn, matches []match
 	return counts, free, nil
 }
 
-// addTo adds the found assets of a part to the counts. Where most are found, it takes the
-// others from the totals of the part.
+// addTo adds the found assets of a part to the counts.
 func (m *match) addTo(ctx context.Context, columns []facetColumn, counts [][]uint32) error {
-	isMost := m.found.GetCardinality() > uint64(m.count)/2
+	var others []facetColumn
+	var ofOthers [][]uint32
+	for i, column := range columns {
+		apart := m.apart[column.name]
+		if apart == nil {
+			others, ofOthers = append(others, column), append(ofOthers, counts[i])
+		} else if err := m.add(ctx, apart, columns[i:i+1], counts[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return m.add(ctx, m.found, others, ofOthers)
+}
+
+// add adds assets of a part to the counts. Where they are most of it, it takes the others from the
+// totals of the part.
+func (m *match) add(ctx context.Context, found *roaring.Bitmap, columns []facetColumn, counts [][]uint32) error {
+	isMost := found.GetCardinality() > uint64(m.count)/2
 	var byNumber []int // indexes of columns without sets
 	for i, column := range columns {
 		values := m.facets[column]
 		if values.sets != nil {
-			values.intersect(m.found, counts[i])
+			values.intersect(found, counts[i])
 			continue
 		}
 		byNumber = append(byNumber, i)
@@ -84,7 +99,7 @@ func (m *match) addTo(ctx context.Context, columns []facetColumn, counts [][]uin
 	if len(byNumber) == 0 {
 		return ctx.Err()
 	}
-	found, add := m.found, uint32(1)
+	add := uint32(1)
 	if isMost {
 		found, add = roaring.Flip(found, 0, uint64(m.count)), math.MaxUint32
 	}

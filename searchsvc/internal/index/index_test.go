@@ -251,11 +251,34 @@ func TestTheIndexFindsWhatALoopFinds(t *testing.T) {
 				}
 			}
 			for range 6 {
-				compare(t, x, all, randomQuery(r))
+				q := randomQuery(r)
+				compare(t, x, all, q)
+				compareApart(t, x, q)
 			}
 		}
 		if err := x.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// compareApart compares the facets of a question that counts filtered properties apart with those of
+// questions without their filters.
+func compareApart(t *testing.T, x *Index, q search.Query) {
+	t.Helper()
+	apart := q
+	apart.Apart = true
+	got := mustSearch(t, x, apart)
+	for i, f := range got.Facets {
+		without := q
+		if f.Name != search.ByClassification { // its filter narrows it
+			if in := search.PropertyOf(f.Name).In; in != nil {
+				*in(&without.Filters) = nil
+			}
+		}
+		want := mustSearch(t, x, without).Facets[i].Values
+		if diff := gocmp.Diff(want, f.Values); diff != "" {
+			t.Fatalf("%+v: the facet %s differs (-without its filter +apart):\n%s", q, f.Name, diff)
 		}
 	}
 }

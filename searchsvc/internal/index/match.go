@@ -15,7 +15,8 @@ import (
 type condition struct {
 	field string
 	terms []string
-	begin bool // or a term that begins with one of them, of the first mostEndings
+	begin bool             // or a term that begins with one of them, of the first mostEndings
+	of    search.FacetName // the property, if it is a filter
 }
 
 // mostEndings is the number of terms that a beginning stands for in a part.
@@ -60,7 +61,7 @@ func newPlan(q search.Query, r search.Reading) plan {
 		if len(values) == 0 {
 			continue
 		}
-		c := condition{field: property.Field}
+		c := condition{field: property.Field, of: property.Name}
 		for _, value := range values {
 			if property.Term != nil {
 				value = property.Term(value)
@@ -131,7 +132,8 @@ func newPhrase(text string) (made phrase) {
 type match struct {
 	*part
 	found *roaring.Bitmap
-	words []*roaring.Bitmap // by word: the assets that have it, found or not
+	apart map[search.FacetName]*roaring.Bitmap // what would be found without the filter by a property
+	words []*roaring.Bitmap                    // by word: the assets that have it, found or not
 }
 
 // match finds the assets of a part that meet all conditions.
@@ -148,21 +150,53 @@ func (p *part) match(ctx context.Context, q *plan) (match, error) {
 		m.words = append(m.words, set)
 	}
 	m.combine(q)
+	if err := m.addApart(ctx, q); err != nil {
+		return m, err
+	}
+	return m, m.filter(ctx, q, "")
+}
+
+// addApart finds what the question would find without the filter by each of its facets.
+func (m *match) addApart(ctx context.Context, q *plan) error {
+	for _, name := range q.Facets {
+		if !q.Apart || search.PropertyOf(name).Levels != nil || len(q.Filters.ValuesOf(name)) == 0 {
+			continue
+		}
+		without := match{part: m.part}
+		if m.found != nil {
+			without.found = m.found.Clone()
+		}
+		if err := without.filter(ctx, q, name); err != nil {
+			return err
+		}
+		if m.apart == nil {
+			m.apart = map[search.FacetName]*roaring.Bitmap{}
+		}
+		m.apart[name] = without.found
+	}
+	return nil
+}
+
+// filter keeps the assets that meet all filters but the one by a property.
+func (m *match) filter(ctx context.Context, q *plan, without search.FacetName) error {
 	for _, c := range q.filters {
-		set, err := p.having(c)
+		if c.of == without {
+			continue
+		}
+		set, err := m.having(c)
 		if err != nil {
-			return m, err
+			return err
 		}
 		m.and(set)
 	}
 	if m.found == nil {
 		m.found = roaring.New()
-		m.found.AddRange(0, uint64(p.count))
+		m.found.AddRange(0, uint64(m.count))
 	}
-	if p.deleted != nil {
-		m.found.AndNot(p.deleted)
+	if m.deleted != nil {
+		m.found.AndNot(m.deleted)
 	}
-	return m, m.ranges(ctx, q.Filters)
+	return m.ranges(ctx, q.Filters)
 }
 
 // meeting returns the assets that meet a word in a field in place of wordField.

@@ -20,6 +20,7 @@ const (
 	mostSayers  = 16   // custodians of a description that are remembered of a segment
 	leastSayers = 3    // custodians who must use a description before it names a code
 	maxSaid     = 120  // characters of such a name
+	shortCode   = 5    // digits; the codes of divisions, groups and classes have fewer
 )
 
 // nameOf returns the name of a value of a property. The name of a code is that of the operator's
@@ -141,7 +142,7 @@ func (p *part) said(field, code string) ([]said, error) {
 		return known.([]said), nil
 	}
 	all, err := p.readSaid(field, code)
-	if err == nil && len(all) > 0 { // as in nameOf
+	if err == nil && (len(all) > 0 || len(code) < shortCode) { // as in nameOf; there are few short codes
 		p.saids.Store(asked, all)
 	}
 	return all, err

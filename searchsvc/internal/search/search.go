@@ -45,6 +45,9 @@ type Query struct {
 	After   *Cursor        // the page after a hit; nil: the first page
 	Facets  []FacetName    // counts to return
 	Zone    *time.Location // of the days that Values writes; nil: UTC
+	// Apart counts the values of a filtered property as if there were no filter by it, so that people see
+	// what else they may choose. Codes are counted within their filter.
+	Apart bool
 	// FacetLimit is the number of values of each facet. 0: DefaultFacetLimit.
 	FacetLimit int
 }

@@ -41,10 +41,12 @@ type foundPage struct {
 	Total   int64
 	Hits    []hit
 	Facets  []filter
+	IsOpen  bool // the filters are shown on a phone, too
 	Active  []chip
 	Next    string // path; "": this is the last page
 	First   string // path; "": this is the first page
 	Clear   string // path of the search without filters
+	Counts  string // path of the statistics of the same search
 	API     string // path of the same search in the API
 	Sorts   []choice
 	IsBegun bool // the search has a text or a filter
@@ -82,6 +84,9 @@ type filter struct {
 	Values []choice
 	More   bool
 	Active int // values that are chosen
+
+	IsWhole bool // all values are shown that a page may show
+	Typed   bool // a value may be typed
 }
 
 // choice is a value that can be chosen.
@@ -97,7 +102,8 @@ type chip struct{ Name, Value, Without string }
 // search shows the search, its filters and a page of the found assets.
 func (s *Site) search(w http.ResponseWriter, r request) error {
 	sent := r.URL.Query()
-	for _, name := range []string{"limit", "facets", "facet_limit"} { // of the API only
+	more := search.FacetName(sent.Get(moreParam))
+	for _, name := range []string{"limit", "facets", "facet_limit", moreParam} { // of the API only, or of this page
 		sent.Del(name)
 	}
 	if s.tagAt(w, r) {
@@ -108,8 +114,11 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return s.showFaults(w, r, sent, f)
 	}
-	q.Filters.Classifications = narrowest(q.Filters.Classifications)
-	q.Facets = facetsOf()
+	q.Filters = tidied(q.Filters)
+	q.Facets, q.Apart, q.FacetLimit = facetsOf(), true, mostShown
+	if slices.Contains(q.Facets, more) {
+		q.FacetLimit = search.MaxFacetLimit
+	}
 	if r.end, err = s.config.Searcher.Turn(r.Context()); err != nil {
 		return err
 	}
@@ -118,7 +127,7 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	p := newFoundPage(r.lang, s.config.Names, q, found)
+	p := newFoundPage(r.lang, s.config.Names, q, found, more)
 	p.Unknown = unknown[:min(len(unknown), mostUnknown)]
 	v := s.view(r, texts["search.title"].in(r.lang), p)
 	if q.Text != "" {
@@ -151,6 +160,39 @@ func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *
 
 const mostUnknown = 3 // parameters that a page names
 
+// moreParam names the facet of which a page shows as many values as it may.
+const moreParam = "more"
+
+const (
+	firstShown = 10 // values of a facet
+	mostShown  = 30 // regions; Ukraine has 27
+)
+
+// tidied returns filters whose values are those of facets, each once. A number stands for the custodian
+// with that number in the register of organisations (UA-EDR).
+func tidied(f search.Filters) search.Filters {
+	for _, p := range search.Properties {
+		if p.In == nil || p.Levels != nil {
+			continue
+		}
+		var values []string
+		for _, value := range *p.In(&f) {
+			if p.Term != nil {
+				value = cmp.Or(p.Term(value), value)
+			}
+			if p.Name == search.ByCustodian && strings.Trim(value, "0123456789") == "" {
+				value = "UA-EDR-" + value
+			}
+			if !slices.Contains(values, value) {
+				values = append(values, value)
+			}
+		}
+		*p.In(&f) = values
+	}
+	f.Classifications = narrowest(f.Classifications)
+	return f
+}
+
 // narrowest leaves out each code that another one is below, so that a further choice
 // narrows the search.
 func narrowest(codes []string) []string {
@@ -165,7 +207,7 @@ func narrowest(codes []string) []string {
 
 // plainQuery returns a question without what the site adds.
 func plainQuery(q search.Query) search.Query {
-	q.Facets, q.FacetLimit, q.Limit = nil, 0, search.DefaultLimit
+	q.Facets, q.FacetLimit, q.Apart, q.Limit = nil, 0, false, search.DefaultLimit
 	return q
 }
 
@@ -184,7 +226,8 @@ func queryOf(q search.Query) string {
 	return ""
 }
 
-func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Result) foundPage {
+func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Result, more search.FacetName,
+) foundPage {
 	plain := plainQuery(q)
 	p := foundPage{Query: q, Sent: plain.Values(), Total: found.Total, Sorts: sorts(l, q), Suggest: suggestions}
 	root := "/" + string(l) + "/"
@@ -198,9 +241,11 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 		}
 	}
 	for _, f := range found.Facets {
-		p.Facets = append(p.Facets, newFilter(l, q, f))
+		shown := newFilter(l, q, f, more)
+		p.Facets = append(p.Facets, shown)
+		p.IsOpen = p.IsOpen || shown.IsWhole
 	}
-	p.Active = chips(l, plain, found.Facets)
+	p.Active = chips(l, "/", plain, found.Facets)
 	p.IsBegun = q.Text != "" || len(p.Active) > 0
 	p.Read = newReading(root, plain, found.Reading)
 	if found.Total == 0 {
@@ -218,6 +263,7 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 		first.After = nil
 		p.First = root + queryOf(first)
 	}
+	p.Counts = "/" + string(l) + statisticsPath + queryOf(feedQuery(plain))
 	api := plain
 	api.After, api.Zone = nil, nil // its days are those of UTC
 	p.API = "/api/2.5/search" + queryOf(api)
@@ -301,9 +347,16 @@ func joined(mark string, all ...string) string {
 
 // newFilter returns a facet. Values that are chosen and not among those of the facet come
 // first.
-func newFilter(l Lang, q search.Query, f search.Facet) filter {
+func newFilter(l Lang, q search.Query, f search.Facet, more search.FacetName) filter {
 	name := string(f.Name)
-	to := filter{Name: name, More: f.More}
+	to := filter{Name: name, More: f.More, IsWhole: f.Name == more}
+	switch f.Name {
+	case search.ByStatus, search.ByRegion:
+	default:
+		if to.Typed = true; f.Name != more && len(f.Values) > firstShown {
+			f.Values, to.More = f.Values[:firstShown], true
+		}
+	}
 	chosen := q.Filters.ValuesOf(f.Name)
 	for _, value := range chosen {
 		if !slices.ContainsFunc(f.Values, func(c search.Count) bool { return c.Value == value }) {
@@ -354,9 +407,9 @@ func valueName(l Lang, name search.FacetName, c search.Count) string {
 	return c.Value
 }
 
-// chips returns the filters that are in effect, each with the search without it. Facets
+// chips returns the filters that are in effect on a page, each with the page without it. Facets
 // have the names of values.
-func chips(l Lang, q search.Query, facets []search.Facet) []chip {
+func chips(l Lang, page string, q search.Query, facets []search.Facet) []chip {
 	q.After = nil
 	names := map[string]string{} // of values
 	for _, f := range facets {
@@ -376,7 +429,7 @@ func chips(l Lang, q search.Query, facets []search.Facet) []chip {
 					}
 				}
 			}
-			path := "/" + string(l) + "/"
+			path := "/" + string(l) + page
 			if len(without) > 0 {
 				path += "?" + without.Encode()
 			}

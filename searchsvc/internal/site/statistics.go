@@ -17,7 +17,6 @@ var statisticsOf = []search.FacetName{
 
 const (
 	figuresFor = 30 * time.Second // the figures are counted once in this time
-	barRows    = 27               // as many regions as Ukraine has
 	maxMonths  = 24
 )
 
@@ -42,16 +41,39 @@ func (s *Site) count(ctx context.Context) (search.Result, error) {
 		return search.Result{}, err
 	}
 	defer endSearch()
-	found, err := s.config.Searcher.Search(ctx, search.Query{Facets: statisticsOf, FacetLimit: barRows})
+	found, err := s.config.Searcher.Search(ctx, countsOf(search.Query{}))
 	if err == nil {
 		s.figures.found, s.figures.until = found, s.config.Now().Add(figuresFor)
 	}
 	return found, err
 }
 
+// countsOf returns a question that counts what a search finds. A filtered property is counted as if there
+// were no filter by it, so that each number is that of the search it links to.
+func countsOf(q search.Query) search.Query {
+	q.Facets, q.FacetLimit, q.Apart, q.Limit, q.After = statisticsOf, mostShown, true, 0, nil
+	return q
+}
+
+// countFound counts what a search finds, the whole index for a search without conditions.
+func (s *Site) countFound(ctx context.Context, q search.Query) (search.Result, error) {
+	if queryOf(q) == "" {
+		return s.count(ctx)
+	}
+	end, err := s.config.Searcher.Turn(ctx)
+	if err != nil {
+		return search.Result{}, err
+	}
+	defer end()
+	return s.config.Searcher.Search(ctx, countsOf(q))
+}
+
 // statisticsPage is the body of the page of statistics.
 type statisticsPage struct {
 	Total  int64
+	Text   string // words of the search; "": none
+	Active []chip
+	Found  string // path of the search; "": the figures are those of all assets
 	Charts []bars
 	Months columns
 }
@@ -72,33 +94,50 @@ type bar struct {
 }
 
 func (s *Site) statistics(w http.ResponseWriter, r request) error {
-	found, err := s.count(r.Context())
+	q, err := search.ParseIn(r.URL.Query(), kyiv)
 	if err != nil {
 		return err
 	}
-	p := statisticsPage{Total: found.Total}
+	q.Filters = tidied(q.Filters)
+	q = feedQuery(q)
+	q.Sort = defaultSort(q)
+	found, err := s.countFound(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	p := statisticsPage{Total: found.Total, Text: q.Text}
+	if query := queryOf(q); query != "" {
+		p.Found = "/" + string(r.lang) + "/" + query
+		p.Active = chips(r.lang, statisticsPath, q, found.Facets)
+	}
 	for _, f := range found.Facets {
 		if f.Name == search.ByKyivMonth {
-			p.Months = newColumns(r.lang, f.Values)
+			p.Months = newColumns(r.lang, q, f.Values)
 			continue
 		}
-		p.Charts = append(p.Charts, newBars(r.lang, f))
+		p.Charts = append(p.Charts, newBars(r.lang, q, f))
 	}
 	v := s.view(r, texts["statistics.title"].in(r.lang), p)
 	v.About, v.Section = texts["statistics.about"].in(r.lang), "statistics"
 	v.State.At = timeOf(found.Position.Offset)
-	v.Linked = linkedData(r.lang, r.base, v.State.At)
+	if v.NoIndex = p.Found != ""; !v.NoIndex {
+		v.Linked = linkedData(r.lang, r.base, v.State.At)
+	}
+	v.Rest += queryOf(q)
 	return s.show(w, r, http.StatusOK, "statistics", v)
 }
 
-func newBars(l Lang, f search.Facet) bars {
+// statisticsPath is the path of the statistics after the language.
+const statisticsPath = "/statistics"
+
+func newBars(l Lang, q search.Query, f search.Facet) bars {
 	chart := bars{Name: string(f.Name), More: f.More}
 	longest := int64(1)
 	for _, c := range f.Values {
 		longest = max(longest, c.Count)
 	}
 	for _, c := range f.Values {
-		q := search.Query{Limit: search.DefaultLimit}
+		q := q
 		if in := search.PropertyOf(f.Name).In; in != nil {
 			*in(&q.Filters) = []string{c.Value}
 		}
@@ -133,7 +172,7 @@ type columns struct {
 
 // column is the figure of a month.
 type column struct {
-	Name, Short         string
+	Name, Short, Link   string
 	Count               int64
 	X, Y, Wide, High, M float64
 	Labelled            bool
@@ -147,7 +186,7 @@ type tick struct {
 
 // newColumns returns the chart of the newest months. Months without assets have a column of
 // no height.
-func newColumns(l Lang, values []search.Count) columns {
+func newColumns(l Lang, q search.Query, values []search.Count) columns {
 	c := columns{Width: columnsWidth, Height: columnsHeight, Left: columnsLeft, Right: columnsWidth - columnsRight}
 	counts := map[string]int64{}
 	var names []string
@@ -170,12 +209,26 @@ func newColumns(l Lang, values []search.Count) columns {
 			continue
 		}
 		c.Columns = append(c.Columns, column{
-			Name: month(l, name), Short: shortMonths[at.Month()-1].in(l), Count: counts[name],
+			Name: month(l, name), Short: shortMonths[at.Month()-1].in(l), Count: counts[name], Link: monthLink(l, q, at),
 		})
 		most = max(most, counts[name])
 	}
 	c.draw(most)
 	return c
+}
+
+// monthLink returns the path of a search within a month of Kyiv.
+func monthLink(l Lang, q search.Query, month time.Time) string {
+	from := time.Date(month.Year(), month.Month(), 1, 0, 0, 0, 0, kyiv)
+	until := from.AddDate(0, 1, 0)
+	in := &q.Filters.Published
+	if in.From.Before(from) {
+		in.From = from
+	}
+	if in.Until.IsZero() || in.Until.After(until) {
+		in.Until = until
+	}
+	return "/" + string(l) + "/" + queryOf(q)
 }
 
 func (c *columns) draw(most int64) {

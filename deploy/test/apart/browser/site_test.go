@@ -294,9 +294,13 @@ func TestTheSiteNeedsNoScript(t *testing.T) {
 	b.phone()
 	b.goTo("/uk/")
 	b.fill(map[string]string{"q": "кав'ярня"})
+	if shown := evaluate[bool](b, `document.getElementById("filters").checkVisibility()`); shown {
+		t.Error("got the filters before somebody opens them, want the results first on a phone")
+	}
+	b.run(chromedp.Click(chromedp.CSS(".to-filters")))
 	b.run(chromedp.Click(chromedp.CSS(`[name=status][value=verification]`)))
-	b.click("aside button[type=submit]")
-	b.mustSay("Знайдено 1\u00a0актив", "Приміщення кав’ярні", "Застосовані фільтри")
+	b.click(".filters > button")
+	b.mustSay("Знайдено 1\u00a0актив", "Приміщення кав’ярні", "Застосовані фільтри", "Фільтри (1)")
 	b.click(".hits a")
 	b.mustSay("Перевірка запису", "Перевірити командою", "Запис оприлюднено", "86\u00a0м²")
 	if shown := evaluate[bool](b, `!document.getElementById("check-run").hidden`); shown {

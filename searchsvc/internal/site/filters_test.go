@@ -1,0 +1,68 @@
+package site_test
+
+import (
+	"fmt"
+	"html"
+	"slices"
+	"strings"
+	"testing"
+
+	"asset-registry/searchsvc/internal/search"
+)
+
+// TestAFilterHasAllItsValues has 27 regions and 40 localities.
+func TestAFilterHasAllItsValues(t *testing.T) {
+	f := newFound()
+	many := func(name search.FacetName, values int) search.Facet {
+		facet := search.Facet{Name: name}
+		for n := range values {
+			facet.Values = append(facet.Values, search.Count{Value: fmt.Sprintf("v%02d", n), Count: int64(100 - n)})
+		}
+		return facet
+	}
+	f.result.Facets = []search.Facet{many(search.ByRegion, 27), many(search.ByLocality, 40)}
+	s := newSite(t, newRegistry(whole), f)
+	for _, c := range []struct {
+		path                string
+		regions, localities int
+		limit               int
+		has                 []string
+	}{
+		{"/uk/", 27, 10, 30, []string{`<button type="submit" class="quiet" form="search" name="more" value="locality">`,
+			`Інший населений пункт <input name="locality"`}},
+		{"/uk/?more=locality", 27, 40, 100, []string{`<aside class="filters open"`}},
+		{"/uk/?more=nothing", 27, 10, 30, nil},
+	} {
+		_, body := get(t, s, c.path)
+		body = html.UnescapeString(body)
+		regions := strings.Count(body, `type="checkbox" name="region"`)
+		localities := strings.Count(body, `type="checkbox" name="locality"`)
+		if regions != c.regions || localities != c.localities {
+			t.Errorf("%s: got %d regions and %d localities, want %d and %d", c.path, regions, localities, c.regions, c.localities)
+		}
+		mustHave(t, body, c.has...)
+		mustLack(t, body, "не знає параметра")
+		if asked := f.queries(); asked[len(asked)-1].FacetLimit != c.limit {
+			t.Errorf("%s: got %d values asked for, want %d", c.path, asked[len(asked)-1].FacetLimit, c.limit)
+		}
+	}
+}
+
+// TestFiltersAreAskedAsFacetsHaveThem asks with spellings and numbers that people write.
+func TestFiltersAreAskedAsFacetsHaveThem(t *testing.T) {
+	f := newFound()
+	s := newSite(t, newRegistry(whole), f)
+	_, body := get(t, s, "/uk/?region=Київська+область&region=київська&locality=м.+Ізмаїл&custodian=00032945&custodian=UA-EDR-1&custodian=")
+	mustHave(t, html.UnescapeString(body), "Фільтри (4)")
+	asked := f.queries()[len(f.queries())-1]
+	for name, want := range map[search.FacetName][]string{
+		search.ByRegion: {"київська"}, search.ByLocality: {"ізмаїл"}, search.ByCustodian: {"UA-EDR-00032945", "UA-EDR-1"},
+	} {
+		if got := asked.Filters.ValuesOf(name); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	if !asked.Apart {
+		t.Error("got counts that a filter narrows, want those of what else may be chosen")
+	}
+}
