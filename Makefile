@@ -219,7 +219,7 @@ vuln: build ## known vulnerabilities of what ships, and licences of packages for
 
 # Longer than test-all.
 
-mutants: ## changes of guards that no test sees, in PKG or in all packages of deploy/test/mutants/guards.txt
+mutants: ## changes of guards that no test sees, in PKG (stores: guards of stores), or in all of deploy/test/mutants
 	nice -n 15 go run ./deploy/test/mutants $(PKG)
 
 test-mongo: ## the suites of the MongoDB store, figures, and the feed check, on the replica set that MONGODB_URI names

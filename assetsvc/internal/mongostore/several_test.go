@@ -260,6 +260,47 @@ func TestARefusedOpenLeavesNoRecord(t *testing.T) {
 	}
 }
 
+// TestAWriterClosesItsOwnBatch closes the batch before again, as a late message may.
+func TestAWriterClosesItsOwnBatch(t *testing.T) {
+	s := openWith(t, mongotest.Start(t).URI(t, "closes"), Options{Lease: time.Hour})
+	f := feedStore{database: s.db}
+	b := feed.Batch{First: time.Now().UnixMicro() + 1_000_000, IDs: []string{storetest.NewID()}}
+	if _, opened, err := f.take(t.Context(), "w", b); err != nil || !opened {
+		t.Fatalf("open: got %v, %v; want true", opened, err)
+	}
+	if err := f.Close(t.Context(), "w", b.First-1); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := f.Clock(t.Context()); err != nil || now.Open["w"].First != b.First {
+		t.Errorf("after the end of the batch before: got %v, %v; want the batch open", now.Open, err)
+	}
+	if err := f.Close(t.Context(), "w", b.First); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := f.Clock(t.Context()); err != nil || len(now.Open) > 0 {
+		t.Errorf("after its end: got %v, %v; want no open batch", now.Open, err)
+	}
+}
+
+// TestARecordThatIsNotShownIsNotRead has the record of a batch that was refused, whose removal has failed.
+func TestARecordThatIsNotShownIsNotRead(t *testing.T) {
+	s := openWith(t, mongotest.Start(t).URI(t, "hidden"), Options{Lease: time.Hour})
+	r := mustCreate(t, s)
+	b := feed.Batch{First: r.Position + 1, IDs: []string{r.ID}}
+	refused := []feed.Write{{ID: r.ID, Revision: 1, Before: r.Position, Position: b.First, Document: r}}
+	if err := (feedStore{database: s.db}).note(t.Context(), newRecord("w", b, refused)); err != nil {
+		t.Fatal(err)
+	}
+	next := mustCreate(t, s)
+	if log, err := s.Log(t.Context(), r.ID, registry.LogQuery{Limit: 10}); err != nil || len(log) != 1 {
+		t.Errorf("the log: got %v, %v; want the creation", log, err)
+	}
+	page, err := s.Changes(t.Context(), registry.ChangesQuery{After: r.Position, Limit: 10, Bytes: registry.AnySize})
+	if err != nil || len(page.Changes) != 1 || page.Changes[0].ID != next.ID {
+		t.Errorf("the record: got %v, %v; want the second creation", page.Changes, err)
+	}
+}
+
 // TestASettledRecordOutlivesALateOpen settles a batch whose record never came, closes it,
 // and then sends its Open again. The record must stay, so that the late insert of the
 // first Open has no effect.

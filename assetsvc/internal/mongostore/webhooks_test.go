@@ -56,6 +56,32 @@ func TestAnImportHasTheWebhooks(t *testing.T) {
 	}
 }
 
+// TestALateSaveOfAFormerTermIsStale saves progress in a term that was the newest one when the save began.
+func TestALateSaveOfAFormerTermIsStale(t *testing.T) {
+	s := open(t, mongotest.Start(t), "", time.Now)
+	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	first, held, err1 := s.Lead(t.Context(), "p", now, now.Add(time.Second))
+	second, taken, err2 := s.Lead(t.Context(), "q", now.Add(time.Second), now.Add(time.Minute))
+	if err := errors.Join(err1, err2); err != nil || !held || !taken {
+		t.Fatalf("lead: got held %t and %t, %v; want both", held, taken, err)
+	}
+	step := func(position int64) []webhook.Step {
+		return []webhook.Step{{ID: "a", Generation: 1, Progress: webhook.Progress{Position: position}}}
+	}
+	if stale, err := s.Save(t.Context(), second.Number, step(20)); err != nil || len(stale) > 0 {
+		t.Fatalf("save: got stale %v, %v; want none", stale, err)
+	}
+	if stale, err := s.db.saveSteps(t.Context(), first.Number, step(10)); err != nil || len(stale) != 1 {
+		t.Errorf("a late save: got stale %v, %v; want the webhook", stale, err)
+	}
+	if got, err := s.Endpoint(t.Context(), "a"); err != nil || got.Position != 20 {
+		t.Errorf("got position %d, %v; want 20", got.Position, err)
+	}
+}
+
 // Promises: hook-bounds
 func TestSeveralStoresKeepTheBoundOfABroker(t *testing.T) {
 	server := mongotest.Start(t)

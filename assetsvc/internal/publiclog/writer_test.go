@@ -171,8 +171,14 @@ func TestARecordThatDoesNotAnswerIsReported(t *testing.T) {
 		p, writer := newProcess(t, w)
 		extended(t, writer)
 		p.changing = func() error { return errDown }
-		if _, err := step(t, writer); !errors.Is(err, errDown) || w.head.Checkpoint != nil {
-			t.Errorf("got %v and the checkpoint %q, want the error of the record and none", err, w.head.Checkpoint)
+		_, errs := running(t, writer, 10*time.Second)
+		for i, err := range errs {
+			if !errors.Is(err, errDown) || w.head.Checkpoint != nil {
+				t.Errorf("step %d: got %v and the checkpoint %q, want the error of the record and none", i, err, w.head.Checkpoint)
+			}
+		}
+		if got := len(errs); got < 45 {
+			t.Errorf("got %d steps in 10 s, want 50: a writer does not rest behind an error", got)
 		}
 	})
 }

@@ -371,6 +371,8 @@ func testUnaudited(t *testing.T, open Opener) {
 	if err := s.AddKey(t.Context(), sameID); err != nil {
 		t.Errorf("add a removed id: got %v, want no error", err)
 	}
+	_, _, err = s.FindSecret(t.Context(), authapi.Hash("one")) // it is not the secret of the other key with that id
+	missing(t, err)
 }
 
 func testAudited(t *testing.T, open Opener) {

@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// compile writes the package with its mutants beside it, and compiles the tests with that.
-func (t *trial) compile() error {
+// compile writes the package with its mutants beside it, and compiles the tests with that. change returns the source of
+// a file with its mutants.
+func (t *trial) compile(change func(file string, source []byte) ([]byte, error)) error {
 	files, err := filepath.Glob(t.tests[0] + "/*.go")
 	if err != nil {
 		return err
@@ -25,7 +26,7 @@ func (t *trial) compile() error {
 		if err != nil {
 			return err
 		}
-		changed, err := t.mutate(file, source)
+		changed, err := change(file, source)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,8 @@
 //	mutants [PACKAGE...]
 //
 // PACKAGE is a folder that guards.txt lists, such as gateway/internal/apikey, or a file of one. Without one, all are
-// tried.
+// tried, and then the guards of the stores that stores.txt names. These have the name stores, or stores: and a part of
+// the path of a file.
 package main
 
 import (
@@ -15,7 +16,10 @@ import (
 	"strings"
 )
 
-const lists = "deploy/test/mutants/"
+const (
+	lists  = "deploy/test/mutants/"
+	stores = "stores"
+)
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -37,9 +41,19 @@ func run(packages []string) error {
 		for _, row := range guards {
 			packages = append(packages, row[0])
 		}
+		packages = append(packages, stores)
 	}
 	var failed []string
 	for _, p := range packages {
+		if name, file, _ := strings.Cut(p, ":"); name == stores {
+			switch survived, err := tryStores(file); {
+			case err != nil:
+				return fmt.Errorf("%s: %w", p, err)
+			case survived > 0:
+				failed = append(failed, p)
+			}
+			continue
+		}
 		folder, file := filepath.Clean(p), ""
 		if strings.HasSuffix(folder, ".go") {
 			folder, file = filepath.Dir(folder), filepath.Base(folder)

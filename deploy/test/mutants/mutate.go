@@ -77,6 +77,13 @@ func mutantError(n int, err error) error {
 	}
 	return err
 }
+
+func mutantText(n int, changed, text string) string {
+	if mutantOn(n) {
+		return changed
+	}
+	return text
+}
 `
 
 // mutate returns the source of a file with its mutants, each of which is off.
@@ -203,7 +210,8 @@ func holdsFunction(e ast.Expr) bool {
 	return holds
 }
 
-// result returns nil for an error, and the opposite of a bool.
+// result returns nil for an error, and the opposite of a bool. It leaves a constant beside an error as it is, because
+// nobody may use it.
 func (m *maker) result(of *ast.FuncType, r *ast.ReturnStmt) {
 	var types []string
 	if of.Results != nil {
@@ -216,11 +224,14 @@ func (m *maker) result(of *ast.FuncType, r *ast.ReturnStmt) {
 	if len(types) != len(r.Results) {
 		return
 	}
+	last := len(types) - 1
+	fails := last >= 0 && types[last] == "error" && m.text(r.Results[last]) != "nil"
 	for i, e := range r.Results {
-		switch {
+		switch text := m.text(e); {
+		case types[i] == "bool" && fails && (text == "true" || text == "false"):
 		case types[i] == "bool":
 			m.wrap(e, "((", fmt.Sprintf(") != mutantOn(%d))", m.add("not", "return ", e)))
-		case types[i] == "error" && m.text(e) != "nil":
+		case types[i] == "error" && text != "nil":
 			m.wrap(e, fmt.Sprintf("mutantError(%d, ", m.add("nil", "return ", e)), ")")
 		}
 	}

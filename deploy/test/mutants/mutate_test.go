@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,7 +44,6 @@ func TestEachPlaceIsChanged(t *testing.T) {
 		"p.go:5: admit: without: || closed",
 		"p.go:5: admit: without: || n > most",
 		"p.go:5: admit: >=: n > most",
-		"p.go:6: admit: not: return false",
 		"p.go:6: admit: nil: return close()",
 		"p.go:9: admit: without: count++",
 		"p.go:11: admit: not: return count == n",
@@ -56,21 +56,11 @@ func TestEachPlaceIsChanged(t *testing.T) {
 	}
 }
 
-// TestATrialTellsWhatDies tries the changes of a module whose test sees no bound, and does not call empty.
-func TestATrialTellsWhatDies(t *testing.T) {
+// module writes the files of a module into a new folder, in which the test then works. It returns the folder.
+func module(t *testing.T, files map[string]string) string {
+	t.Helper()
 	folder := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod": "module m\n\ngo 1.26\n",
-		"p/p.go": "package p\n" +
-			"func admit(n, most int) bool { return n < most }\n" +
-			"func short(text string) bool { return len(text) <= 9 }\n" +
-			"func empty(text string) bool { return text == \"\" }\n",
-		"p/other.go": "package p\n" +
-			"func other(n int) bool { return n == 1 }\n",
-		"p/p_test.go": "package p\n" +
-			"import \"testing\"\n" +
-			"func TestAdmit(t *testing.T) { if !admit(1, 3) || admit(4, 3) || !short(\"\") { t.Error() } }\n",
-	} {
+	for name, text := range files {
 		path := filepath.Join(folder, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -81,6 +71,23 @@ func TestATrialTellsWhatDies(t *testing.T) {
 	}
 	t.Chdir(folder)
 	t.Setenv("GOWORK", "off")
+	return folder
+}
+
+// TestATrialTellsWhatDies tries the changes of a module whose test sees no bound, and does not call empty.
+func TestATrialTellsWhatDies(t *testing.T) {
+	folder := module(t, map[string]string{
+		"go.mod": "module m\n\ngo 1.26\n",
+		"p/p.go": "package p\n" +
+			"func admit(n, most int) bool { return n < most }\n" +
+			"func short(text string) bool { return len(text) <= 9 }\n" +
+			"func empty(text string) bool { return text == \"\" }\n",
+		"p/other.go": "package p\n" +
+			"func other(n int) bool { return n == 1 }\n",
+		"p/p_test.go": "package p\n" +
+			"import \"testing\"\n" +
+			"func TestAdmit(t *testing.T) { if !admit(1, 3) || admit(4, 3) || !short(\"\") { t.Error() } }\n",
+	})
 	if out, err := exec.Command("go", "env", "GOMOD").Output(); !strings.HasPrefix(string(out), folder) {
 		t.Fatalf("got the module %s, %v; want that of %s", out, err, folder)
 	}
@@ -96,6 +103,63 @@ func TestATrialTellsWhatDies(t *testing.T) {
 	got, err = try([]string{"p"}, "p.go", [][]string{{"p/other.go", "other", "no such change", "of another file"}})
 	if want := (result{killed: 2, survived: 2, unreached: 1}); err != nil || got != want {
 		t.Errorf("one file: got %+v, %v; want %+v", got, err, want)
+	}
+}
+
+// TestTheGuardsOfStoresAreThere holds each row of stores.txt against the file that it names. make mutants PKG=stores
+// leaves them out.
+func TestTheGuardsOfStoresAreThere(t *testing.T) {
+	t.Chdir("../../..")
+	guards, err := storeGuards()
+	if err != nil || len(guards) == 0 {
+		t.Fatalf("got %d guards, %v; want some", len(guards), err)
+	}
+	for _, g := range guards {
+		source, err := os.ReadFile(g.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.in(source); err != nil {
+			t.Error(err)
+		}
+		test, _, _ := strings.Cut(g.test, "/")
+		tests, err := filepath.Glob(filepath.Dir(g.file) + "/*_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(tests, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && strings.Contains(string(text), "func "+test+"(t *testing.T)")
+		}) {
+			t.Errorf("%s: got no test %s in its package, want one", g.file, g.test)
+		}
+	}
+}
+
+// TestALostGuardOfAStoreIsFound leaves out a guard that a test sees, and one that none sees.
+func TestALostGuardOfAStoreIsFound(t *testing.T) {
+	rows := "p/p.go | TestOdd | n%2 == 0 | false | an even number is refused\n" +
+		"p/p.go | TestOdd | n < 0 | false | a negative number is refused\n" +
+		"p/p.go | TestOdd | if 1 |  | a script has a condition\n" +
+		"p/p.go | TestOdd | last > n | false | the last number stays\n"
+	module(t, map[string]string{
+		"go.mod": "module m\n\ngo 1.26\n",
+		"p/p.go": "package p\nvar used, last = `if 1 then 2`, 7\n" +
+			"func refused(n int) bool { return n%2 == 0 || n < 0 }\n" +
+			"func keep(n int) {\n\tif last > n {\n\t\treturn\n\t}\n\tlast = n\n}\n",
+		"p/p_test.go": "package p\nimport \"testing\"\nfunc TestOdd(t *testing.T) {\n" +
+			"\tkeep(3)\n\tif !refused(2) || used != `if 1 then 2` || last != 7 {\n\t\tt.Error()\n\t}\n}\n",
+		lists + "stores.txt": rows,
+	})
+	if survived, err := tryStores(""); err != nil || survived != 1 {
+		t.Errorf("got %d guards that no test sees, %v; want 1", survived, err)
+	}
+	less := []byte("package p\nfunc refused(n int) bool { return n%2 == 0 }\n")
+	if err := os.WriteFile("p/p.go", less, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tryStores(""); err == nil {
+		t.Error("a guard that is not there: got no error, want one")
 	}
 }
 

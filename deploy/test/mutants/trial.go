@@ -59,7 +59,7 @@ func try(tests []string, only string, same [][]string) (result, error) {
 		}
 	}
 	t := &trial{tests: tests, only: only, same: same, work: work}
-	if err := t.compile(); err != nil {
+	if err := t.compile(t.mutate); err != nil {
 		return result{}, err
 	}
 	if err := t.measure(); err != nil {

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// guard is a piece of a store's text that keeps data safe, a row of stores.txt.
+type guard struct {
+	file    string
+	test    string // of the file's package, such as TestA/a case. It passes with the guard and fails without it
+	text    string // the guard
+	instead string // what stands for it where it is left out
+	keeps   string // what the guard keeps
+}
+
+func storeGuards() (guards []guard, err error) {
+	all, err := rows(lists+"stores.txt", " | ")
+	for _, row := range all {
+		if len(row) != 5 {
+			return nil, fmt.Errorf("%sstores.txt: got %d columns, want 5: %s", lists, len(row), row[0])
+		}
+		guards = append(guards, guard{row[0], row[1], row[2], row[3], row[4]})
+	}
+	return guards, err
+}
+
+// in returns where the guard is in the source of its file, which must have it once.
+func (g guard) in(source []byte) (int, error) {
+	if n := strings.Count(string(source), g.text); n != 1 {
+		return 0, fmt.Errorf("%s has the guard %q %d times, want once", g.file, g.text, n)
+	}
+	return strings.Index(string(source), g.text), nil
+}
+
+// tryStores leaves out each guard of the stores, one after another, and prints those whose tests pass without it. only
+// is a part of their file's name, or "" for all.
+func tryStores(only string) (survived int, err error) {
+	guards, err := storeGuards()
+	if err != nil {
+		return 0, err
+	}
+	packages := map[string][]guard{}
+	var folders []string
+	for _, g := range guards {
+		if folder := filepath.Dir(g.file); strings.Contains(g.file, only) {
+			if packages[folder] == nil {
+				folders = append(folders, folder)
+			}
+			packages[folder] = append(packages[folder], g)
+		}
+	}
+	for _, folder := range folders {
+		lost, err := tryStore(folder, packages[folder])
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", folder, err)
+		}
+		survived += lost
+	}
+	return survived, nil
+}
+
+// tryStore compiles the tests of a package once. Each run leaves out one guard.
+func tryStore(folder string, guards []guard) (survived int, err error) {
+	began, killed := time.Now(), 0
+	work, err := os.MkdirTemp("", "stores-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(work)
+	t := &trial{tests: []string{folder}, work: work}
+	if err := t.compile(func(file string, source []byte) ([]byte, error) {
+		return t.leaveOut(guards, file, source)
+	}); err != nil {
+		return 0, err
+	}
+	took := map[string]time.Duration{} // of tests with all guards
+	for i, g := range guards {
+		if took[g.test] == 0 {
+			begun := time.Now()
+			if out, err := t.runTest(g.test, 0, 5*time.Minute); err != nil {
+				return 0, fmt.Errorf("%s fails with all guards: %w\n%s", g.test, err, out)
+			}
+			took[g.test] = time.Since(begun)
+		}
+		if _, err := t.runTest(g.test, i+1, 20*time.Second+4*took[g.test]); err != nil {
+			killed++
+			continue
+		}
+		survived++
+		fmt.Printf("SURVIVED %s: %s: %s\n", g.file, g.keeps, g.text)
+	}
+	fmt.Printf("stores: %s: %d killed, %d survived, %.1f minutes\n", folder, killed, survived, time.Since(began).Minutes())
+	return survived, nil
+}
+
+// runTest runs a test without the guard with a number; 0: with all guards.
+func (t *trial) runTest(name string, number int, limit time.Duration) (string, error) {
+	pattern := "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
+	out, err := t.start(&t.programs[0], limit, "MUTANT="+strconv.Itoa(number), "-test.v", "-test.failfast",
+		"-test.run", pattern)
+	if err == nil && !strings.Contains(string(out), "--- PASS: "+strings.ReplaceAll(name, " ", "_")+" ") {
+		err = fmt.Errorf("there is no test %s", name)
+	}
+	return string(out), err
+}
+
+// leaveOut returns the source of a file from which each process leaves out the guard with its number. A function begins
+// with copies of its body that lack a guard. A text outside functions, such as a script, has copies too.
+func (m *maker) leaveOut(guards []guard, file string, source []byte) ([]byte, error) {
+	m.source, m.set, m.inserts = source, token.NewFileSet(), nil
+	parsed, err := parser.ParseFile(m.set, file, source, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	m.name = parsed.Name.Name
+	for i, g := range guards {
+		if i == len(m.mutants) {
+			m.mutants = append(m.mutants, mutant{file: g.file, text: g.text})
+		}
+		if g.file != file {
+			continue
+		}
+		at, err := g.in(source)
+		if err != nil {
+			return nil, err
+		}
+		place := m.holding(parsed, at, at+len(g.text))
+		if place == nil {
+			return nil, fmt.Errorf("%s has the guard %q in no function and in no text", g.file, g.text)
+		}
+		without := func(n ast.Node) string { return strings.Replace(m.text(n), g.text, g.instead, 1) }
+		f, isFunction := place.(*ast.FuncDecl)
+		if !isFunction {
+			m.wrap(place, fmt.Sprintf("mutantText(%d, %s, ", i+1, without(place)), ")")
+			continue
+		}
+		end := ""
+		if f.Type.Results == nil {
+			end = "; return"
+		}
+		m.inserts = append(m.inserts, insert{m.offset(f.Body.Pos()) + 1, true, len(m.inserts),
+			fmt.Sprintf(" if mutantOn(%d) { %s%s }; ", i+1, without(f.Body), end)})
+	}
+	return m.apply(), nil
+}
+
+// holding returns the function, or the text outside functions, that holds a range of the source.
+func (m *maker) holding(file *ast.File, from, to int) (place ast.Node) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if n == nil || m.offset(n.Pos()) > from || m.offset(n.End()) < to {
+			return false
+		}
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			place = n
+			return false
+		case *ast.BasicLit:
+			place = n
+		}
+		return true
+	})
+	return place
+}
