@@ -61,7 +61,7 @@ SHELL       := bash
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
 	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-alerts test-log test-webhooks test-search test-std test-compose \
-	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-files bench-live bench-search bench-webhooks bench-gateway soak release images clean
+	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-files bench-live bench-probes bench-search bench-webhooks bench-gateway soak release images clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -256,6 +256,9 @@ bench-copy: build ## a first copy of ASSETS assets in three ways, and the making
 bench-files: build ## readings and uploads of files beside nginx and the bare disk, 3 minutes
 	@deploy/test/setup.sh $@
 	go run ./deploy/bench/files -bin bin
+
+bench-probes: ## what the health checks of an idle docker-compose.yml need, 25 minutes
+	deploy/test/compose/test.sh -run '^$$' -bench Probes -benchtime 1x -timeout 60m
 
 bench-search: build ## the search service on ASSETS assets: index, memory, latency, and when changes are found
 	go build -o bin/bench-fill ./assetsvc/internal/fill

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Backs up the data of docker-compose.yml into a directory: secrets.tar, tokens.rdb
-# and assets.gz, or only the named parts (secrets, tokens, assets). It may run at
+# Backs up the data of docker-compose.yml into a directory: secrets.tar, tokens.rdb,
+# assets.gz and files.tar, or only the named parts (secrets, tokens, assets, files). It may run at
 # any time, as a user who can read the secrets. It renames a file into place once
 # the file is complete, so a failed run keeps the files of the previous one. A run
 # of all parts stores its time in Redis, for the alert BackupTooOld. $COMPOSE is the
@@ -8,7 +8,7 @@
 set -euo pipefail
 umask 077
 if [ $# = 0 ]; then
-	echo "usage: $0 DIRECTORY [secrets] [tokens] [assets]" >&2
+	echo "usage: $0 DIRECTORY [secrets] [tokens] [assets] [files]" >&2
 	exit 2
 fi
 to=$(realpath -m "$1")
@@ -19,13 +19,15 @@ cd "$(dirname "$0")/../.."
 whole=no
 if [ $# = 0 ]; then
 	whole=yes
-	set -- secrets tokens assets # assets come last: their dump includes their token records
+	# The dump of the assets has their token records and the metadata of files. The bytes of these
+	# files come after it.
+	set -- secrets tokens assets files
 fi
 for part; do
 	case $part in
-	secrets | tokens | assets) ;;
+	secrets | tokens | assets | files) ;;
 	*)
-		echo "there is no part $part: name secrets, tokens or assets" >&2
+		echo "there is no part $part: name secrets, tokens, assets or files" >&2
 		exit 2
 		;;
 	esac
@@ -75,6 +77,20 @@ assets() {
 			cat >/tmp/dump.yaml
 			mongodump --quiet --oplog --gzip --archive --config /tmp/dump.yaml' >"$unfinished/assets.gz"
 	gzip --test "$unfinished/assets.gz"
+}
+
+# A file that goes during the copy was unused or taken down, so it may be missing. Any other error
+# fails. Uploads under way (new) are left out.
+# shellcheck disable=SC2016 # expanded in the container
+files() {
+	$COMPOSE run --rm -T --no-deps --user 65532:65532 --entrypoint sh volumes -euc '
+		cd /files
+		exec 3>&1
+		status=0
+		errors=$(tar -cf - --exclude=./new . 2>&1 >&3) || status=$?
+		if [ $status != 0 ] && echo "$errors" | grep -vE "No such file or directory|File removed before|[Ee]xit" >&2; then exit 1; fi' \
+		</dev/null >"$unfinished/files.tar"
+	tar -tf "$unfinished/files.tar" >/dev/null
 }
 
 # shellcheck disable=SC2016 # expanded in the container

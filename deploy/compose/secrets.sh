@@ -32,9 +32,11 @@ for name in tokens limits; do
 	echo "requirepass $(random)" | make redis-$name/redis.conf
 done
 password() { cut -d' ' -f2 "redis-$1/redis.conf"; }
-echo "store: mongodb://registry:$(cat mongo-init/registry-password)@mongo-1:27017,mongo-2:27017,mongo-3:27017/registry?replicaSet=registry&authSource=admin" | make assetsvc/settings.yaml
+for name in assetsvc filesvc; do
+	echo "store: mongodb://registry:$(cat mongo-init/registry-password)@mongo-1:27017,mongo-2:27017,mongo-3:27017/registry?replicaSet=registry&authSource=admin" | make $name/settings.yaml
+done
 echo "store: redis://:$(password tokens)@redis-tokens:6379/0" | make authsvc/settings.yaml
 echo "limits-redis: redis://:$(password limits)@redis-limits:6379/0" | make gateway/settings.yaml
-for name in gateway assetsvc authsvc; do
+for name in gateway assetsvc authsvc filesvc; do
 	make $name/registry-secret <shared/registry
 done

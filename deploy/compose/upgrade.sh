@@ -42,8 +42,9 @@ start() { # SERVICE [OPTION...]
 services=$($COMPOSE config --services)
 has() { grep -qx "$1" <<<"$services"; }
 
-$COMPOSE run --rm --no-deps log-key >/dev/null # the asset services need the key
-$COMPOSE run --rm --no-deps snapshots >/dev/null # they own its volume
+for maker in secrets log-key volumes; do # of what a new version needs
+	$COMPOSE run --rm --no-deps "$maker" >/dev/null
+done
 if has witness-policy; then
 	$COMPOSE run --rm --no-deps witness-policy >/dev/null # for the keys that the log has now
 	$COMPOSE up --detach --no-build --force-recreate --wait witness-1 witness-2
@@ -52,7 +53,7 @@ fi
 # Two versions work beside each other in any mix (docs/versions.md). Callers are replaced
 # last, so that what is new for them is there. searchsvc owns its volume, so the new one starts when the old
 # one has ended: for some seconds the search and the pages answer 503.
-for service in authsvc assetsvc searchsvc gateway; do
+for service in authsvc filesvc assetsvc searchsvc gateway; do
 	has "$service" || continue
 	mapfile -t old < <(running "$service")
 	count=${#old[@]}

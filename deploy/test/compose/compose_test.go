@@ -23,10 +23,10 @@ func TestScenariosOnCompose(t *testing.T) {
 	t.Run("containers have no more rights than they need", func(t *testing.T) { testContained(t, s) })
 	t.Run("a gateway cannot reach the admin API", func(t *testing.T) { testAdminApart(t, s) })
 	t.Run("pull asks no image registry for our images",
-		func(t *testing.T) { s.run(t, "pull", "gateway", "assetsvc", "authsvc", "searchsvc") })
+		func(t *testing.T) { s.run(t, "pull", "gateway", "assetsvc", "authsvc", "filesvc", "searchsvc") })
 	t.Run("an operator creates keys", func(t *testing.T) { testKeys(t, s) })
 	t.Run("the witnesses cosign the public log", func(t *testing.T) { testWitnesses(t, s) })
-	t.Run("scenarios", func(t *testing.T) { e2e.RunWithoutFiles(t, s.public) })
+	t.Run("scenarios", func(t *testing.T) { e2e.Run(t, s.public) })
 	t.Run("the search finds their assets", func(t *testing.T) { testSearch(t, s) })
 }
 
@@ -58,6 +58,7 @@ func TestFailures(t *testing.T) {
 	testOutages(t, s, a)
 	stop()
 	<-working
+	t.Run("files come back from a backup after their volume was lost", func(t *testing.T) { testFilesRestore(t, s) })
 	t.Run("keys come back from a backup after Redis has lost its disk",
 		func(t *testing.T) { testRestore(t, s, a, operator) })
 	t.Logf("\n%s", c)
@@ -71,7 +72,7 @@ func TestFailures(t *testing.T) {
 
 // testRestarts restarts and upgrades services, which must cost no request.
 func testRestarts(t *testing.T, s *stack) {
-	for _, name := range []string{"gateway-1", "assetsvc-1", "authsvc-1"} {
+	for _, name := range []string{"gateway-1", "assetsvc-1", "authsvc-1", "filesvc-1"} {
 		t.Run("a restart loses no request/"+name, func(t *testing.T) {
 			docker(t, "restart", "--time", "25", s.container(t, name))
 			s.awaitHealth(t, name)
@@ -79,11 +80,11 @@ func testRestarts(t *testing.T, s *stack) {
 		})
 	}
 	t.Run("an upgrade loses no request", func(t *testing.T) {
-		before := s.run(t, "ps", "--quiet", "gateway", "assetsvc", "authsvc")
+		before := s.run(t, "ps", "--quiet", "gateway", "assetsvc", "authsvc", "filesvc")
 		s.script(t, "upgrade.sh")
-		after := strings.Fields(s.run(t, "ps", "--quiet", "gateway", "assetsvc", "authsvc"))
-		if len(after) != 6 {
-			t.Errorf("got %d containers after the upgrade, want 6", len(after))
+		after := strings.Fields(s.run(t, "ps", "--quiet", "gateway", "assetsvc", "authsvc", "filesvc"))
+		if len(after) != 8 {
+			t.Errorf("got %d containers after the upgrade, want 8", len(after))
 		}
 		for _, id := range after {
 			if strings.Contains(before, id) {
@@ -103,7 +104,7 @@ func testRestarts(t *testing.T, s *stack) {
 // testKills kills each container, and restarts the stores and the load balancer.
 func testKills(t *testing.T, s *stack) {
 	for _, name := range []string{"gateway-1", "assetsvc-1", "authsvc-1", "redis-tokens", "redis-limits", "mongo-1",
-		"balancer", "gateway-2", "assetsvc-2", "authsvc-2"} {
+		"balancer", "filesvc-1", "gateway-2", "assetsvc-2", "authsvc-2"} {
 		t.Run("a killed container comes back/"+name, func(t *testing.T) {
 			defer s.trouble()(aftermath)
 			s.crash(t, name)
@@ -158,6 +159,7 @@ func testOutages(t *testing.T, s *stack, a *asset) {
 		{"Redis with the tokens", []string{"redis-tokens"}, false, 200, 503},
 		{"Redis with the tokens", []string{"redis-tokens"}, true, 200, 503},
 		{"Redis with the limits", []string{"redis-limits"}, true, 200, 200},
+		{"the file services", []string{"filesvc-1", "filesvc-2"}, true, 200, 200},
 		{"MongoDB", []string{"mongo-1"}, false, 503, 503},
 		{"MongoDB", []string{"mongo-1"}, true, 503, 503},
 		{"the asset services", []string{"assetsvc-1", "assetsvc-2"}, true, 503, 503},
@@ -234,7 +236,7 @@ func testContained(t *testing.T, s *stack) {
 			t.Errorf("%s: got %d published ports, want some for balancer and admin alone", service, n)
 		}
 	}
-	for _, service := range []string{"gateway", "assetsvc", "authsvc"} {
+	for _, service := range []string{"gateway", "assetsvc", "authsvc", "filesvc"} {
 		if count[service] != 2 {
 			t.Errorf("%s: got %d containers, want 2", service, count[service])
 		}
@@ -245,7 +247,7 @@ func testContained(t *testing.T, s *stack) {
 // checkRights checks the user, the limits and the networks of one container.
 func checkRights(t *testing.T, c inspected) {
 	t.Helper()
-	mayBeRoot := slices.Contains([]string{"secrets", "log-key", "snapshots", "search-index", "witness-policy"}, c.service())
+	mayBeRoot := slices.Contains([]string{"secrets", "log-key", "volumes", "witness-policy"}, c.service())
 	if c.Config.User == "" || strings.HasPrefix(c.Config.User, "0") && !mayBeRoot {
 		t.Errorf("%s: got the user %q, want one that is not root", c.Name, c.Config.User)
 	}

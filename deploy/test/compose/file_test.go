@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ type composeFile struct {
 		Build       any
 		Networks    []string
 		Environment map[string]any
+		HealthCheck map[string]any `yaml:"healthcheck"`
 	}
 	Networks map[string]struct {
 		IPAM struct {
@@ -59,8 +61,8 @@ func TestComposeNeverPullsOurImages(t *testing.T) {
 			t.Errorf("%s: got the pull policy %q, want %q", name, got, want)
 		}
 	}
-	if len(images) != 5 {
-		t.Errorf("got the images %v, want 5", images)
+	if len(images) != 6 {
+		t.Errorf("got the images %v, want 6", images)
 	}
 	for image := range images {
 		if !built[image] {
@@ -110,5 +112,29 @@ func TestOnlyAssetServicesReachTheWitnesses(t *testing.T) {
 		if got, want := f.Services[name].Profiles, []string{"witness"}; !slices.Equal(got, want) {
 			t.Errorf("%s: got the profiles %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestHealthyContainersAreLookedAtRarely holds what BenchmarkProbes measures: each look starts a
+// process.
+func TestHealthyContainersAreLookedAtRarely(t *testing.T) {
+	probes := 0
+	for name, s := range readFile(t).Services {
+		if s.HealthCheck == nil {
+			continue
+		}
+		probes++
+		if got, want := s.HealthCheck["interval"], "${HEALTH_INTERVAL:-60s}"; got != want {
+			t.Errorf("%s: got the interval %v, want %s", name, got, want)
+		}
+		if got, want := s.HealthCheck["start_interval"], "1s"; got != want {
+			t.Errorf("%s: got the interval %v at a start, want %s", name, got, want)
+		}
+		if test := fmt.Sprint(s.HealthCheck["test"]); strings.Contains(test, "mongosh") {
+			t.Errorf("%s: got the probe %s, want one that needs no shell of MongoDB", name, test)
+		}
+	}
+	if probes < 15 {
+		t.Errorf("got %d health checks, want 15 or more", probes)
 	}
 }

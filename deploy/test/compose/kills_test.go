@@ -81,6 +81,29 @@ func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 			},
 		},
 		{
+			script: "restore-files.sh", file: "files.tar",
+			prepare: func(t *testing.T, s *standIn) {
+				s.remove(t, "files")
+				s.write(t, "files/.keep", "", 0o644)
+				s.remove(t, "files/.keep")
+			},
+			killed: func(t *testing.T, s *standIn) {
+				if got := s.read(t, "files/0a/0a-1"); got != "" && got != "bytes" {
+					t.Errorf("got the file %q after a kill, want all of it or none", got)
+				}
+			},
+			done: func(t *testing.T, s *standIn) bool {
+				_, err := os.Stat(filepath.Join(s.dir, "files/restoring/complete"))
+				return s.read(t, "files/0a/0a-1") == "bytes" && err != nil
+			},
+			repeated: func(t *testing.T, s *standIn) {
+				s.remove(t, "files/restoring") // an empty directory, if it was killed before its last command
+				if got := s.read(t, "files/0a/0a-1") + s.read(t, "files/removed/0b"); got != "bytesa note" {
+					t.Errorf("got the files %q after the repeat, want those of the backup", got)
+				}
+			},
+		},
+		{
 			script: "restore-secrets.sh", file: "secrets.tar",
 			prepare: func(t *testing.T, s *standIn) { s.remove(t, "its secrets") },
 			killed: func(t *testing.T, s *standIn) {

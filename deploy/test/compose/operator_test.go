@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"asset-registry.example/client"
 	"asset-registry/shared/logclient"
 )
 
@@ -142,4 +143,35 @@ func testRestore(t *testing.T, s *stack, a *asset, operator string) {
 	awaitStatus(t, brokers, operator, 200)
 	s.crash(t, "redis-tokens") // the restored data must be on the disk
 	awaitStatus(t, brokers, operator, 200)
+}
+
+// testFilesRestore deletes the bytes of all files, and restores them from a backup.
+func testFilesRestore(t *testing.T, s *stack) {
+	const content = "%PDF-1.4\nfrom a backup"
+	path, backup := filepath.Join(t.TempDir(), "a.pdf"), filepath.Join(t.TempDir(), "backup")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broker, err := client.New(client.Config{URL: s.public, Key: client.Secret(s.key)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := s.publish(t)
+	ask(t, "PATCH", a.url, a.key, a.token, `{"data":{"status":"pending"}}`, 200)
+	document, err := broker.Documents(a.url[strings.LastIndex(a.url, "/")+1:]).Upload(t.Context(), path,
+		client.Document{DocumentType: "notice"}, client.Write{Token: client.Secret(a.token)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitStatus(t, document.URL, "", 200) // the service of files has seen the document
+	s.script(t, "backup.sh", backup, "files")
+	defer s.trouble()(aftermath)
+	s.run(t, "rm", "--force", "--stop", "filesvc")
+	docker(t, "volume", "rm", s.project+"_files")
+	s.script(t, "restore-files.sh", filepath.Join(backup, "files.tar"))
+	s.run(t, "up", "--detach", "--no-build", "--wait", "filesvc")
+	awaitStatus(t, document.URL, "", 200)
+	if status, _, text, err := send("GET", document.URL, "", "", ""); err != nil || status != 200 || string(text) != content {
+		t.Errorf("got %d %q, %v of the restored file, want %q", status, text, err, content)
+	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // parts are the files of a complete backup.
-var parts = []string{"secrets.tar", "tokens.rdb", "assets.gz"}
+var parts = []string{"secrets.tar", "tokens.rdb", "assets.gz", "files.tar"}
 
 func TestABackupIsCompleteAndPrivate(t *testing.T) {
 	s := newStandIn(t)
@@ -72,7 +72,7 @@ func (s *standIn) checkNothingLeft(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(s.dir, func(path string, _ fs.DirEntry, err error) error {
 		for _, left := range []string{".unfinished", "backup.rdb", "dump.yaml", "restore.yaml", "restore.js",
-			"restoring", "replaced", "mark", "log.key.before"} {
+			"restoring", "replaced", "complete", "mark", "log.key.before"} {
 			if strings.HasSuffix(path, left) {
 				t.Errorf("got the temporary file %s, want it removed", path)
 			}
@@ -222,4 +222,58 @@ func TestRestoreSecretsNeverReplacesSecrets(t *testing.T) {
 		t.Errorf("got the secrets %v, %v, want a directory of mode 0700", info, err)
 	}
 	s.checkNothingLeft(t)
+}
+
+func TestRestoreFilesRestoresAllOrNothing(t *testing.T) {
+	s := newStandIn(t)
+	to := filepath.Join(s.dir, "b")
+	s.must(t, "backup.sh", to)
+	file := filepath.Join(to, "files.tar")
+	s.mustFail(t, "the volume has files", "restore-files.sh", file)
+	if got := s.read(t, "files/0a/0a-1"); got != "bytes" {
+		t.Errorf("got the file %q after a refused restore, want the old bytes", got)
+	}
+	s.remove(t, "files")
+	for _, name := range []string{"files/0a", "files/new", "files/removed"} { // filesvc makes them
+		if err := os.MkdirAll(filepath.Join(s.dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := s.read(t, "b/files.tar")
+	for name, text := range map[string]string{"empty": "", "cut": whole[:700], "other": s.read(t, "b/secrets.tar")} {
+		s.write(t, name, text, 0o600)
+		s.mustFail(t, "nothing was changed", "restore-files.sh", filepath.Join(s.dir, name))
+	}
+	s.checkNothingLeft(t)
+	s.must(t, "restore-files.sh", file)
+	for name, want := range map[string]string{"0a/0a-1": "bytes", "removed/0b": "a note", "new/0c": ""} {
+		if got := s.read(t, "files/"+name); got != want {
+			t.Errorf("%s: got %q after a restore, want %q", name, got, want)
+		}
+	}
+	s.checkNothingLeft(t)
+}
+
+// TestABackupLeavesOutFilesThatGo takes a file away while tar reads the directory. A file that
+// cannot be read fails the backup.
+func TestABackupLeavesOutFilesThatGo(t *testing.T) {
+	for _, c := range []struct {
+		name, says string
+		fails      bool
+	}{
+		{"a file of Alpine's tar is gone", "tar: can't open './0a/0a-2': No such file or directory", false},
+		{"a file of Debian's tar is gone", "tar: ./0a/0a-2: File removed before we read it", false},
+		{"a file cannot be read", "tar: can't open './0a/0a-2': I/O error", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStandIn(t)
+			s.write(t, "bin/tar", "#!/bin/bash\nPATH=${PATH#*:*:} tar \"$@\"\n"+
+				"[[ $* != *--exclude=./new* ]] || { echo \""+c.says+"\" >&2; exit 1; }\n", 0o755)
+			if c.fails {
+				s.mustFail(t, "I/O error", "backup.sh", filepath.Join(s.dir, "b"), "files")
+				return
+			}
+			s.must(t, "backup.sh", filepath.Join(s.dir, "b"), "files")
+		})
+	}
 }

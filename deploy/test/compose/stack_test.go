@@ -42,7 +42,7 @@ type stack struct {
 // start starts the stack without data, as a new operator does, and takes it down when
 // the test ends. settings ("NAME=value") come in addition to those of all tests,
 // or replace them.
-func start(t *testing.T, settings ...string) *stack {
+func start(t testing.TB, settings ...string) *stack {
 	t.Helper()
 	compose := strings.Fields(os.Getenv("COMPOSE"))
 	if len(compose) == 0 {
@@ -70,6 +70,8 @@ func start(t *testing.T, settings ...string) *stack {
 	s.set("EDGE_SUBNET", "10.230.2.0/24")
 	s.set("ADMIN_SUBNET", balancers)
 	s.set("SEARCH_SUBNET", "10.230.5.0/24")
+	s.set("GATEWAY_BASE_URL", s.public)
+	s.set("HEALTH_INTERVAL", "3s")
 	s.set("SANDBOX", "true")
 	s.set("GATEWAY_LIMITS", `[
 		{"name": "key", "by": "key", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1s": 100000}},
@@ -91,7 +93,7 @@ func start(t *testing.T, settings ...string) *stack {
 func (s *stack) set(name, value string) { s.env = append(s.env, name+"="+value) }
 
 // run runs Docker Compose and returns its stdout.
-func (s *stack) run(t *testing.T, args ...string) string {
+func (s *stack) run(t testing.TB, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(s.compose[0], append(slices.Clone(s.compose[1:]), args...)...)
 	cmd.Dir, cmd.Env = root, s.env
@@ -99,7 +101,7 @@ func (s *stack) run(t *testing.T, args ...string) string {
 }
 
 // script runs a script of deploy/compose.
-func (s *stack) script(t *testing.T, name string, args ...string) {
+func (s *stack) script(t testing.TB, name string, args ...string) {
 	t.Helper()
 	output(t, s.command(name, args...))
 }
@@ -110,12 +112,12 @@ func (s *stack) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func docker(t *testing.T, args ...string) string {
+func docker(t testing.TB, args ...string) string {
 	t.Helper()
 	return output(t, exec.Command("docker", args...))
 }
 
-func output(t *testing.T, cmd *exec.Cmd) string {
+func output(t testing.TB, cmd *exec.Cmd) string {
 	t.Helper()
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -129,7 +131,7 @@ func output(t *testing.T, cmd *exec.Cmd) string {
 // service returns a container's service and number: "gateway-1" is the first gateway.
 // Stores and load balancers have one container each.
 func service(name string) (service string, n int) {
-	for _, several := range []string{"gateway", "assetsvc", "authsvc"} {
+	for _, several := range []string{"gateway", "assetsvc", "authsvc", "filesvc"} {
 		if number, found := strings.CutPrefix(name, several+"-"); found {
 			return several, int(number[0] - '0')
 		}
@@ -138,7 +140,7 @@ func service(name string) (service string, n int) {
 }
 
 // container returns the engine's name of a container: "gateway-1" is the first gateway.
-func (s *stack) container(t *testing.T, name string) string {
+func (s *stack) container(t testing.TB, name string) string {
 	t.Helper()
 	service, n := service(name)
 	all := strings.Fields(docker(t, "ps", "--all", "--format", "{{.Names}}",
@@ -173,7 +175,7 @@ func (s *stack) troubled(since time.Time) bool {
 
 // crash kills a container's process, as the kernel does without memory, and waits until
 // the engine has restarted it.
-func (s *stack) crash(t *testing.T, name string) {
+func (s *stack) crash(t testing.TB, name string) {
 	t.Helper()
 	var pid int
 	if err := json.Unmarshal([]byte(docker(t, "inspect", "--format", "{{.State.Pid}}", s.container(t, name))),
@@ -191,7 +193,7 @@ func (s *stack) crash(t *testing.T, name string) {
 }
 
 // awaitHealth waits until the engine reports containers as healthy.
-func (s *stack) awaitHealth(t *testing.T, names ...string) {
+func (s *stack) awaitHealth(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		await(t, name+" is healthy", func() bool {
@@ -201,7 +203,7 @@ func (s *stack) awaitHealth(t *testing.T, names ...string) {
 }
 
 // cut takes a container off a network. mend puts it back.
-func (s *stack) cut(t *testing.T, name, network string) (mend func()) {
+func (s *stack) cut(t testing.TB, name, network string) (mend func()) {
 	t.Helper()
 	service, _ := service(name)
 	network, container := s.project+"_"+network, s.container(t, name)
@@ -210,7 +212,7 @@ func (s *stack) cut(t *testing.T, name, network string) (mend func()) {
 }
 
 // await waits up to a minute until a condition is true.
-func await(t *testing.T, what string, true func() bool) {
+func await(t testing.TB, what string, true func() bool) {
 	t.Helper()
 	for began := time.Now(); !true(); time.Sleep(100 * time.Millisecond) {
 		if time.Since(began) > 60*time.Second {

@@ -14,7 +14,7 @@ root() {
 	shift
 	mkdir -p "$root"/{bin,usr/bin,tmp}
 	chmod 1777 "$root/tmp"
-	for file in cat chmod chown cut env grep mkdir mv nc od rm sh sleep sync tr true wget; do
+	for file in cat chmod chown cut env find grep head mkdir mv nc od rm rmdir sh sleep sync tar touch tr true wget; do
 		ln -s /usr/bin/busybox "$root/bin/$file"
 	done
 	for file in "$(command -v busybox)" "$@"; do

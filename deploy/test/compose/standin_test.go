@@ -46,8 +46,10 @@ up) REDISCLI_AUTH=secret redis-cli ping >/dev/null 2>&1 || start ;;
 exec | run)
 	[ ! -e "$DIR/down" ] || exit 1 # the container does not run
 	script=${!#}
+	[ "$script" != volumes ] || exit 0 # it gives the volumes to their users
 	script=${script//\/tmp/$DIR/tmp}
 	script=${script//\/data/$DIR/data}
+	script=${script//\/files/$DIR/files}
 	script=${script//\/run\/secrets/$DIR/run}
 	ln -sfn "$SECRETS/redis-tokens" "$DIR/run"
 	sh -euc "$script"
@@ -108,6 +110,9 @@ func newStandIn(t *testing.T) *standIn {
 		{"its secrets/assetsvc/log.key", "log key"},
 		{"its secrets/redis-tokens/redis.conf", "requirepass secret"},
 		{"mongo/registry", "assets"},
+		{"files/0a/0a-1", "bytes"},
+		{"files/removed/0b", "a note"},
+		{"files/new/0c", "an upload under way"},
 		{"data/.keep", ""},
 		{"tmp/.keep", ""},
 		{"version", "2.40.3\n"},

@@ -9,11 +9,11 @@ if [ "${1:-}" = within ]; then
 	deploy/images/build.sh
 	deploy/images/same.sh
 	deploy/test/compose/standin.sh
-	exec go test -count=1 -timeout 40m -v ./deploy/test/compose
+	exec go test -count=1 -timeout 40m -v "${@:2}" ./deploy/test/compose
 fi
 deploy/test/setup.sh test-compose
 status=0
-deploy/test/compose/engine.sh deploy/test/compose/test.sh within || status=$?
+deploy/test/compose/engine.sh deploy/test/compose/test.sh within "$@" || status=$?
 if [ "$status" = 69 ]; then
 	deploy/test/missing.sh docker-compose.yml docker "the services are tested as processes only"
 	exec go test -count=1 -timeout 15m -run '^(TestSpreadOnMongoAndRedis|TestARollingRestartLosesNoRequest)$' ./deploy/test/e2e

@@ -97,20 +97,17 @@ var inVersion25 = []scenario{
 // Run runs every scenario against the registry at base ("http://host:port").
 // Other assets and other clients do not disturb the scenarios.
 func Run(t *testing.T, base string) {
-	RunWithoutFiles(t, base)
-	t.Run("documents have files", func(t *testing.T) { testFiles(t, api{base, "2.5"}) })
+	runIn(t, base, "2.4", "2.5", "0")
 }
 
-// RunWithoutFiles runs those that need no file service.
-func RunWithoutFiles(t *testing.T, base string) { runIn(t, base, "2.4", "2.5", "0") }
-
-// runIn runs those of every version in some versions only, and all those of 2.5 but the one of files.
+// runIn runs those of every version in some versions only, and all those of 2.5.
 func runIn(t *testing.T, base string, versions ...string) {
 	bookmarked := api{base, "2.5"}.awaitBookmark(t)
 	for _, version := range versions {
 		t.Run("version "+version, func(t *testing.T) { runAll(t, api{base, version}, inEveryVersion) })
 	}
 	runAll(t, api{base, "2.5"}, inVersion25)
+	t.Run("documents have files", func(t *testing.T) { testFiles(t, api{base, "2.5"}) })
 	t.Run("a follower of test assets gets bookmarks", bookmarked)
 }
 

@@ -66,7 +66,6 @@ func TestSpreadOnMongoAndRedis(t *testing.T) {
 		"AUTHSVC_ADMIN_ADDR="+admin)
 	base := startSpread(t, dir, stores)
 	runIn(t, base, "2.5") // the others are views of the same assets; the stand-in is slow
-	t.Run("documents have files", func(t *testing.T) { testFiles(t, api{base, "2.5"}) })
 	t.Run("a webhook sends each change", func(t *testing.T) { testDelivery(t, api{base, "2.5"}) })
 	testFoundAssets(t, api{base, "2.5"})
 	t.Run("the admin API", func(t *testing.T) {
