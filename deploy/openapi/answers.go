@@ -129,7 +129,7 @@ func (o operation) statusesOf(r routes.Route) []int {
 // everywhere are the headers that any answer may have. Generators write each header of each
 // answer of each operation, so the document has these once (x-common-headers).
 var everywhere = []string{
-	"X-Request-ID", "X-Trace-ID", "Set-Cookie", "Deprecation", "Sunset", "Age", "Cache-Control", "Registry-Ignored",
+	"X-Request-ID", "X-Trace-ID", "Set-Cookie", "Deprecation", "Sunset", "Age", "Cache-Control", "Registry-Ignored", "Registry-Unchecked",
 	"RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
 }
 
@@ -628,6 +628,8 @@ func headers() object {
 		{"Age", header("Only of a mirror: seconds since its data were certainly those of the registry (RFC 9111).", number)},
 		{"Registry-Ignored", header("Only of writes: names of at most 20 fields that the request sent and the registry "+
 			"ignored, separated by commas, such as `documents`.", text)},
+		{"Registry-Unchecked", header("Only of writes of documents: `hash`, if the file is not one that the registry keeps. "+
+			"Nobody has compared the hash with the file.", text)},
 		{"Link", header("The registry that a mirror is a copy of, with `rel=\"original\"` (RFC 8288, RFC 7089).", text)},
 		{"Content-Disposition", header("If a browser shows or saves the file, and its name (RFC 6266, RFC 8187).", text)},
 		{"Content-Security-Policy", header("Keeps scripts in a file from running.", text)},

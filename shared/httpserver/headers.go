@@ -31,6 +31,10 @@ const (
 // rules"). Clients see it.
 const IgnoredHeader = "Registry-Ignored"
 
+// UncheckedHeader names the fields of a document that nobody has compared with its file
+// (docs/contract.md, "Files"). Clients see it.
+const UncheckedHeader = "Registry-Unchecked"
+
 // answerMargin is how much earlier than its caller a service gives up, so that
 // its own answer still arrives in time.
 const answerMargin = 50 * time.Millisecond

@@ -68,3 +68,23 @@ func TestAnObjectThatIsSentBackHasNoIgnoredFields(t *testing.T) {
 		}
 	}
 }
+
+// Promises: hash-unchecked
+func TestAHashThatNobodyComparesIsNamed(t *testing.T) {
+	s := newService(t)
+	at := s.published(t) + "/documents"
+	for _, c := range []struct {
+		method, fields, want string
+		code                 int
+	}{
+		{"POST", `"title":"x","url":"https://docs.example/1","hash":"md5:d41d8cd98f00b204e9800998ecf8427e"`, "hash", 201},
+		{"POST", `"title":"x","url":"https://docs.example/2"`, "", 201},
+		{"POST", `"title":"","url":"https://docs.example/2","hash":"md5:d41d8cd98f00b204e9800998ecf8427e"`, "", 400},
+	} {
+		body := `{"data":{"documentType":"notice",` + c.fields + `}}`
+		got := s.do(t, exchange{c.method, at, identity.Broker, "token", body, c.code, ""}).Header()
+		if names := got.Get(httpserver.UncheckedHeader); names != c.want {
+			t.Errorf("%s %s: got %s %q, want %q", c.method, body, httpserver.UncheckedHeader, names, c.want)
+		}
+	}
+}

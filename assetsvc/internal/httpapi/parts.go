@@ -115,6 +115,9 @@ func (a *API) changePart(c *gin.Context, v version, p asset.Part, verb asset.Ver
 	if verb == asset.Remove { // a removed part has no tag
 		return a.writeData(c, http.StatusOK, nil, o)
 	}
+	if p.Versioned() && a.registry.Unchecked(part) {
+		c.Header(httpserver.UncheckedHeader, "hash")
+	}
 	c.Header("ETag", tag(position, v, options{pretty: verb != asset.Add && c.Query("opt_pretty") != ""}))
 	status := http.StatusOK
 	if verb == asset.Add {
