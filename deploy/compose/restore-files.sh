@@ -7,7 +7,7 @@ from=$(realpath "$1")
 cd "$(dirname "$0")/../.."
 . deploy/compose/compose.sh
 
-if ! tar -tf "$from" ./removed >/dev/null; then
+if ! tar -tf "$from" removed >/dev/null; then
 	echo "$from is not a files.tar of backup.sh; nothing was changed" >&2
 	exit 1
 fi

@@ -261,14 +261,14 @@ func TestABackupLeavesOutFilesThatGo(t *testing.T) {
 		name, says string
 		fails      bool
 	}{
-		{"a file of Alpine's tar is gone", "tar: can't open './0a/0a-2': No such file or directory", false},
-		{"a file of Debian's tar is gone", "tar: ./0a/0a-2: File removed before we read it", false},
-		{"a file cannot be read", "tar: can't open './0a/0a-2': I/O error", true},
+		{"a file of Alpine's tar is gone", "tar: can't open '0a/0a-2': No such file or directory", false},
+		{"a file of Debian's tar is gone", "tar: 0a/0a-2: File removed before we read it", false},
+		{"a file cannot be read", "tar: can't open '0a/0a-2': I/O error", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStandIn(t)
 			s.write(t, "bin/tar", "#!/bin/bash\nPATH=${PATH#*:*:} tar \"$@\"\n"+
-				"[[ $* != *--exclude=./new* ]] || { echo \""+c.says+"\" >&2; exit 1; }\n", 0o755)
+				"[[ $* != *removed* ]] || { echo \""+c.says+"\" >&2; exit 1; }\n", 0o755)
 			if c.fails {
 				s.mustFail(t, "I/O error", "backup.sh", filepath.Join(s.dir, "b"), "files")
 				return
