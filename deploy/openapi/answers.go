@@ -129,7 +129,8 @@ func (o operation) statusesOf(r routes.Route) []int {
 // everywhere are the headers that any answer may have. Generators write each header of each
 // answer of each operation, so the document has these once (x-common-headers).
 var everywhere = []string{
-	"X-Request-ID", "X-Trace-ID", "Set-Cookie", "Deprecation", "Sunset", "Age", "Cache-Control", "Registry-Ignored", "Registry-Unchecked",
+	"X-Request-ID", "X-Trace-ID", "Set-Cookie", "Deprecation", "Sunset", "Age", "Cache-Control",
+	"Registry-Ignored", "Registry-Unchecked",
 	"RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
 }
 
