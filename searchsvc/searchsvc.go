@@ -43,6 +43,8 @@ type Config struct {
 	BaseURL   string        // start of links, if the gateway does not tell it; empty: none
 	Memory    int64         // bytes that the process may use; answers get a quarter; 0: memory.Limit
 
+	Links Links // of pages to other sites
+
 	// LogKeys are public keys of the public log, with which browsers check records. Without
 	// one, pages name the commands that check a record.
 	LogKeys []string
@@ -124,6 +126,9 @@ func (c Config) Validate() error {
 	if _, err := codenames.Read(c.CodeLists); err != nil {
 		faults = append(faults, err)
 	}
+	if err := c.Links.site().Validate(); err != nil {
+		faults = append(faults, err)
+	}
 	if c.Memory < 0 {
 		faults = append(faults, errors.New("--memory must not be negative"))
 	}
@@ -190,7 +195,7 @@ func (s *Server) route() error {
 	s.handler = engine
 	pagesForPeople, err := site.New(site.Config{
 		Searcher: s, Registry: c.Of, Transport: c.Transport, LogKeys: c.LogKeys, Log: c.Log,
-		Answers: s.answers, Names: s.keeper.names,
+		Answers: s.answers, Names: s.keeper.names, Links: c.Links.site(),
 	})
 	if err != nil {
 		return err

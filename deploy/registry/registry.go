@@ -86,6 +86,9 @@ type Config struct {
 	Search   bool   `negatable:"" help:"Answer searches, and serve the pages for people."`
 	Synonyms string `placeholder:"FILE" help:"File of further words of one meaning; by default none."`
 
+	// Pages for people lead to maps and sales.
+	Links searchsvc.Links `embed:""`
+
 	// The registry sends webhooks to public addresses, and uses no proxy.
 	WebhookNetworks []netip.Prefix `help:"Networks that webhooks may be sent to, although they are not public."`
 	WebhookHTTP     bool           `name:"webhook-http" help:"Webhooks may have addresses that begin with http."`
@@ -336,7 +339,7 @@ func (c Config) search(p process, edge http.Handler) searchsvc.Config {
 	return searchsvc.Config{
 		Of: "http://registry", Transport: httpserver.InProcessStream(edge), LogKeys: keys,
 		Dir:      filepath.Join(c.Data, searchDirectory),
-		Synonyms: c.Synonyms, CodeLists: c.CodeLists,
+		Synonyms: c.Synonyms, CodeLists: c.CodeLists, Links: c.Links,
 		AskEvery: time.Minute, // the stream tells changes at once
 		Memory:   c.Memory,
 		Log:      p.log.With("service", "searchsvc"), Telemetry: p.telemetry,

@@ -30,6 +30,8 @@ type settings struct {
 	PublicKey []string      `sep:"none" placeholder:"KEY" help:"${public_key}"`
 	MaxBehind time.Duration `default:"5m" help:"/readyz fails while the index is further behind; 0: never for that."`
 	Memory    int64         `help:"Bytes that the process may use; 0: GOMEMLIMIT, the control group's or the machine's."`
+
+	Links searchsvc.Links `embed:""`
 }
 
 // HelpTexts implements config.HelpTexts.
@@ -78,6 +80,6 @@ func run(ctx context.Context, args []string) error {
 func (s settings) config(log *slog.Logger, t *telemetry.Telemetry) searchsvc.Config {
 	return searchsvc.Config{
 		Of: s.Of, Dir: s.Data, Synonyms: s.Synonyms, CodeLists: s.CodeLists, Timeout: s.Timeout, MaxBehind: s.MaxBehind,
-		LogKeys: s.PublicKey, Memory: s.Memory, Log: log, Telemetry: t,
+		LogKeys: s.PublicKey, Links: s.Links, Memory: s.Memory, Log: log, Telemetry: t,
 	}
 }

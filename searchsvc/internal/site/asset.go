@@ -76,7 +76,7 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 		p.Older = olderPath(r.lang, id, past.Older)
 	}
 	linked := linkedAsset(r.lang, r.base, root) // before newRecord, which marks what it shows
-	p.Record = newRecord(r.lang, s.config.Names, root)
+	p.Record = newRecord(r.lang, s.config.Names, root, s.outwards)
 	v := s.view(r, shorten(p.Record.Title.Text, maxTitle), p)
 	v.About, v.Kept = shorten(p.Record.Lead.Text, 160), kept
 	v.NoIndex = p.Test || p.Status == client.Deleted

@@ -67,21 +67,23 @@ func TestTheFirstScreenSaysWhatPeopleLookFor(t *testing.T) {
 	}{
 		{"two items in two units", assetPage(t, "uk", whole), map[string]string{
 			"Вид майна": "Приміщення, Меблі", "Кількість": "2\u00a0складові: 12\u00a0240,50\u00a0м², 7\u00a0штука",
-			"Де розташовано": "вул. Банкова, 11, Київ", "Балансоутримувач": "Фонд державного майна", "Телефон": "+38 (044) 000-00-00"}},
+			"Де розташовано": "вул. Банкова, 11, Київ На мапі", "Продаж": "Лот UA-LR-1",
+			"Балансоутримувач": "Фонд державного майна", "Телефон": "+38 (044) 000-00-00"}},
 		{"one item", assetPage(t, "en", items(item(1, "1284.60", "MTK", "Будівлі", "вул. Шевченка, 14"))), map[string]string{
-			"Kind of property": "Будівлі", "Quantity": "1,284.60\u00a0m²", "Place": "вул. Шевченка, 14, Дрогобич, Львівська область",
-			"Custodian": "State Property Fund", "Telephone": "+38 (044) 000-00-00"}},
+			"Kind of property": "Будівлі", "Quantity": "1,284.60\u00a0m²", "Place": "вул. Шевченка, 14, Дрогобич, Львівська область On a map",
+			"Sale": "Lot UA-LR-1", "Custodian": "State Property Fund", "Telephone": "+38 (044) 000-00-00"}},
 		{"sums without rounding", assetPage(t, "en", items(item(1, "0.1", "HAR", "a", "x"), item(2, "0.25", "HAR", "b", "y"),
 			item(3, "9007199254740993", "HAR", "c", "x"), item(4, "1", "KMT", "a", "z"))), map[string]string{
 			"Kind of property": "a, b and 1 more", "Quantity": "4\u00a0items: 9,007,199,254,740,993.35\u00a0ha, 1\u00a0km",
-			"Place":     "x, Дрогобич, Львівська область and 2 more",
-			"Custodian": "State Property Fund", "Telephone": "+38 (044) 000-00-00"}},
+			"Place":     "x, Дрогобич, Львівська область and 2 more On a map",
+			"Sale": "Lot UA-LR-1", "Custodian": "State Property Fund", "Telephone": "+38 (044) 000-00-00"}},
 		{"a quantity that is no plain number", assetPage(t, "en", items(item(1, "1e3", "HAR", "a", "x"), item(2, "2", "HAR", "a", "x"))),
-			map[string]string{"Kind of property": "a", "Quantity": "2\u00a0items", "Place": "x, Дрогобич, Львівська область",
-				"Custodian": "State Property Fund", "Telephone": "+38 (044) 000-00-00"}},
+			map[string]string{"Kind of property": "a", "Quantity": "2\u00a0items", "Place": "x, Дрогобич, Львівська область On a map",
+				"Sale": "Lot UA-LR-1", "Custodian": "State Property Fund", "Telephone": "+38 (044) 000-00-00"}},
 		{"nothing", assetPage(t, "en", changed(t, func(a map[string]any) {
 			delete(a, "items")
 			delete(a, "assetCustodian")
+			delete(a, "relatedProcesses")
 		})), map[string]string{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

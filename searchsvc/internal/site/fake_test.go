@@ -194,6 +194,13 @@ func with(t *testing.T, pairs ...string) []byte {
 	return []byte(text)
 }
 
+// links are templates of other sites.
+var links = site.Links{
+	Map:    "https://maps.example/?at={latitude},{longitude}#{latitude}",
+	Search: "https://maps.example/search?query={address}",
+	Sale:   "https://sales.example/{type}/{identifier}?id={id}",
+}
+
 func newSite(t *testing.T, r *registry, s search.Searcher, keys ...string) *site.Site {
 	t.Helper()
 	return newSiteWith(t, r, s, codenames.Lists{}, keys...)
@@ -202,7 +209,7 @@ func newSite(t *testing.T, r *registry, s search.Searcher, keys ...string) *site
 func newSiteWith(t *testing.T, r *registry, s search.Searcher, names codenames.Lists, keys ...string) *site.Site {
 	t.Helper()
 	made, err := site.New(site.Config{Searcher: s, Registry: "http://registry.internal", Transport: r,
-		Names: names, LogKeys: keys, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+		Names: names, LogKeys: keys, Links: links, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

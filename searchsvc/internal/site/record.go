@@ -1,6 +1,7 @@
 package site
 
 import (
+	"html/template"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,7 @@ type item struct {
 	thing
 	Number   int // from 1 on
 	Quantity []part
+	Map      template.URL // "": none
 }
 
 // document is the newest version of a document.
@@ -54,10 +56,10 @@ type document struct {
 	Versions []thing // older ones, the newest first
 }
 
-// newRecord arranges a record for a page in a language, with names of codes.
-func newRecord(l Lang, names codenames.Lists, root *value) record {
+// newRecord arranges a record for a page in a language, with names of codes and links to other sites.
+func newRecord(l Lang, names codenames.Lists, root *value, to outwards) record {
 	c := cursor{l, names, root, ""}
-	r := record{Title: c.first("title"), Lead: c.first("description"), Facts: facts(c)}
+	r := record{Title: c.first("title"), Lead: c.first("description"), Facts: facts(c, to)}
 	r.Number = c.in("assetID").part().all()
 	r.Times = rows(
 		c.row("date"), c.row("dateModified"),
@@ -65,6 +67,7 @@ func newRecord(l Lang, names codenames.Lists, root *value) record {
 	)
 	for i, e := range c.each("items") {
 		r.Items = append(r.Items, e.item(i+1))
+		r.Items[i].Map = to.onMap(e)
 	}
 	for _, d := range c.each("decisions") {
 		r.Decisions = append(r.Decisions, thing{
@@ -74,9 +77,9 @@ func newRecord(l Lang, names codenames.Lists, root *value) record {
 	}
 	r.Documents = documents(c.each("documents"))
 	for _, p := range c.each("relatedProcesses") {
+		number, id := p.first("identifier").outside(to.toSale(p)), p.row("relatedProcessID")
 		r.Processes = append(r.Processes, thing{Title: p.parts("", "type"),
-			Rows: rows(row{renamed["relatedProcesses.identifier"].in(l), p.first("identifier").all()},
-				p.row("relatedProcessID"), p.row("parentID"))})
+			Rows: rows(row{renamed["relatedProcesses.identifier"].in(l), number.all()}, id, p.row("parentID"))})
 	}
 	r.Custodian = c.in("assetCustodian").organisation()
 	r.Holder = c.in("assetHolder").organisation()
@@ -95,6 +98,14 @@ type cursor struct {
 // in returns a member.
 func (c cursor) in(name string) cursor {
 	return cursor{c.l, c.names, c.v.get(name), join(c.path, name)}
+}
+
+// outside returns the part with a link that leads out of the registry; "": with none.
+func (p part) outside(to template.URL) part {
+	if to != "" {
+		p.Href, p.Foreign = to, true
+	}
+	return p
 }
 
 // each returns the elements of a list.

@@ -46,6 +46,7 @@ type Config struct {
 	Answers *memory.InFlight
 
 	Names codenames.Lists // of codes
+	Links Links           // to other sites
 
 	Log *slog.Logger
 	Now func() time.Time // nil: time.Now
@@ -61,6 +62,7 @@ type Site struct {
 	views    views
 	parts    mapParts
 	figures  figures
+	outwards outwards
 	mux      *http.ServeMux
 }
 
@@ -81,11 +83,15 @@ func New(c Config) (*Site, error) {
 			return nil, fmt.Errorf("%.200q is no public key of a log", key)
 		}
 	}
+	to, err := c.Links.parse()
+	if err != nil {
+		return nil, err
+	}
 	r, err := newRegistry(c.Registry, c.Transport)
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{config: c, registry: r, mux: http.NewServeMux()}
+	s := &Site{config: c, registry: r, outwards: to, mux: http.NewServeMux()}
 	s.parts.turn, s.figures.turn = make(turns, 1), make(turns, 1)
 	if s.views, err = parseViews(); err != nil {
 		return nil, err

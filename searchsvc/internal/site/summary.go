@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"html/template"
 	"math/big"
 	"slices"
 	"strings"
@@ -19,18 +20,21 @@ const (
 type fact struct {
 	Label string
 	Parts []part
+	Map   template.URL // of a place; "": none
 }
 
 // facts returns what the property is, how large, where, and who answers for it. Without a value
 // there is no line.
-func facts(c cursor) []fact {
+func facts(c cursor, to outwards) []fact {
 	items, custodian := c.each("items"), c.in("assetCustodian")
+	where, at := places(c.l, items)
 	all := []fact{
-		{texts["fact.kind"].in(c.l), kinds(c.l, items)},
-		{label(c.l, "quantity"), quantities(c.l, items)},
-		{texts["fact.place"].in(c.l), places(c.l, items)},
-		{label(c.l, "assetCustodian"), custodian.repeat("name").all()},
-		{label(c.l, "telephone"), custodian.telephone().all()},
+		{Label: texts["fact.kind"].in(c.l), Parts: kinds(c.l, items)},
+		{Label: label(c.l, "quantity"), Parts: quantities(c.l, items)},
+		{Label: texts["fact.place"].in(c.l), Parts: where, Map: to.onMap(at)},
+		{Label: texts["fact.sale"].in(c.l), Parts: sales(c.each("relatedProcesses"), to)},
+		{Label: label(c.l, "assetCustodian"), Parts: custodian.repeat("name").all()},
+		{Label: label(c.l, "telephone"), Parts: custodian.telephone().all()},
 	}
 	return slices.DeleteFunc(all, func(f fact) bool { return len(f.Parts) == 0 })
 }
@@ -138,8 +142,22 @@ func textOf(parts []part) string {
 	return said.String()
 }
 
-// places returns the address of the first item that has one, and how many other ones there are.
-func places(l Lang, items []cursor) (parts []part) {
+// sales returns the first related process.
+func sales(processes []cursor, to outwards) []part {
+	if len(processes) == 0 {
+		return nil
+	}
+	p := processes[0]
+	number := p.repeat("identifier")
+	if number.Path == "" {
+		number = p.repeat("relatedProcessID")
+	}
+	return appendPart(p.repeat("type").all(), " ", number.outside(to.toSale(p)))
+}
+
+// places returns the address of the first item that has one, the item, and how many other addresses
+// there are.
+func places(l Lang, items []cursor) (parts []part, at cursor) {
 	var seen []string
 	for _, item := range items {
 		here := item.in("address").place()
@@ -148,10 +166,10 @@ func places(l Lang, items []cursor) (parts []part) {
 			continue
 		}
 		if seen = append(seen, said); len(seen) == 1 {
-			parts = here
+			parts, at = here, item
 		}
 	}
-	return andMore(l, parts, len(seen)-1)
+	return andMore(l, parts, len(seen)-1), at
 }
 
 // place returns an address without the country and the postal code. A region is left out if it has

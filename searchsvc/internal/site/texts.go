@@ -145,6 +145,8 @@ var texts = map[string]text{
 
 	"fact.kind":  {"Вид майна", "Kind of property"},
 	"fact.place": {"Де розташовано", "Place"},
+	"fact.sale":  {"Продаж", "Sale"},
+	"fact.map":   {"На мапі", "On a map"},
 	"fact.more":  {"та ще %d", "and %d more"},
 
 	"changes.title": {"Зміни запису", "Changes of the record"},

@@ -77,7 +77,10 @@ func startSite(t *testing.T) *publicSite {
 	t.Cleanup(registry.Close)
 	searcher, err := searchsvc.New(t.Context(), searchsvc.Config{
 		Of: registry.URL, Dir: filepath.Join(t.TempDir(), "index"), Log: log,
-		LogKeys: []string{s.logKey},
+		LogKeys: []string{s.logKey}, Links: searchsvc.Links{
+			MapURL: "https://maps.example/?at={latitude},{longitude}", MapSearchURL: "https://maps.example/?q={address}",
+			SaleURL: "https://sales.example/{type}/{identifier}",
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -349,7 +352,7 @@ func TestTheFirstScreenOfAPhone(t *testing.T) {
 				t.Errorf("%s: got %q on the first screen, want %s on it", lang, shown, want)
 			}
 		}
-		if call := evaluate[string](b, `document.querySelector(".facts a").href`); call != "tel:+380440000000" {
+		if call := evaluate[string](b, `document.querySelector(".facts a[href^=tel]").href`); call != "tel:+380440000000" {
 			t.Errorf("%s: got the link %s, want one that calls", lang, call)
 		}
 	}

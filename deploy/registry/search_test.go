@@ -10,8 +10,9 @@ import (
 	"asset-registry/shared/config"
 )
 
-// TestTheFileOfSynonymsIsCheckedBeforeTheStart reads files that are missing, faulty and good.
-func TestTheFileOfSynonymsIsCheckedBeforeTheStart(t *testing.T) {
+// TestSettingsOfTheSearchAreCheckedBeforeTheStart reads files that are missing, faulty and good, and
+// templates of links.
+func TestSettingsOfTheSearchAreCheckedBeforeTheStart(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -29,6 +30,8 @@ func TestTheFileOfSynonymsIsCheckedBeforeTheStart(t *testing.T) {
 		{[]string{"--synonyms", good}, "--synonyms needs --search"},
 		{[]string{"--search", "--synonyms", filepath.Join(dir, "missing.txt")}, "--synonyms"},
 		{[]string{"--search", "--synonyms", write("faulty.txt", "теплиця\n")}, "line 1"},
+		{[]string{"--search", "--sale-url", "https://sales.example/{identifier}"}, ""},
+		{[]string{"--search", "--sale-url", "http://sales.example/{id}"}, "--sale-url"},
 	} {
 		var c Config
 		if _, err := config.Parse(&c, "registry", "", "REGISTRY_TEST", append([]string{"--data", dir}, test.args...)); err != nil {
