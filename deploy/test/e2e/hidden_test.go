@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -131,17 +133,31 @@ func testHidden(t *testing.T, a api) {
 		}
 	}
 	a.expectNoSuggestions(t, word)
-	for _, page := range []string{"/uk/assets/" + c.id, "/uk/assets/" + c.id + "/changes?from=3", "/uk/?q=" + url.QueryEscape(word),
-		"/uk/feed.atom", statistics + url.QueryEscape(word)} {
+	for _, page := range []string{"/uk/assets/" + c.id, "/en/assets/" + c.id, "/uk/assets/" + c.id + "/changes?from=3",
+		"/uk/?q=" + url.QueryEscape(word), "/uk/feed.atom", statistics + url.QueryEscape(word)} {
 		got := a.do(t, call{method: "GET", path: page})
 		if got.status != http.StatusOK {
 			t.Errorf("%s: got %d, want 200", page, got.status)
 		}
 		shown.add(page, got.text)
+		shown.add("the links of "+page, decoded(got.text))
+		if strings.HasSuffix(page, c.id) && (!strings.Contains(got.text, "/search?query=") || !strings.Contains(got.text, "og:description")) {
+			t.Errorf("%s: got no link to a map or no Open Graph, want both without the hidden fields", page)
+		}
 	}
 	streams(c)
 	shown.await(t, "the webhook", c)
 	shown.expectNone(t, c)
+}
+
+// decoded returns a page with the texts of its links.
+func decoded(page string) string {
+	return regexp.MustCompile(`(?:%[0-9A-Fa-f]{2})+`).ReplaceAllStringFunc(html.UnescapeString(page), func(text string) string {
+		if plain, err := url.PathUnescape(text); err == nil {
+			return plain
+		}
+		return text
+	})
 }
 
 // expectNoSuggestions asks for suggestions by the beginnings of the canaries' words. A word of a title,

@@ -75,8 +75,8 @@ func TestTheFirstScreenSaysWhatPeopleLookFor(t *testing.T) {
 		{"sums without rounding", assetPage(t, "en", items(item(1, "0.1", "HAR", "a", "x"), item(2, "0.25", "HAR", "b", "y"),
 			item(3, "9007199254740993", "HAR", "c", "x"), item(4, "1", "KMT", "a", "z"))), map[string]string{
 			"Kind of property": "a, b and 1 more", "Quantity": "4\u00a0items: 9,007,199,254,740,993.35\u00a0ha, 1\u00a0km",
-			"Place":     "x, Дрогобич, Львівська область and 2 more On a map",
-			"Sale": "Lot UA-LR-1", "Custodian": "State Property Fund", "Telephone": "+38 (044) 000-00-00"}},
+			"Place": "x, Дрогобич, Львівська область and 2 more On a map",
+			"Sale":  "Lot UA-LR-1", "Custodian": "State Property Fund", "Telephone": "+38 (044) 000-00-00"}},
 		{"a quantity that is no plain number", assetPage(t, "en", items(item(1, "1e3", "HAR", "a", "x"), item(2, "2", "HAR", "a", "x"))),
 			map[string]string{"Kind of property": "a", "Quantity": "2\u00a0items", "Place": "x, Дрогобич, Львівська область On a map",
 				"Sale": "Lot UA-LR-1", "Custodian": "State Property Fund", "Telephone": "+38 (044) 000-00-00"}},
@@ -184,4 +184,47 @@ func TestTheListOfSectionsLeadsToEach(t *testing.T) {
 			t.Errorf("%s: got links to %q, want one to each of %q", name, links, sections)
 		}
 	}
+}
+
+// metaOf returns the properties in the head of a page.
+func metaOf(body string) map[string]string {
+	all := map[string]string{}
+	for _, m := range regexp.MustCompile(`<meta (?:name|property)="([^"]+)" content="([^"]*)">`).FindAllStringSubmatch(body, -1) {
+		all[m[1]] = html.UnescapeString(m[2])
+	}
+	return all
+}
+
+// TestALinkSaysWhatItLeadsTo reads what messengers and search engines show of a link.
+func TestALinkSaysWhatItLeadsTo(t *testing.T) {
+	for lang, want := range map[string]map[string]string{
+		"uk": {"og:title": "Нежитлове приміщення, 240 м²", "og:site_name": "Реєстр активів", "og:locale": "uk_UA",
+			"og:description": "Приміщення, Меблі · 2\u00a0складові: 12\u00a0240,50\u00a0м², 7\u00a0штука · вул. Банкова, 11, Київ · " +
+				"Лот UA-LR-1 · Перший поверх, окремий вхід. Стан задовільний."},
+		"en": {"og:title": "Non-residential premises, 240 m²", "og:site_name": "Asset registry", "og:locale": "en_GB",
+			"og:description": "Приміщення, Меблі · 2\u00a0items: 12,240.50\u00a0m², 7\u00a0штука · вул. Банкова, 11, Київ · " +
+				"Lot UA-LR-1 · Ground floor, own entrance."},
+	} {
+		got := metaOf(assetPage(t, lang, whole))
+		want["description"], want["og:url"] = want["og:description"], "http://registry.example/"+lang+"/assets/"+id
+		for name, value := range want {
+			if got[name] != value {
+				t.Errorf("%s: got %q, want %q", name, got[name], value)
+			}
+		}
+	}
+	long := metaOf(assetPage(t, "uk", with(t, `"Перший поверх`, `"`+strings.Repeat("довго ", 1000)+`Перший поверх`)))
+	if length := len([]rune(long["og:description"])); length > 201 {
+		t.Errorf("got a description of %d characters, want at most 200 and an ellipsis", length)
+	}
+}
+
+// TestThePrintedPageHasItsAddress looks for what a print shows and for the button that copies the same.
+func TestThePrintedPageHasItsAddress(t *testing.T) {
+	body := assetPage(t, "uk", whole)
+	address := "http://registry.example/uk/assets/" + id
+	mustHave(t, body, `<p class="printed">`+address+`</p>`, `id="copy-link" hidden data-link="`+address+`"`)
+	_, body = get(t, newSite(t, newRegistry(whole), newFound()), "/uk/?q=a&status=active")
+	mustHave(t, body, `<p class="printed">http://registry.example/uk/?q=a&amp;status=active</p>`)
+	mustLack(t, body, "copy.js")
 }

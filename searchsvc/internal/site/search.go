@@ -29,8 +29,8 @@ func facetsOf() (all []search.FacetName) {
 // suggestions is the address of suggestions in the API, up to the text.
 const suggestions = "/api/" + routes.Current + routes.Suggest + "?q="
 
-// searchScript shows suggestions while somebody types.
-const searchScript = "suggest.js"
+// searchScripts show suggestions while somebody types.
+var searchScripts = []string{"suggest.js"}
 
 // foundPage is the body of the search page.
 type foundPage struct {
@@ -134,7 +134,7 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 		v.Title = q.Text + " – " + texts["search.results"].in(r.lang)
 	}
 	v.About = texts["site.about"].in(r.lang)
-	v.Section, v.Script = "search", searchScript
+	v.Section, v.Scripts = "search", searchScripts
 	v.State.At = timeOf(found.Position.Offset)
 	v.Rest = "/" + queryOf(plainQuery(q))
 	v.NoIndex = q.After != nil || p.IsBegun
@@ -152,7 +152,7 @@ func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *
 		p.Faults = append(p.Faults, d.Name)
 	}
 	v := s.view(r, texts["search.title"].in(r.lang), p)
-	v.Section, v.NoIndex, v.Script = "search", true, searchScript
+	v.Section, v.NoIndex, v.Scripts = "search", true, searchScripts
 	w.Header().Del("ETag")
 	w.Header().Set("Cache-Control", "no-store")
 	return s.show(w, r, http.StatusBadRequest, "search", v)

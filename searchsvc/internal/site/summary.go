@@ -10,8 +10,9 @@ import (
 
 // The bounds of the facts at the top of a page.
 const (
-	mostKinds = 2  // kinds of property that are named
-	mostUnits = 3  // units whose sums are named
+	mostKinds = 2 // kinds of property that are named
+	mostUnits = 3 // units whose sums are named
+	mostAbout = 200
 	maxDigits = 40 // characters of a quantity that is added to others
 )
 
@@ -37,6 +38,17 @@ func facts(c cursor, to outwards) []fact {
 		{Label: label(c.l, "telephone"), Parts: custodian.telephone().all()},
 	}
 	return slices.DeleteFunc(all, func(f fact) bool { return len(f.Parts) == 0 })
+}
+
+// about returns a sentence for search engines and for those that get a link: the kind, the quantity,
+// the place and the sale, and as much of the description as there is room for.
+func (r record) about() string {
+	var all []string
+	for _, f := range r.Facts[:min(len(r.Facts), 4)] {
+		all = append(all, textOf(f.Parts))
+	}
+	all = append(all, strings.Join(strings.Fields(shorten(r.Lead.Text, mostAbout)), " "))
+	return shorten(strings.Join(all, " · "), mostAbout)
 }
 
 // repeat returns the part of a text as first does, for a second place on the page.

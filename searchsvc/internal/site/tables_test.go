@@ -105,3 +105,25 @@ func TestEveryFieldHasAName(t *testing.T) {
 		}
 	}
 }
+
+// TestNoTextOfAScriptHasTwoLines holds what lean relies on: a line that begins in a text would be cut.
+func TestNoTextOfAScriptHasTwoLines(t *testing.T) {
+	names, err := fs.Glob(embedded, "assets/*.js")
+	if err != nil || len(names) < 3 {
+		t.Fatalf("got the scripts %q, %v, want all", names, err)
+	}
+	for _, name := range names {
+		content, err := embedded.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(content)) {
+			if strings.Count(line, "`")%2 != 0 || strings.Contains(line, "/*") {
+				t.Errorf("%s: got %q, want a text that ends in its line, and comments of whole lines", name, line)
+			}
+		}
+	}
+	if got := string(lean([]byte("  // a\n\n  b(\"//c\");\n\td; // e\n"))); got != "b(\"//c\");\nd; // e" {
+		t.Errorf("got %q, want the lines without a comment and without indentation", got)
+	}
+}

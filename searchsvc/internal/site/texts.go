@@ -2,7 +2,8 @@ package site
 
 // texts are the texts of all pages, by name. A test compares them with the templates.
 var texts = map[string]text{
-	"site.name": {"Реєстр активів", "Asset registry"},
+	"site.name":   {"Реєстр активів", "Asset registry"},
+	"site.locale": {"uk_UA", "en_GB"},
 	"site.about": {
 		"Публічний реєстр активів: пошук, стани, документи та доказ кожної зміни.",
 		"The public registry of assets: search, states, documents and a proof of each change.",
@@ -120,6 +121,8 @@ var texts = map[string]text{
 
 	"asset.crumb":     {"Усі активи", "All assets"},
 	"asset.back":      {"До результатів пошуку", "Back to the results"},
+	"asset.copy":      {"Скопіювати посилання", "Copy the link"},
+	"asset.copied":    {"Скопійовано.", "Copied."},
 	"asset.contents":  {"Зміст запису", "On this page"},
 	"asset.items":     {"Складові активу", "Items"},
 	"asset.item":      {"Складова", "Item"},

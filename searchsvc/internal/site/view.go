@@ -33,17 +33,32 @@ var files = sync.OnceValue(func() map[string]*static.File {
 	all := map[string]*static.File{}
 	for name, contentType := range map[string]string{
 		"site.css": "text/css; charset=utf-8", "proof.js": "text/javascript; charset=utf-8",
-		"suggest.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
+		"suggest.js": "text/javascript; charset=utf-8", "copy.js": "text/javascript; charset=utf-8",
+		"icon.svg": "image/svg+xml",
 	} {
 		content, err := embedded.ReadFile("assets/" + name)
 		if err != nil { // the list names what is embedded
 			panic(fmt.Sprintf("site: %v", err))
+		}
+		if path.Ext(name) != ".svg" {
+			content = lean(content)
 		}
 		f := static.New(contentType, "max-age=31536000, immutable", content)
 		all[Root+f.Tag()+"/"+name] = f
 	}
 	return all
 })
+
+// lean returns a script or a style without indentation, blank lines and lines of comments.
+func lean(source []byte) []byte {
+	var kept []string
+	for line := range strings.Lines(string(source)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+			kept = append(kept, line)
+		}
+	}
+	return []byte(strings.Join(kept, "\n"))
+}
 
 // filePath returns the path of an embedded file.
 func filePath(name string) (string, error) {
@@ -134,8 +149,8 @@ type view struct {
 	Kept    string // more of the query, which other languages keep and search engines need not know
 	NoIndex bool   // search engines leave the page out
 	Feed    string // rest of the address of an Atom feed; "": none
-	Script  string // name of its script; "": none
-	Linked  any    // JSON-LD; nil: none
+	Scripts []string
+	Linked  any // JSON-LD; nil: none
 	State   asOf
 	Body    any
 }
