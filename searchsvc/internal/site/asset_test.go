@@ -66,7 +66,7 @@ func TestTheFirstScreenSaysWhatPeopleLookFor(t *testing.T) {
 		want map[string]string
 	}{
 		{"two items in two units", assetPage(t, "uk", whole), map[string]string{
-			"Вид майна": "Приміщення, Меблі", "Кількість": "2\u00a0складові: 12\u00a0240,50\u00a0м², 7\u00a0штука",
+			"Вид майна": "Приміщення, Меблі", "Кількість": "2\u00a0складові: 12\u00a0240,50\u00a0м², 7\u00a0шт.",
 			"Де розташовано": "вул. Банкова, 11, Київ На мапі", "Продаж": "Лот UA-LR-1",
 			"Балансоутримувач": "Фонд державного майна", "Телефон": "+38 (044) 000-00-00"}},
 		{"one item", assetPage(t, "en", items(item(1, "1284.60", "MTK", "Будівлі", "вул. Шевченка, 14"))), map[string]string{
@@ -199,10 +199,10 @@ func metaOf(body string) map[string]string {
 func TestALinkSaysWhatItLeadsTo(t *testing.T) {
 	for lang, want := range map[string]map[string]string{
 		"uk": {"og:title": "Нежитлове приміщення, 240 м²", "og:site_name": "Реєстр активів", "og:locale": "uk_UA",
-			"og:description": "Приміщення, Меблі · 2\u00a0складові: 12\u00a0240,50\u00a0м², 7\u00a0штука · вул. Банкова, 11, Київ · " +
+			"og:description": "Приміщення, Меблі · 2\u00a0складові: 12\u00a0240,50\u00a0м², 7\u00a0шт. · вул. Банкова, 11, Київ · " +
 				"Лот UA-LR-1 · Перший поверх, окремий вхід. Стан задовільний."},
 		"en": {"og:title": "Non-residential premises, 240 m²", "og:site_name": "Asset registry", "og:locale": "en_GB",
-			"og:description": "Приміщення, Меблі · 2\u00a0items: 12,240.50\u00a0m², 7\u00a0штука · вул. Банкова, 11, Київ · " +
+			"og:description": "Приміщення, Меблі · 2\u00a0items: 12,240.50\u00a0m², 7\u00a0pcs · вул. Банкова, 11, Київ · " +
 				"Lot UA-LR-1 · Ground floor, own entrance."},
 	} {
 		got := metaOf(assetPage(t, lang, whole))

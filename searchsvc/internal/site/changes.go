@@ -1,6 +1,7 @@
 package site
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 )
@@ -35,6 +36,8 @@ type comparison struct {
 func (c *comparison) compare(path string, before, after *value) {
 	switch {
 	case path == "date" || path == "dateModified":
+	case before == nil && isDocument.MatchString(path):
+		c.addDocument(path, after)
 	case before == nil:
 		after.leaves(path, func(path string, leaf *value) { c.add(path, nil, leaf) })
 	case after == nil:
@@ -119,6 +122,26 @@ func (c *comparison) add(path string, before, after *value) {
 	c.list = append(c.list, edit{shorten(chain(c.l, path), maxQuoted), c.quote(path, before), c.quote(path, after)})
 }
 
+// isDocument matches the paths of documents.
+var isDocument = regexp.MustCompile(`^documents\.[0-9]+$`)
+
+// addDocument adds the line of a new document or version: its title and its kind.
+func (c *comparison) addDocument(path string, document *value) {
+	title := cursor{l: c.l, v: document, path: path}.repeat("title")
+	if title.Path == "" {
+		title.Text = texts["asset.untitled"].in(c.l)
+	}
+	if kind := document.string("documentType"); kind != "" {
+		title.Text += " (" + word(c.l, "documentType", kind) + ")"
+	}
+	if len(c.list) == maxEdits {
+		c.more++
+		return
+	}
+	said := part{Text: shorten(title.Text, maxQuoted), Lang: title.Lang}
+	c.list = append(c.list, edit{Label: chain(c.l, path), After: &said})
+}
+
 // quote returns the part of a value in a change. It is no value of the record on the page,
 // so it has no path.
 func (c *comparison) quote(path string, v *value) *part {
@@ -126,6 +149,6 @@ func (c *comparison) quote(path string, v *value) *part {
 		return nil
 	}
 	p := newPart(c.l, path, v)
-	p.Text, p.Path, p.Value, p.Href = shorten(p.Text, maxQuoted), "", "", ""
+	p.Text, p.Path, p.Value, p.Href, p.Spans = shorten(p.Text, maxQuoted), "", "", "", nil
 	return &p
 }

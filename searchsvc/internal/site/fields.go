@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/mail"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -25,8 +26,9 @@ const (
 	asPhone      // a telephone number
 	asMail
 	asLink
-	asCode // an id, a hash
-	asUnit // the code of a unit
+	asCode  // an id, a hash
+	asUnit  // the code of a unit
+	asProse // a text whose addresses become links
 	asMedia
 	asBytes
 )
@@ -47,7 +49,7 @@ var fields = map[string]field{
 	"status":                    {text{"Стан", "State"}, asWord},
 	"mode":                      {text{"Режим", "Mode"}, asWord},
 	"title":                     {text{"Назва", "Title"}, asText},
-	"description":               {text{"Опис", "Description"}, asText},
+	"description":               {text{"Опис", "Description"}, asProse},
 	"items":                     {text{"Складові", "Items"}, asText},
 	"decisions":                 {text{"Рішення", "Decisions"}, asText},
 	"documents":                 {text{"Документи", "Documents"}, asText},
@@ -89,7 +91,7 @@ var fields = map[string]field{
 	"hash":                      {text{"Контрольна сума", "Hash"}, asCode},
 	"sha256":                    {text{"Контрольна сума SHA-256", "SHA-256 sum"}, asCode},
 	"size":                      {text{"Розмір", "Size"}, asBytes},
-	"accessDetails":             {text{"Порядок ознайомлення", "How to see it"}, asText},
+	"accessDetails":             {text{"Порядок ознайомлення", "How to see it"}, asProse},
 	"language":                  {text{"Мова", "Language"}, asText},
 	"index":                     {text{"Порядковий номер", "Index"}, asText},
 	"documentOf":                {text{"Документ щодо", "Document about"}, asWord},
@@ -152,12 +154,37 @@ var words = map[string]text{
 	"kind/other":         {"Інша", "Other"},
 }
 
+// unit is a unit in each language.
+type unit struct {
+	noun
+	fraction string // Ukrainian, after a number with a fraction; "": as after 2
+}
+
 // units are the names of common units of UN/CEFACT Recommendation 20.
-var units = map[string]text{
-	"MTK": {"м²", "m²"}, "MTR": {"м", "m"}, "MTQ": {"м³", "m³"}, "KMT": {"км", "km"}, "HAR": {"га", "ha"},
-	"KMK": {"км²", "km²"}, "KGM": {"кг", "kg"}, "GRM": {"г", "g"}, "TNE": {"т", "t"}, "LTR": {"л", "l"},
-	"H87": {"шт.", "pcs"}, "C62": {"од.", "units"}, "E48": {"послуга", "service"}, "SET": {"комплект", "set"},
-	"KWH": {"кВт·год", "kWh"}, "KWT": {"кВт", "kW"}, "D63": {"книга", "book"}, "PR": {"пара", "pair"},
+var units = map[string]unit{
+	"MTK": sign("м²", "m²"), "MTR": sign("м", "m"), "MTQ": sign("м³", "m³"), "KMT": sign("км", "km"),
+	"HAR": sign("га", "ha"), "KMK": sign("км²", "km²"), "KGM": sign("кг", "kg"), "GRM": sign("г", "g"),
+	"TNE": sign("т", "t"), "LTR": sign("л", "l"), "KWH": sign("кВт·год", "kWh"), "KWT": sign("кВт", "kW"),
+	"H87": sign("шт.", "pcs"), "C62": sign("од.", "units"),
+	"E48": {noun: noun{forms{"послуга", "послуги", "послуг"}, forms{"service", "", "services"}}},
+	"SET": {noun{forms{"комплект", "комплекти", "комплектів"}, forms{"set", "", "sets"}}, "комплекту"},
+	"D63": {noun: noun{forms{"книга", "книги", "книг"}, forms{"book", "", "books"}}},
+	"PR":  {noun: noun{forms{"пара", "пари", "пар"}, forms{"pair", "", "pairs"}}},
+}
+
+// sign is a unit that is written in one way after each number.
+func sign(uk, en string) unit { return unit{noun: noun{forms{uk, uk, uk}, forms{en, "", en}}} }
+
+// afterText returns the form of a unit that follows a number as it is written.
+func (u unit) afterText(l Lang, number string) string {
+	n, err := strconv.ParseInt(strings.TrimPrefix(number, "-"), 10, 64)
+	switch {
+	case err == nil:
+		return u.after(l, n)
+	case l == English:
+		return u.en.many
+	}
+	return cmp.Or(u.fraction, u.uk.few)
 }
 
 // media are short names of common types of files. Others are shown as they are.
@@ -208,7 +235,7 @@ func fieldOf(name string) (f field, lang string) {
 	if !known {
 		f.name = text{name, name}
 	}
-	if f.form == asText {
+	if f.form == asText || f.form == asProse {
 		lang = string(Ukrainian)
 	}
 	return f, lang
@@ -240,6 +267,7 @@ type part struct {
 	Machine string       // value of <time datetime>
 	Lang    string       // language of the text, if it is not the page's
 	Code    bool
+	Spans   []span // of Text, if it has addresses
 }
 
 // newPart returns the part for a value that has a text.
@@ -264,8 +292,10 @@ func newPart(l Lang, path string, v *value) part {
 		p.Text = word(l, withoutIndexes(path), v.text)
 	case asUnit:
 		if u, known := units[v.text]; known {
-			p.Text = u.in(l)
+			p.Text = u.after(l, 1)
 		}
+	case asProse:
+		p.Spans = addresses(v.text)
 	case asMedia:
 		p.Text = cmp.Or(media[strings.ToLower(v.text)], v.text)
 	case asBytes:

@@ -41,6 +41,14 @@ func moment(l Lang, at time.Time) string {
 	return day(l, at.In(kyiv)) + at.In(kyiv).Format(", 15:04")
 }
 
+// second returns a time to the second, for changes that are less than a minute apart.
+func second(l Lang, at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return moment(l, at) + at.In(kyiv).Format(":05")
+}
+
 // day returns the date of a time in the time's own zone, in words.
 func day(l Lang, at time.Time) string {
 	return strconv.Itoa(at.Day()) + " " + months[at.Month()-1].in(l) + " " + strconv.Itoa(at.Year())

@@ -178,19 +178,22 @@ type reader func(c cursor, name string) part
 
 // quantity returns the quantity of an item with its unit.
 func (c cursor) quantity(read reader) []part {
-	parts := read(c, "quantity").all()
-	for _, p := range c.in("unit").named(read) {
-		parts = appendPart(parts, "\u00a0", p)
-	}
-	return parts
+	number := c.v.string("quantity")
+	return appendPart(read(c, "quantity").all(), "\u00a0", c.in("unit").after(number, read))
 }
 
-// named returns the name of a unit, or else its code.
-func (c cursor) named(read reader) []part {
-	if name := read(c, "name"); name.Path != "" {
-		return name.all()
+// after returns a unit as it stands after a number: declined if it is a common one, else its name, or
+// else its code.
+func (c cursor) after(number string, read reader) part {
+	if common, known := units[c.v.string("code")]; known {
+		unit := read(c, "code")
+		unit.Text = common.afterText(c.l, number)
+		return unit
 	}
-	return read(c, "code").all()
+	if name := read(c, "name"); name.Path != "" {
+		return name
+	}
+	return read(c, "code")
 }
 
 // item returns an item.

@@ -332,8 +332,8 @@ func newHit(l Lang, names codenames.Lists, a client.Asset) hit {
 	h.Place = joined(", ", first.Address.StreetAddress, first.Address.Locality, first.Address.Region)
 	if first.Quantity != "" {
 		unit := first.Unit.Name
-		if u, known := units[first.Unit.Code]; unit == "" && known {
-			unit = u.in(l)
+		if u, known := units[first.Unit.Code]; known {
+			unit = u.afterText(l, string(first.Quantity))
 		}
 		h.Quantity = joined("\u00a0", decimal(l, string(first.Quantity)), unit)
 	}

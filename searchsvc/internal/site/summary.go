@@ -119,18 +119,19 @@ func sums(l Lang, items []cursor) (all []string) {
 	type sum struct {
 		amount   big.Rat
 		decimals int
+		unit     cursor
 	}
 	byUnit := map[string]*sum{}
 	var units []string // in the order of the record
 	for _, item := range items {
 		number := item.v.string("quantity")
-		unit := textOf(item.in("unit").named(cursor.repeat))
+		unit := item.in("unit").after("1", cursor.repeat).Text
 		amount, ok := new(big.Rat).SetString(number)
 		if !plain.MatchString(number) || len(number) > maxDigits || !ok || unit == "" {
 			return nil
 		}
 		if byUnit[unit] == nil {
-			byUnit[unit] = &sum{}
+			byUnit[unit] = &sum{unit: item.in("unit")}
 			units = append(units, unit)
 		}
 		to := byUnit[unit]
@@ -140,7 +141,8 @@ func sums(l Lang, items []cursor) (all []string) {
 	}
 	for _, unit := range units {
 		of := byUnit[unit]
-		all = append(all, decimal(l, of.amount.FloatString(of.decimals))+"\u00a0"+unit)
+		number := of.amount.FloatString(of.decimals)
+		all = append(all, decimal(l, number)+"\u00a0"+of.unit.after(number, cursor.repeat).Text)
 	}
 	return all
 }

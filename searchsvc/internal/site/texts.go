@@ -52,8 +52,8 @@ var texts = map[string]text{
 	"search.all":     {"У реєстрі", "The registry has"},
 	"search.none":    {"Нічого не знайдено", "Nothing was found"},
 	"search.none.hint": {
-		"Перевірте написання, спробуйте загальніші слова або скиньте фільтри.",
-		"Check the spelling, use more general words, or clear the filters.",
+		"Перевірте написання або спробуйте загальніші слова.",
+		"Check the spelling, or use more general words.",
 	},
 	"search.none.filters": {
 		"Жоден актив не відповідає цим фільтрам.", "No asset meets these filters.",

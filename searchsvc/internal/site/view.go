@@ -118,6 +118,7 @@ func functions(l Lang) template.FuncMap {
 		"counted": func(name string, n int64) string { return counted(l, name, n) },
 		"left":    func(of, without int) int64 { return int64(of - without) },
 		"moment":  func(at time.Time) string { return moment(l, at) },
+		"second":  func(at time.Time) string { return second(l, at) },
 		"machine": func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
 		"lasted":  func(from, until time.Time) string { return lasted(l, until.Sub(from)) },
 		"word":    func(path string, value any) string { return word(l, path, fmt.Sprint(value)) },

@@ -364,6 +364,32 @@ func TestTheFirstScreenOfAPhone(t *testing.T) {
 	b.mustBeContent()
 }
 
+// TestAnAssetIsAccessibleInEachState opens the pages of assets in all states, with all that folds.
+func TestAnAssetIsAccessibleInEachState(t *testing.T) {
+	s := startSite(t)
+	b := open(t, s.base)
+	b.goTo("/uk/")
+	links := evaluate[[]string](b, `[...document.querySelectorAll(".hits a")].map(a => a.getAttribute("href"))`)
+	seen := map[string]bool{}
+	for i, link := range links {
+		b.goTo(link + "?back=q%3Da")
+		evaluate[int](b, `document.querySelectorAll("details").forEach(d => d.open = true) ?? 0`)
+		state := evaluate[string](b, `document.querySelector("main .state").className`)
+		b.mustFit(state)
+		b.mustBeAccessible(state)
+		seen[state] = true
+		if i == 0 {
+			b.run(chromedp.Click(chromedp.CSS("#copy-link")))
+			b.wait(`document.getElementById("copied").textContent !== ""`)
+			b.mustBeAccessible("a copied link")
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("got the states %v, want four", seen)
+	}
+	b.mustBeContent()
+}
+
 func TestTheSiteWorksByKeyboard(t *testing.T) {
 	s := startSite(t)
 	b := open(t, s.base)
@@ -381,6 +407,10 @@ func TestTheSiteWorksByKeyboard(t *testing.T) {
 	b.mustSay("Застосовані фільтри")
 	b.tabTo(".hits a")
 	b.press("\r")
+	b.tabTo("#copy-link")
+	b.tabTo(`.facts a[href^="https://maps.example/"]`)
+	b.tabTo(`.facts a[href^="https://sales.example/lot/"]`)
+	b.tabTo(`.facts a[href^="tel:"]`)
 	b.tabTo("#check-button")
 	b.run(chromedp.KeyEvent("\r"))
 	b.wait(`document.querySelector("[data-result=ok]:not([hidden])")`)
