@@ -140,7 +140,7 @@ func testHidden(t *testing.T, a api) {
 			t.Errorf("%s: got %d, want 200", page, got.status)
 		}
 		shown.add(page, got.text)
-		shown.add("the links of "+page, decoded(got.text))
+		shown.add(page+" with the texts of its links", decoded(got.text))
 		if strings.HasSuffix(page, c.id) && (!strings.Contains(got.text, "/search?query=") || !strings.Contains(got.text, "og:description")) {
 			t.Errorf("%s: got no link to a map or no Open Graph, want both without the hidden fields", page)
 		}
