@@ -337,9 +337,9 @@ func TestASettledRecordOutlivesALateOpen(t *testing.T) {
 	}
 }
 
-// TestTheLogLeavesOutBatchesThatWereOpenedSince opens and shows a batch after a reader of
+// TestTheLogLeavesOutLaterBatches opens and shows a batch after a reader of
 // the log has read the clock.
-func TestTheLogLeavesOutBatchesThatWereOpenedSince(t *testing.T) {
+func TestTheLogLeavesOutLaterBatches(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "since"), Options{Lease: time.Hour})
 	r := mustCreate(t, s)
 	before, err := s.db.readClock(t.Context(), horizonFields)
