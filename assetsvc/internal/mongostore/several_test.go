@@ -363,7 +363,8 @@ func TestTheLogLeavesOutLaterBatches(t *testing.T) {
 	}
 	page, err := s.Changes(t.Context(), registry.ChangesQuery{After: r.Position, Limit: 10, Bytes: registry.AnySize})
 	if err != nil || len(page.Changes) > 0 || page.Upto >= b.First {
-		t.Errorf("the record: got %v up to %d, %v; want nothing of the open batch at %d", page.Changes, page.Upto, err, b.First)
+		t.Errorf("the record: got %v up to %d, %v; want nothing of the open batch at %d",
+			page.Changes, page.Upto, err, b.First)
 	}
 }
 
