@@ -201,7 +201,7 @@ test-webhooks: build ## webhooks to dead, slow and hostile receivers, and under 
 
 test-search: build ## the search: words by a dictionary, kills, hostile clients
 	@deploy/test/setup.sh $@
-	go test -count=1 ./searchsvc/internal/ukrainian/dictionary -hunspell /usr/share/hunspell
+	go test -count=1 ./shared/ukrainian/dictionary -hunspell /usr/share/hunspell
 	go test -count=1 -timeout 20m ./deploy/test/search -bin $(CURDIR)/bin
 
 test-compose: ## docker-compose.yml with containers killed and cut off under load, where a Docker engine can run

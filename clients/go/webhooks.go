@@ -13,23 +13,36 @@ import (
 // Webhook sends the changes of the feed to an address (docs/contract.md, "Webhooks").
 // Timestamps that are absent are empty.
 type Webhook struct {
-	ID              string    `json:"id"`
-	DateCreated     Timestamp `json:"dateCreated"`
-	Broker          string    `json:"broker"`                    // of the key that has created it
-	ByAdministrator bool      `json:"byAdministrator,omitempty"` // only administrators see it
-	URL             string    `json:"url"`
-	Version         string    `json:"version"`             // of the entries
-	Mode            string    `json:"mode"`                // "", "test" or "_all_"
-	OptFields       string    `json:"opt_fields"`          // "*": whole assets; "": id and dateModified
-	State           string    `json:"state"`               // "unverified", "active" or "disabled"
-	Reason          string    `json:"reason,omitempty"`    // "paused", "stopped", "gone", "failing" or "unverified"
-	Offset          Timestamp `json:"offset"`              // the receiver has acknowledged everything up to here
-	Behind          int64     `json:"behind"`              // age of the oldest change that is not acknowledged, in seconds
-	Failures        int64     `json:"failures"`            // since the last success
-	LastError       string    `json:"lastError,omitempty"` // empty after a success
-	Next            Timestamp `json:"next,omitempty"`      // no attempt before
-	Succeeded       Timestamp `json:"succeeded,omitempty"`
-	PublicKey       string    `json:"publicKey,omitempty"` // verifies signatures v1a: "whpk_..."
+	ID              string         `json:"id"`
+	DateCreated     Timestamp      `json:"dateCreated"`
+	Broker          string         `json:"broker"`                    // of the key that has created it
+	ByAdministrator bool           `json:"byAdministrator,omitempty"` // only administrators see it
+	URL             string         `json:"url"`
+	Version         string         `json:"version"`             // of the entries
+	Mode            string         `json:"mode"`                // "", "test" or "_all_"
+	OptFields       string         `json:"opt_fields"`          // "*": whole assets; "": id and dateModified
+	Filters         WebhookFilters `json:"filters,omitzero"`    // of its assets
+	State           string         `json:"state"`               // "unverified", "active" or "disabled"
+	Reason          string         `json:"reason,omitempty"`    // "paused", "stopped", "gone", "failing" or "unverified"
+	Offset          Timestamp      `json:"offset"`              // the receiver has acknowledged everything up to here
+	Behind          int64          `json:"behind"`              // seconds since the oldest change that is not acknowledged
+	Failures        int64          `json:"failures"`            // since the last success
+	LastError       string         `json:"lastError,omitempty"` // empty after a success
+	Next            Timestamp      `json:"next,omitempty"`      // no attempt before
+	Succeeded       Timestamp      `json:"succeeded,omitempty"`
+	PublicKey       string         `json:"publicKey,omitempty"` // verifies signatures v1a: "whpk_..."
+}
+
+// WebhookFilters are the filters of a webhook, which are those of a search. Each is met by any of its
+// values, and one without values by all assets.
+type WebhookFilters struct {
+	Status         []string `json:"status,omitempty"`
+	Type           []string `json:"type,omitempty"` // assetType
+	Classification []string `json:"classification,omitempty"`
+	Region         []string `json:"region,omitempty"`
+	Locality       []string `json:"locality,omitempty"`
+	Custodian      []string `json:"custodian,omitempty"`
+	Owner          []string `json:"owner,omitempty"`
 }
 
 // WebhookAccess holds the secret of a webhook, which is returned once.
@@ -45,11 +58,12 @@ type NewWebhook struct {
 
 // WebhookSettings are what a client chooses of a new webhook. Only URL is required.
 type WebhookSettings struct {
-	URL       string    `json:"url"`
-	Mode      string    `json:"mode,omitempty"`       // as of Webhook
-	OptFields string    `json:"opt_fields,omitempty"` // as of Webhook
-	Offset    Timestamp `json:"offset,omitempty"`     // changes after it are sent; empty: those after now
-	State     string    `json:"state,omitempty"`      // "disabled" creates a paused one
+	URL       string         `json:"url"`
+	Mode      string         `json:"mode,omitempty"`       // as of Webhook
+	OptFields string         `json:"opt_fields,omitempty"` // as of Webhook
+	Filters   WebhookFilters `json:"filters,omitzero"`     // of its assets; zero: all
+	Offset    Timestamp      `json:"offset,omitempty"`     // changes after it are sent; empty: those after now
+	State     string         `json:"state,omitempty"`      // "disabled" creates a paused one
 }
 
 // WebhookChange changes a webhook. Empty fields stay as they are.

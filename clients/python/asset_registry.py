@@ -278,6 +278,18 @@ class Proof(TypedDict, total=False):
     asset: Asset
 
 
+class WebhookFilters(TypedDict, total=False):
+    """WebhookFilters are filters of a search. Each is met by any of its values."""
+
+    status: list[str]
+    type: list[str]
+    classification: list[str]
+    region: list[str]
+    locality: list[str]
+    custodian: list[str]
+    owner: list[str]
+
+
 class Webhook(TypedDict, total=False):
     """Webhook sends the changes of the feed to an address (docs/contract.md, "Webhooks").
 
@@ -292,6 +304,7 @@ class Webhook(TypedDict, total=False):
     version: str
     mode: Literal["", "test", "_all_"]
     opt_fields: Literal["", "*"]
+    filters: WebhookFilters
     state: Literal["unverified", "active", "disabled"]
     reason: Literal["paused", "stopped", "gone", "failing", "unverified"]
     offset: str

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"asset-registry/searchsvc"
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/routes"
 )
 
@@ -34,14 +35,23 @@ type searchParameter struct {
 	schema     object
 }
 
+// filterValues returns the schema of the values of a filter.
+func filterValues(f assetfilter.Filter) object {
+	value, most := object{{"type", "string"}, {"maxLength", assetfilter.MaxValue}}, assetfilter.MaxValues
+	switch {
+	case f.Values != nil:
+		value, most = object{{"type", "string"}, {"enum", f.Values}}, len(f.Values)
+	case f.IsCode:
+		value = object{
+			{"type", "string"}, {"pattern", "^[0-9]{2,8}$|^[0-9]{8}-[0-9]$"}, {"examples", []string{"04121000-2"}},
+		}
+	}
+	return object{{"type", "array"}, {"maxItems", most}, {"items", value}}
+}
+
 // searchParameters returns the parameters of a search.
 func searchParameters() []searchParameter {
 	search := searchsvc.Describe()
-	text := object{{"type", "string"}, {"maxLength", search.MaxValue}}
-	many := object{{"type", "array"}, {"maxItems", search.MaxValues}, {"items", text}}
-	amongMany := func(values []string, most int) object {
-		return object{{"type", "array"}, {"maxItems", most}, {"items", object{{"type", "string"}, {"enum", values}}}}
-	}
 	day := object{{"type", "string"}, {"examples", []string{"2026-11-20"}}}
 	count := func(most, without int) object {
 		return object{{"type", "integer"}, {"minimum", 0}, {"maximum", most}, {"default", without}}
@@ -53,17 +63,8 @@ func searchParameters() []searchParameter {
 		{"exact", "1: the words are not read otherwise if they find nothing. So are words in quotes.",
 			object{{"type", "string"}, {"enum", []string{"0", "1"}}}},
 	}
-	for _, f := range search.Filters {
-		schema := many
-		switch {
-		case f.Values != nil:
-			schema = amongMany(f.Values, len(f.Values))
-		case f.Codes:
-			schema = object{{"type", "array"}, {"maxItems", search.MaxValues}, {"items", object{
-				{"type", "string"}, {"pattern", "^[0-9]{2,8}$|^[0-9]{8}-[0-9]$"}, {"examples", []string{"04121000-2"}},
-			}}}
-		}
-		all = append(all, searchParameter{f.Name, f.About, schema})
+	for _, f := range assetfilter.All {
+		all = append(all, searchParameter{string(f.Name), f.About, filterValues(f)})
 	}
 	return append(all, []searchParameter{
 		{"published_from", "The asset was published at this time or later. A date is its beginning in UTC.", day},
@@ -77,7 +78,9 @@ func searchParameters() []searchParameter {
 		{searchLimit, "Assets of a page.", count(search.MaxLimit, search.DefaultLimit)},
 		{"search_after", "The page after this one: the value that `next_page` has.", object{{"type", "string"}}},
 		{"facets", "Counts of the found assets by these properties, at most 5.",
-			amongMany(search.Facets, search.MaxFacets)},
+			object{
+				{"type", "array"}, {"maxItems", search.MaxFacets}, {"items", object{{"type", "string"}, {"enum", search.Facets}}},
+			}},
 		{"facet_limit", "Values of each facet.", count(search.MaxFacetLimit, search.DefaultFacetLimit)},
 	}...)
 }

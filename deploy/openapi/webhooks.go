@@ -1,8 +1,10 @@
 package openapi
 
 import (
+	"fmt"
 	"net/http"
 
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/routes"
 )
 
@@ -83,6 +85,7 @@ func webhookFields() object {
 		{"mode", str("`test`: changes of test assets; `_all_`: of all assets; empty: of real ones.",
 			member{"enum", []string{"", "test", "_all_"}})},
 		{"opt_fields", str("`*`: entries have whole assets; empty: id and dateModified.", member{"enum", []string{"", "*"}})},
+		{"filters", reference("schemas", "WebhookFilters")},
 		{"state", str("`unverified`: the address has not answered the challenge yet. `active`: changes are sent. "+
 			"`disabled`: "+
 			"nothing is sent.", member{"enum", []string{"unverified", "active", "disabled"}})},
@@ -102,7 +105,7 @@ func webhookFields() object {
 
 // webhookSchemas returns the schemas of webhooks.
 func webhookSchemas() object {
-	optional := []string{"byAdministrator", "reason", "lastError", "next", "succeeded", "publicKey"}
+	optional := []string{"byAdministrator", "filters", "reason", "lastError", "next", "succeeded", "publicKey"}
 	secret := closed("The secret.", object{
 		{"secret", str("Verifies signatures `v1`. Shown this once.", member{"pattern", "^whsec_[A-Za-z0-9+/]{43}=$"})},
 	})
@@ -111,6 +114,7 @@ func webhookSchemas() object {
 		{"uri", str("Address of the page.")},
 	})
 	return object{
+		{"WebhookFilters", webhookFilters()},
 		{"Webhook", closed("A webhook.", webhookFields(), optional...)},
 		{"WebhookAnswer", closed("A webhook.", object{{"data", reference("schemas", "Webhook")}})},
 		{"WebhookCreated", closed("A webhook and its secret.", object{
@@ -124,6 +128,7 @@ func webhookSchemas() object {
 				"at most 2,000 characters.", member{"examples", []string{webhookURL}})},
 			{"mode", nullable(field("mode"))},
 			{"opt_fields", nullable(field("opt_fields"))},
+			{"filters", field("filters")},
 			{"state", nullable(str("`disabled` creates a paused webhook. Anything else: a challenge is sent at once.",
 				member{"enum", []string{"unverified", "active", "disabled"}}))},
 			{"offset", nullable(str("Changes after this time are sent. Without it: those after now.",
@@ -141,6 +146,17 @@ func webhookSchemas() object {
 		})},
 		{"WebhookRotation", webhookInput("Nothing is needed.", nil, nil)},
 	}
+}
+
+// webhookFilters returns the schema of the filters of a webhook.
+func webhookFilters() object {
+	var properties object
+	for _, f := range assetfilter.All {
+		properties = properties.with(string(f.Name), filterValues(f).with("description", f.About))
+	}
+	return closed(fmt.Sprintf("Filters of the search. Entries are those of assets which a search with the filters finds. "+
+		"An asset meets all filters, each by any of its values, which together have %d characters at most.",
+		assetfilter.MaxTotal), properties, assetfilter.Names()...)
 }
 
 // messageOf returns the schema of a message to receivers. It is no component: a generator drops

@@ -11,11 +11,15 @@ import (
 type Entry struct {
 	Position int64
 	Data     []byte
+	Terms    []string     // of assetfilter, if the selection asks for them
 	held     atomic.Int32 // views that hold it
 }
 
 // entrySize is about how many bytes an Entry takes beside its Data.
 const entrySize = 64
+
+// termSize is how many bytes one of its Terms takes beside its text.
+const termSize = 16
 
 // JSON returns the JSON of an entry whose Data AppendEntry has made.
 func (e *Entry) JSON() []byte {
@@ -24,7 +28,13 @@ func (e *Entry) JSON() []byte {
 	return bytes.TrimSuffix(data, []byte{'\n'})
 }
 
-func (e *Entry) size() int { return len(e.Data) + entrySize }
+func (e *Entry) size() int {
+	size := len(e.Data) + entrySize
+	for _, term := range e.Terms {
+		size += len(term) + termSize
+	}
+	return size
+}
 
 // Ring holds the newest entries of one selection of the feed. It is complete from one
 // position to another: Read returns everything between them. It is safe for concurrent

@@ -32,7 +32,8 @@ var (
 // id (4 bytes).
 type endpoint struct {
 	webhook.Endpoint
-	Term int64 // of the newest saved progress
+	Filters string `json:",omitempty"` // those of Endpoint, so that one without filters is stored as before
+	Term    int64  // of the newest saved progress
 }
 
 // sender is the process that has the term. It is not stored: only one process has the
@@ -44,6 +45,7 @@ type sender struct {
 }
 
 func encodeEndpoint(e endpoint) ([]byte, error) {
+	e.Filters = e.Endpoint.Filters
 	text, err := json.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode webhook %s: %w", e.ID, err)
@@ -58,6 +60,7 @@ func decodeEndpoint(key, value []byte) (e endpoint, err error) {
 	if err := json.Unmarshal(value[crc32.Size:], &e); err != nil || e.ID != string(key) {
 		return e, fmt.Errorf("webhook %q: %w", key, errCorrupt)
 	}
+	e.Endpoint.Filters = e.Filters
 	return e, nil
 }
 
@@ -151,7 +154,7 @@ func (s *Store) Put(ctx context.Context, e webhook.Endpoint) error {
 		case fresh || now.Generation != e.Generation || now.Saves != e.Saves:
 			return webhook.ErrStale
 		}
-		next := endpoint{kept(e), now.Term}
+		next := endpoint{Endpoint: kept(e), Term: now.Term}
 		next.Generation++
 		if err := putEndpoint(tx, next); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"asset-registry/assetsvc/internal/live"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/follow"
 )
 
@@ -50,18 +51,20 @@ func (f *WebhookFeed) Follow(s webhook.Selection) (ring *follow.Ring, leave func
 	if err != nil {
 		return nil, nil, err
 	}
-	selection := live.Selection{Version: s.Version, Mode: modeOf(s.Mode), Fields: fieldsOf(s)}
+	selection := live.Selection{Version: s.Version, Mode: modeOf(s.Mode), Fields: fieldsOf(s), Terms: s.Terms}
 	return f.watcher.Join(selection, encode)
 }
 
 // Page implements webhook.Feed.
-func (f *WebhookFeed) Page(ctx context.Context, s webhook.Selection, after int64) (webhook.Page, error) {
+func (f *WebhookFeed) Page(
+	ctx context.Context, s webhook.Selection, filters assetfilter.Set, after int64,
+) (webhook.Page, error) {
 	encode, err := f.encoder(s)
 	if err != nil {
 		return webhook.Page{}, err
 	}
 	q := registry.Query{Offset: after, Limit: webhook.MaxEntries, Mode: modeOf(s.Mode)}
-	if s.Whole {
+	if s.Whole || !filters.IsEmpty() {
 		q.Bodies = webhook.MaxBytes
 	}
 	page, err := f.feed.List(ctx, q)
@@ -69,7 +72,20 @@ func (f *WebhookFeed) Page(ctx context.Context, s webhook.Selection, after int64
 		return webhook.Page{}, err
 	}
 	shown := webhook.Page{Upto: page.Upto}
+	if n := len(page.Entries); n > 0 {
+		shown.Upto = page.Entries[n-1].Position
+	}
 	for _, e := range page.Entries {
+		met, err := meets(e, filters)
+		if err != nil {
+			return webhook.Page{}, err
+		}
+		if !met {
+			continue
+		}
+		if !s.Whole {
+			e.Body = nil
+		}
 		data, err := encode(nil, e)
 		if err != nil {
 			return webhook.Page{}, fmt.Errorf("list asset %s: %w", e.ID, err)
@@ -77,6 +93,56 @@ func (f *WebhookFeed) Page(ctx context.Context, s webhook.Selection, after int64
 		shown.Entries = append(shown.Entries, webhook.Entry{Position: e.Position, Data: data})
 	}
 	return shown, nil
+}
+
+// The part of the feed in which find looks.
+const (
+	findEntries = 256
+	findBytes   = 256 << 10 // of assets
+)
+
+// Find implements webhook.Feed.
+func (f *WebhookFeed) Find(
+	ctx context.Context, mode string, filters assetfilter.Set, after int64,
+) (webhook.Found, error) {
+	return find(ctx, f.feed, mode, filters, after)
+}
+
+// find implements webhook.Feed.Find.
+func find(
+	ctx context.Context, in live.Feed, mode string, filters assetfilter.Set, after int64,
+) (found webhook.Found, err error) {
+	q := registry.Query{Offset: after, Limit: findEntries, Mode: modeOf(mode), Bodies: findBytes}
+	page, err := in.List(ctx, q)
+	if err != nil {
+		return found, err
+	}
+	for _, e := range page.Entries {
+		met, err := meets(e, filters)
+		if err != nil {
+			return found, err
+		}
+		if met {
+			return webhook.Found{First: e.Position, Upto: found.Upto, More: true}, nil
+		}
+		found.Upto, found.More = e.Position, true
+	}
+	if !found.More {
+		found.Upto = page.Upto
+	}
+	return found, nil
+}
+
+// meets tells whether an asset meets filters.
+func meets(e registry.Entry, filters assetfilter.Set) (bool, error) {
+	if filters.IsEmpty() {
+		return true, nil
+	}
+	terms, err := assetfilter.Terms(e.Body)
+	if err != nil {
+		return false, fmt.Errorf("filter asset %s: %w", e.ID, err)
+	}
+	return filters.Meets(terms), nil
 }
 
 // Offset implements webhook.Feed.

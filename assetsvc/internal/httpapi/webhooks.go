@@ -12,6 +12,7 @@ import (
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/httpserver"
 )
 
@@ -188,8 +189,11 @@ func (a *API) webhook(w webhook.Shown) record.Object {
 		record.Member{Name: "url", Value: w.URL},
 		record.Member{Name: "version", Value: w.Version},
 		record.Member{Name: "mode", Value: w.Mode},
-		record.Member{Name: "opt_fields", Value: fields},
-		record.Member{Name: "state", Value: string(w.State)})
+		record.Member{Name: "opt_fields", Value: fields})
+	if filters := filtersOf(w); len(filters) > 0 {
+		shown = append(shown, record.Member{Name: "filters", Value: filters})
+	}
+	shown = append(shown, record.Member{Name: "state", Value: string(w.State)})
 	if w.Reason != "" {
 		shown = append(shown, record.Member{Name: "reason", Value: string(w.Reason)})
 	}
@@ -214,6 +218,24 @@ func (a *API) webhook(w webhook.Shown) record.Object {
 	return shown
 }
 
+// filtersOf returns the filters of a webhook, in the order of documents.
+func filtersOf(w webhook.Shown) (shown record.Object) {
+	values, err := assetfilter.Decode(w.Filters)
+	if err != nil {
+		return shown
+	}
+	for _, f := range assetfilter.All {
+		if list := values[f.Name]; len(list) > 0 {
+			var texts record.List
+			for _, text := range list {
+				texts = append(texts, text)
+			}
+			shown = append(shown, record.Member{Name: string(f.Name), Value: texts})
+		}
+	}
+	return shown
+}
+
 func (a *API) time(t time.Time) string { return printPosition(t.UnixMicro(), a.zone) }
 
 func number(n int) record.Number { return record.Number(strconv.Itoa(n)) }
@@ -231,10 +253,18 @@ func (p Positions) Horizon(ctx context.Context) (int64, error) {
 }
 
 // Next implements webhook.Positions.
-func (p Positions) Next(ctx context.Context, mode string, after int64) (int64, error) {
-	page, err := p.registry.List(ctx, registry.Query{Offset: after, Limit: 1, Mode: modeOf(mode)})
-	if err != nil || len(page.Entries) == 0 {
-		return 0, err
+func (p Positions) Next(ctx context.Context, mode, filters string, after int64) (int64, error) {
+	set, err := assetfilter.Parse(filters)
+	if err != nil || set.IsEmpty() { // filters of another version: nothing is sent, so all of the feed waits
+		page, err := p.registry.List(ctx, registry.Query{Offset: after, Limit: 1, Mode: modeOf(mode)})
+		if err != nil || len(page.Entries) == 0 {
+			return 0, err
+		}
+		return page.Entries[0].Position, nil
 	}
-	return page.Entries[0].Position, nil
+	found, err := find(ctx, p.registry, mode, set, after)
+	if found.First == 0 && found.More {
+		return found.Upto, err
+	}
+	return found.First, err
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/follow"
 	"asset-registry/shared/sleep"
@@ -42,6 +43,7 @@ type Selection struct {
 	Version string
 	Mode    registry.Mode
 	Fields  string // as the parameter opt_fields; "": none
+	Terms   bool   // entries have terms of filters (follow.Entry)
 }
 
 // Encode appends an entry as a selection shows it, as JSON in one line.
@@ -162,7 +164,7 @@ func (w *Watcher) step(all []*followed, after int64) (upto int64, err error) {
 	if after < 0 {
 		q = registry.HorizonQuery()
 	}
-	if slices.ContainsFunc(all, func(f *followed) bool { return f.Fields != "" }) {
+	if slices.ContainsFunc(all, func(f *followed) bool { return f.Fields != "" || f.Terms }) {
 		q.Bodies = readBytes
 	}
 	page, err := w.feed.List(ctx, q)
@@ -197,21 +199,37 @@ func (w *Watcher) pass(f *followed, page registry.FeedPage) (fault error) {
 		if f.Mode != registry.All && e.Test != (f.Mode == registry.Test) {
 			continue
 		}
-		if f.Fields == "" {
-			e.Body = nil
-		}
-		data, err := f.encode(nil, e)
+		made, err := f.entry(e, w.print)
 		if err != nil {
 			fault = fmt.Errorf("encode asset %s: %w", e.ID, err)
 		}
-		if err != nil || len(data) > follow.MaxData {
+		if made == nil {
 			flush()
 			f.ring.Skip(e.Position, w.print(e.Position))
 			continue
 		}
-		line := follow.AppendEntry(make([]byte, 0, len(data)+64), e.Position, w.print(e.Position), data)
-		entries = append(entries, &follow.Entry{Position: e.Position, Data: line})
+		entries = append(entries, made)
 	}
 	f.ring.Append(entries, page.Upto, w.print(page.Upto))
 	return fault
+}
+
+// entry returns what the ring of a selection has of an entry; nil if that is too large, or after an error.
+func (f *followed) entry(e registry.Entry, print func(int64) string) (*follow.Entry, error) {
+	made := &follow.Entry{Position: e.Position}
+	if f.Terms {
+		var err error
+		if made.Terms, err = assetfilter.Terms(e.Body); err != nil {
+			return nil, err
+		}
+	}
+	if f.Fields == "" {
+		e.Body = nil
+	}
+	data, err := f.encode(nil, e)
+	if err != nil || len(data) > follow.MaxData {
+		return nil, err
+	}
+	made.Data = follow.AppendEntry(make([]byte, 0, len(data)+64), e.Position, print(e.Position), data)
+	return made, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -111,6 +112,35 @@ func inBubble(t *testing.T, test func(*testing.T, *source, *Watcher)) {
 		w := newWatcher(s)
 		defer w.Close()
 		test(t, s, w)
+	})
+}
+
+// TestEntriesHaveTheTermsOfFilters looks at the ring that webhooks with filters follow.
+func TestEntriesHaveTheTermsOfFilters(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, w *Watcher) {
+		ring, leave := join(t, w, Selection{Terms: true}, &encoder{})
+		defer leave()
+		s.grow(20, entryAt(10, false, `{"status":"active","owner":"b1"}`), entryAt(12, false, "no JSON"),
+			entryAt(14, false, `{"status":"deleted","owner":"b1"}`))
+		time.Sleep(time.Second)
+		v := ring.Read(12, 1<<20)
+		defer v.Release()
+		if _, covered := read(ring, 0); covered {
+			t.Error("got a ring that covers an entry which is no JSON, want that followers ask for it")
+		}
+		if len(v.Entries) != 1 || len(v.Entries[0].Terms) > 0 || !v.Covered {
+			t.Errorf("got %d entries, want the deleted asset without terms", len(v.Entries))
+		}
+		s.grow(40, entryAt(30, false, `{"status":"active","owner":"b1"}`))
+		time.Sleep(time.Second)
+		last := ring.Read(20, 1<<20)
+		defer last.Release()
+		if len(last.Entries) != 1 || !slices.Equal(last.Entries[0].Terms, []string{"owner=b1", "status=active"}) {
+			t.Errorf("got %+v, want an entry with the terms of its owner and status", last.Entries)
+		}
+		if string(last.Entries[0].Data) != "30 30 {\"body\":\"\"}\n" {
+			t.Errorf("got the line %q, want no body, because the selection has no fields", last.Entries[0].Data)
+		}
 	})
 }
 

@@ -27,6 +27,7 @@ type hook struct {
 	Version    string    `bson:"version"`
 	Mode       string    `bson:"mode"`
 	Whole      bool      `bson:"whole"`
+	Filters    string    `bson:"filters,omitempty"`
 	Seal       string    `bson:"seal"`
 	OldSeal    string    `bson:"oldSeal"`
 	OldUntil   time.Time `bson:"oldUntil"`
@@ -61,7 +62,7 @@ func progressOf(p webhook.Progress) progress {
 func hookOf(e webhook.Endpoint) hook {
 	return hook{
 		ID: e.ID, Broker: e.Broker, ByAdmin: e.ByAdmin, KeyID: e.KeyID, URL: e.URL, Version: e.Version, Mode: e.Mode,
-		Whole: e.Whole, Seal: e.Seal, OldSeal: e.OldSeal, OldUntil: e.OldUntil, Created: e.Created,
+		Whole: e.Whole, Filters: e.Filters, Seal: e.Seal, OldSeal: e.OldSeal, OldUntil: e.OldUntil, Created: e.Created,
 		Request: e.Request, Generation: e.Generation, Saves: e.Saves, Progress: progressOf(e.Progress),
 	}
 }
@@ -70,7 +71,7 @@ func (h hook) endpoint() webhook.Endpoint {
 	p := h.Progress
 	return webhook.Endpoint{
 		ID: h.ID, Broker: h.Broker, ByAdmin: h.ByAdmin, KeyID: h.KeyID, URL: h.URL, Version: h.Version, Mode: h.Mode,
-		Whole: h.Whole, Seal: h.Seal, OldSeal: h.OldSeal, OldUntil: h.OldUntil, Created: h.Created,
+		Whole: h.Whole, Filters: h.Filters, Seal: h.Seal, OldSeal: h.OldSeal, OldUntil: h.OldUntil, Created: h.Created,
 		Request: h.Request, Generation: h.Generation, Saves: h.Saves, Progress: webhook.Progress{
 			Position: p.Position, State: webhook.State(p.State), Reason: webhook.Reason(p.Reason), Verified: p.Verified,
 			Failures: p.Failures, FailedAt: p.FailedAt, LastError: p.LastError, Next: p.Next, Succeeded: p.Succeeded,

@@ -52,7 +52,8 @@ var at0 = time.Date(2026, 11, 20, 12, 0, 0, 7e6, time.UTC)
 func endpoint(id, broker string) webhook.Endpoint {
 	return webhook.Endpoint{
 		ID: id, Broker: broker, KeyID: "key-" + broker, URL: "https://example.org/" + id, Version: "2.5", Mode: "test",
-		Whole: true, Seal: "sealed " + id, OldSeal: "sealed before", OldUntil: at0.Add(time.Hour), Created: at0,
+		Whole: true, Filters: `{"region":["Одеська"]}`,
+		Seal: "sealed " + id, OldSeal: "sealed before", OldUntil: at0.Add(time.Hour), Created: at0,
 		Request: "fingerprint",
 		Progress: webhook.Progress{
 			Position: 1_800_000_000_000_001, State: webhook.Disabled, Reason: webhook.Failing, Verified: true, Failures: 7,

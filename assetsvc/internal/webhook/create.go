@@ -61,7 +61,7 @@ func (s *Service) Create(ctx context.Context, by identity.Identity, in Creation)
 func (s *Service) create(ctx context.Context, by identity.Identity, in Creation, f fields) (Endpoint, error) {
 	e := Endpoint{
 		ID: newID(), Broker: by.Broker, ByAdmin: by.Role == identity.Administrator, KeyID: by.KeyID,
-		URL: f.url, Version: in.Version, Mode: f.mode, Whole: f.whole,
+		URL: f.url, Version: in.Version, Mode: f.mode, Whole: f.whole, Filters: f.filters,
 		Created:  s.c.Now().UTC().Truncate(time.Millisecond), // as stores keep it
 		Progress: Progress{State: Unverified},
 	}

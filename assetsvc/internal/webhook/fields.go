@@ -3,9 +3,12 @@ package webhook
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/fault"
 )
 
@@ -19,14 +22,15 @@ func Modes() []string { return []string{"", testMode, "_all_"} }
 // shown. Clients may send back those that they cannot write.
 func Fields() []string {
 	return []string{
-		"id", "dateCreated", "broker", "byAdministrator", "url", "version", "mode", "opt_fields", "state", "reason",
-		"offset", "behind", "failures", "lastError", "next", "succeeded", "publicKey",
+		"id", "dateCreated", "broker", "byAdministrator", "url", "version", "mode", "opt_fields", "filters", "state",
+		"reason", "offset", "behind", "failures", "lastError", "next", "succeeded", "publicKey",
 	}
 }
 
 // fields is a checked creation.
 type fields struct {
 	url, mode string
+	filters   string // as Endpoint.Filters
 	whole     bool
 	paused    bool
 	offset    int64 // 0: the newest change
@@ -117,6 +121,71 @@ func (r *reader) offset() int64 {
 	return max(t.UnixMicro(), 1)
 }
 
+// filters returns the filters as Endpoint.Filters.
+func (r *reader) filters() string {
+	var sent record.Object
+	switch value := r.sent.Get("filters").(type) {
+	case nil:
+		return ""
+	case record.Object:
+		sent = value
+	default:
+		r.wrong("filters", "This must be an object, such as {\"region\": [\"Одеська\"]}.")
+		return ""
+	}
+	values, size := map[assetfilter.Name][]string{}, 0
+	for _, m := range sent {
+		path := record.Join("filters", m.Name)
+		f, known := assetfilter.Find(assetfilter.Name(m.Name))
+		if !known {
+			r.wrong(path, "Rogue field: the filters are %s.", strings.Join(assetfilter.Names(), ", "))
+			continue
+		}
+		list, ok := texts(m.Value)
+		if !ok {
+			r.wrong(path, "This must be a list of strings.")
+			continue
+		}
+		read, fault := f.Read(list)
+		if fault != "" {
+			r.wrong(path, "%s", fault)
+		}
+		for _, value := range read {
+			size += utf8.RuneCountInString(value)
+		}
+		values[f.Name] = read
+	}
+	if size > assetfilter.MaxTotal {
+		r.wrong("filters", "All values together may have %d characters.", assetfilter.MaxTotal)
+	}
+	text, err := assetfilter.Encode(values)
+	if err != nil { // texts are UTF-8
+		r.wrong("filters", "This cannot be stored.")
+	}
+	return text
+}
+
+// texts returns the strings of a list, or one string as a list of it.
+func texts(value any) (list []string, ok bool) {
+	switch value := value.(type) {
+	case nil:
+		return nil, true
+	case string:
+		return []string{value}, true
+	case record.List:
+		for _, one := range value {
+			text, isText := one.(string)
+			if !isText {
+				return nil, false
+			}
+			list = append(list, text)
+		}
+		return list, true
+	default:
+		return nil, false
+	}
+}
+
 func (r *reader) fault() error {
 	if len(r.faults) == 0 {
 		return nil
@@ -140,6 +209,7 @@ func parseCreation(sent record.Object, check func(string) error) (f fields, err 
 	default:
 		r.wrong("opt_fields", `This must be "*", for whole assets, or "".`)
 	}
+	f.filters = r.filters()
 	return f, r.fault()
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/follow"
 )
 
@@ -23,9 +24,10 @@ type Selection struct {
 	Version string // as Endpoint.Version
 	Mode    string // as Endpoint.Mode
 	Whole   bool   // as Endpoint.Whole
+	Terms   bool   // entries of the ring have their terms (follow.Entry)
 }
 
-func selectionOf(e Endpoint) Selection { return Selection{e.Version, e.Mode, e.Whole} }
+func selectionOf(e Endpoint) Selection { return Selection{e.Version, e.Mode, e.Whole, e.Filters != ""} }
 
 // Entry is a changed asset as a selection shows it.
 type Entry struct {
@@ -39,14 +41,25 @@ type Page struct {
 	Upto    int64   // the selection has nothing else after the page's start and up to here
 }
 
+// Found says where the next entry is that meets filters.
+type Found struct {
+	First int64 // its position; 0: there is none up to Upto
+	Upto  int64 // up to which the feed was looked at
+	More  bool  // the feed may go on after Upto
+}
+
 // Feed is the source of messages. It is safe for concurrent use.
 type Feed interface {
 	// Follow returns a ring of the newest entries of a selection. The caller must call
 	// leave once. After an error the caller reads pages, which have the same entries.
 	Follow(s Selection) (ring *follow.Ring, leave func(), err error)
 	// Page returns entries of a selection after a position: at most MaxEntries, and
-	// MaxBytes of assets, but at least one if there is one.
-	Page(ctx context.Context, s Selection, after int64) (Page, error)
+	// MaxBytes of assets, but at least one if there is one. It leaves out those that do not meet
+	// filters, so it may have none although the feed goes on.
+	Page(ctx context.Context, s Selection, filters assetfilter.Set, after int64) (Page, error)
+	// Find looks for the first entry of a mode after a position which meets filters, in the next part
+	// of the feed.
+	Find(ctx context.Context, mode string, filters assetfilter.Set, after int64) (Found, error)
 	// Offset returns a position as an offset.
 	Offset(position int64) string
 }
@@ -111,11 +124,13 @@ func isAnswer(body []byte, want string) bool {
 	return json.Unmarshal(body, &answer) == nil && answer.Challenge == want
 }
 
-// viewed returns the entries of a ring.
-func viewed(v follow.View) []Entry {
-	entries := make([]Entry, len(v.Entries))
-	for i, e := range v.Entries {
-		entries[i] = Entry{e.Position, e.JSON()}
+// viewed returns the entries of a ring that meet filters.
+func viewed(v follow.View, filters assetfilter.Set) []Entry {
+	entries := make([]Entry, 0, len(v.Entries))
+	for _, e := range v.Entries {
+		if filters.Meets(e.Terms) {
+			entries = append(entries, Entry{e.Position, e.JSON()})
+		}
 	}
 	return entries
 }

@@ -23,6 +23,7 @@ const (
 	readWithin = 3 * time.Second // one read of the store
 	drainFor   = 3 * time.Second // for messages under way, after Drain
 	maxReads   = 8               // pages of the feed that are read at once
+	maxScans   = 1               // of them for endpoints with filters; they are larger
 	loadPage   = 500             // endpoints of one read
 	loadEvery  = time.Minute     // also if no change was counted (Store.Put)
 )
@@ -49,6 +50,7 @@ type Sender struct {
 	idle       func() // closes the idle connections
 	lanes      *lanes
 	pages      *semaphore.Weighted
+	scans      *semaphore.Weighted
 	metrics    *metrics
 	challenged *challenged
 	holder     string        // names this process
@@ -84,6 +86,7 @@ func newSender(c Config, transport http.RoundTripper) (*Sender, error) {
 		failures:   failurelog.New(c.Log, "webhooks cannot be sent; it is tried again"),
 		lanes:      newLanes(c.Memory),
 		pages:      semaphore.NewWeighted(maxReads),
+		scans:      semaphore.NewWeighted(maxScans),
 		challenged: newChallenged(),
 		holder:     rand.Text(),
 		await:      func(w *worker) { <-w.done },

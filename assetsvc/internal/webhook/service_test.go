@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 )
@@ -22,7 +23,7 @@ type feed []int64
 
 func (f feed) Horizon(context.Context) (int64, error) { return f[len(f)-1], nil }
 
-func (f feed) Next(_ context.Context, mode string, after int64) (int64, error) {
+func (f feed) Next(_ context.Context, mode, _ string, after int64) (int64, error) {
 	at := slices.IndexFunc(f, func(p int64) bool { return p > after })
 	if mode == "test" || at < 0 {
 		return 0, nil
@@ -155,6 +156,17 @@ func TestCreate(t *testing.T) {
 		{"a state that is no text", b1, record.Object{{Name: "url", Value: address}, {Name: "state", Value: true}},
 			fault.Invalid, []string{"state"}},
 		{"no state", b1, record.Object{{Name: "url", Value: address}, {Name: "state"}}, fine, nil},
+		{"filters", b1, record.Object{{Name: "url", Value: address}, {Name: "filters", Value: record.Object{
+			{Name: "region", Value: record.List{"Одеська", "Київ"}}, {Name: "owner", Value: "b2"}, {Name: "type"},
+		}}}, fine, nil},
+		{"faulty filters", b1, record.Object{{Name: "url", Value: address}, {Name: "filters", Value: record.Object{
+			{Name: "regoin", Value: record.List{"Одеська"}}, {Name: "owner", Value: record.List{true}},
+			{Name: "status", Value: record.List{"sold"}}, {Name: "region", Value: record.Object{}},
+		}}}, fault.Invalid, []string{"filters.regoin", "filters.owner", "filters.status", "filters.region"}},
+		{"filters that are no object", b1, object("url", address, "filters", "region=Одеська"), fault.Invalid,
+			[]string{"filters"}},
+		{"long filters", b1, record.Object{{Name: "url", Value: address}, {Name: "filters", Value: long()}}, fault.Invalid,
+			[]string{"filters"}},
 		{"all faults at once", b1, object("url", "ftp://x", "mode", "x", "opt_fields", "title", "offset", "now", "z", "",
 			"state", "gone"), fault.Invalid, []string{"z", "url", "offset", "state", "mode", "opt_fields"}},
 	} {
@@ -185,6 +197,19 @@ func TestCreate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// long returns filters that are within the bounds of each, and not of all.
+func long() record.Object {
+	var o record.Object
+	for i, name := range []string{"region", "locality"} {
+		var values record.List
+		for n := range assetfilter.MaxValues {
+			values = append(values, strings.Repeat(string(rune('а'+n)), assetfilter.MaxValue-i))
+		}
+		o = append(o, record.Member{Name: name, Value: values})
+	}
+	return o
 }
 
 func TestAnEndpointBeginsAtItsOffset(t *testing.T) {

@@ -71,6 +71,8 @@ func simulate(t *testing.T, seed uint64, kills int, change func(*world)) (faults
 			w.add(fmt.Sprintf("r%d", i), c)
 		}
 		w.add("rt", conduct{takes: time.Millisecond})
+		w.add("r-of-b1", conduct{takes: 50 * time.Millisecond, fails: 0.1, drops: 0.1})
+		w.add("r-of-seldom", conduct{takes: time.Millisecond})
 		stop := make(chan struct{})
 		go w.feed(stop)
 		for range kills {

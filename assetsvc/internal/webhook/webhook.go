@@ -50,6 +50,7 @@ type Endpoint struct {
 	Version  string // of the API, which the entries of messages have: "2.5"
 	Mode     string // of the feed: "", "test" or "_all_"
 	Whole    bool   // messages have whole assets
+	Filters  string // of the assets that messages have (assetfilter.Encode); "": none
 	Seal     string // the sealed seed of the secrets (docs/webhooks.md, "Data")
 	OldSeal  string // the seed before the last rotation; "": none
 	OldUntil time.Time

@@ -3,9 +3,12 @@ package webhook
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/follow"
 	"asset-registry/shared/sleep"
 )
@@ -15,6 +18,7 @@ const (
 	calm      = 50 * time.Millisecond  // after a change of the feed that the selection does not have
 	poll      = time.Second            // between pages, while there is no ring
 	keepEvery = 10 * time.Minute       // a position that moved on without messages is stored so often
+	keepOften = time.Minute            // the same with filters, which leave out more
 	slowAfter = time.Second            // a receiver that takes longer is slow
 )
 
@@ -33,8 +37,9 @@ type worker struct {
 	e         Endpoint
 	ring      *follow.Ring // nil: not joined
 	leave     func()
-	at        int64     // there is nothing to send up to here, at least e.Position
-	keys      []keys    // of Seal and OldSeal
+	at        int64  // there is nothing to send up to here, at least e.Position
+	keys      []keys // of Seal and OldSeal
+	filters   assetfilter.Set
 	notBefore time.Time // no message before here
 	need      int64     // bytes of the next message, about
 	slow      bool
@@ -103,6 +108,11 @@ func (w *worker) begin(previous *worker) error {
 	w.changed()
 	if w.e.State == Disabled {
 		return nil
+	}
+	var err error
+	if w.filters, err = assetfilter.Parse(w.e.Filters); err != nil {
+		w.t.s.failures.Failed(fmt.Errorf("webhook %s: %w", w.e.ID, err)) // nothing is sent without its filters
+		return err
 	}
 	seal, anew, err1 := w.t.s.seals.Renew(w.e.Seal)
 	old, oldAnew, err2 := w.t.s.seals.Renew(w.e.OldSeal)
@@ -214,6 +224,17 @@ func (w *worker) deliver() error {
 		w.waits(later(since, w.notBefore))
 	}
 	view.Release()
+	if !view.Covered && !w.filters.IsEmpty() {
+		found, err := w.scan()
+		switch {
+		case err != nil:
+			return w.unread(err)
+		case found.First == 0 && found.More:
+			return w.keep()
+		case found.First == 0:
+			return w.idle(view, true)
+		}
+	}
 	in, err := w.t.s.lanes.enter(w.waiting, payer(w.e), w.slow, w.need)
 	if err != nil {
 		return err
@@ -223,12 +244,8 @@ func (w *worker) deliver() error {
 		in.leave()
 	}
 	switch {
-	case err != nil && w.waiting.Err() != nil:
-		return w.waiting.Err()
 	case err != nil:
-		w.t.s.failures.Failed(err)
-		sleep.For(w.waiting, poll)
-		return w.waiting.Err()
+		return w.unread(err)
 	case !found:
 		return w.idle(view, true)
 	}
@@ -257,8 +274,17 @@ func (w *worker) deliver() error {
 	return w.save(p)
 }
 
-// peek returns what the ring has after what was sent, at most one entry of it. Without a
-// ring it covers nothing.
+// unread waits after the feed could not be read.
+func (w *worker) unread(err error) error {
+	if w.waiting.Err() == nil {
+		w.t.s.failures.Failed(err)
+		sleep.For(w.waiting, poll)
+	}
+	return w.waiting.Err()
+}
+
+// peek returns what the ring has after what was sent, and after the entries that filters leave
+// out: nothing, or some entries that begin with the next one to send. Without a ring it covers nothing.
 func (w *worker) peek() follow.View {
 	if w.ring == nil {
 		ring, leave, err := w.t.s.feed.Follow(selectionOf(w.e))
@@ -267,7 +293,22 @@ func (w *worker) peek() follow.View {
 		}
 		w.ring, w.leave = ring, leave
 	}
-	return w.ring.Read(w.at, 1)
+	if w.filters.IsEmpty() {
+		return w.ring.Read(w.at, 1)
+	}
+	for {
+		view := w.ring.Read(w.at, MaxBytes)
+		wanted := func(e *follow.Entry) bool { return w.filters.Meets(e.Terms) }
+		first := slices.IndexFunc(view.Entries, wanted)
+		if first == 0 || len(view.Entries) == 0 {
+			return view
+		}
+		if first > 0 {
+			view.Upto = view.Entries[first-1].Position
+		}
+		view.Release()
+		w.at = view.Upto
+	}
 }
 
 func (w *worker) unfollow() {
@@ -285,11 +326,12 @@ func (w *worker) next() (m message, found bool, err error) {
 		view := w.ring.Read(w.at, MaxBytes)
 		defer view.Release()
 		if view.Covered {
-			if len(view.Entries) == 0 {
+			entries := viewed(view, w.filters)
+			if len(entries) == 0 {
 				w.at = max(w.at, view.Upto)
 				return m, false, nil
 			}
-			m = newMessage(w.e, viewed(view), s.feed.Offset)
+			m = newMessage(w.e, entries, s.feed.Offset)
 			m.live = true
 			return m, true, nil
 		}
@@ -300,7 +342,7 @@ func (w *worker) next() (m message, found bool, err error) {
 	defer s.pages.Release(1)
 	ctx, cancel := context.WithTimeout(w.waiting, readWithin)
 	defer cancel()
-	page, err := s.feed.Page(ctx, selectionOf(w.e), w.at)
+	page, err := s.feed.Page(ctx, selectionOf(w.e), w.filters, w.at)
 	if err != nil {
 		return m, false, err
 	}
@@ -311,6 +353,29 @@ func (w *worker) next() (m message, found bool, err error) {
 	m = newMessage(w.e, page.Entries, s.feed.Offset)
 	m.full = true // the next page may have more
 	return m, true, nil
+}
+
+// scan goes on to the entry before the next one that meets the filters, through a part of the feed.
+// Then it rests for as long as that took: all endpoints with filters read for half of the time at
+// most, one after the other. It has no slot of the lanes meanwhile.
+func (w *worker) scan() (Found, error) {
+	s := w.t.s
+	if err := s.scans.Acquire(w.waiting, 1); err != nil {
+		return Found{}, err
+	}
+	defer s.scans.Release(1)
+	defer func(begun time.Time) { sleep.For(w.waiting, time.Since(begun)) }(time.Now())
+	ctx, cancel := context.WithTimeout(w.waiting, readWithin)
+	defer cancel()
+	found, err := s.feed.Find(ctx, w.e.Mode, w.filters, w.at)
+	if err != nil {
+		return found, err
+	}
+	w.at = max(w.at, found.Upto)
+	if found.First > 0 {
+		w.at = max(w.at, found.First-1)
+	}
+	return found, nil
 }
 
 // idle waits for a change of the feed, at the end of which the endpoint is. paged tells
@@ -325,7 +390,7 @@ func (w *worker) idle(view follow.View, paged bool) error {
 		sleep.For(w.waiting, calm)
 		return w.waiting.Err()
 	}
-	most := keepEvery
+	most := w.keepEvery()
 	if paged {
 		most = poll
 	}
@@ -338,10 +403,22 @@ func (w *worker) idle(view follow.View, paged bool) error {
 	case <-w.waiting.Done():
 		return w.waiting.Err()
 	}
-	if w.at > w.e.Position && time.Since(w.kept) >= keepEvery {
-		p := w.e.Progress
-		p.Position = w.at
-		return w.save(p)
+	return w.keep()
+}
+
+// keep stores now and then how far the endpoint is without messages.
+func (w *worker) keep() error {
+	if w.at <= w.e.Position || time.Since(w.kept) < w.keepEvery() {
+		return nil
 	}
-	return nil
+	p := w.e.Progress
+	p.Position = w.at
+	return w.save(p)
+}
+
+func (w *worker) keepEvery() time.Duration {
+	if w.filters.IsEmpty() {
+		return keepEvery
+	}
+	return keepOften
 }

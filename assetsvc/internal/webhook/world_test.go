@@ -17,6 +17,7 @@ import (
 
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/follow"
 	"asset-registry/shared/sleep"
 )
@@ -67,6 +68,7 @@ type receiver struct {
 	conduct
 	id       string
 	test     bool // it gets test entries only
+	filters  assetfilter.Set
 	handled  int  // number of the newest entry it has; -1: none
 	acked    bool // the last message was acknowledged
 	last     int  // number of the first entry of the last message
@@ -105,6 +107,12 @@ func (w *world) add(id string, c conduct) *receiver {
 		Progress: Progress{State: Active, Verified: true}}
 	if r.test = strings.HasSuffix(id, "t"); r.test {
 		e.Mode = "test"
+	}
+	if _, owner, found := strings.Cut(id, "-of-"); found {
+		e.Filters = fmt.Sprintf(`{"owner":[%q]}`, owner)
+		if r.filters, err = assetfilter.Parse(e.Filters); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	if err := w.store.Put(context.Background(), e); err != nil {
 		w.t.Fatal(err)
@@ -148,9 +156,21 @@ func (w *world) grow() {
 			ring.Skip(c.position, "")
 		default:
 			line := follow.AppendEntry(nil, c.position, w.Offset(c.position), c.data())
-			ring.Append([]*follow.Entry{{Position: c.position, Data: line}}, c.position, "")
+			made := &follow.Entry{Position: c.position, Data: line}
+			if s.Terms {
+				made.Terms = c.terms()
+			}
+			ring.Append([]*follow.Entry{made}, c.position, "")
 		}
 	}
+}
+
+// terms returns the terms of the owner: that of some changes is seldom.
+func (c change) terms() []string {
+	if c.number%97 == 5 {
+		return []string{"owner=seldom"}
+	}
+	return []string{fmt.Sprintf("owner=b%d", c.number%3)}
 }
 
 func (c change) data() []byte { return fmt.Appendf(nil, `{"n":%d}`, c.number) }
@@ -177,26 +197,51 @@ func (w *world) Follow(s Selection) (*follow.Ring, func(), error) {
 }
 
 // Page implements Feed.
-func (w *world) Page(_ context.Context, s Selection, after int64) (Page, error) {
+func (w *world) Page(_ context.Context, s Selection, filters assetfilter.Set, after int64) (Page, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.small && w.chance(0.01) {
 		return Page{}, errors.New("the feed is down")
 	}
 	var p Page
+	seen := 0
 	for _, c := range w.entries {
 		if c.position <= after {
 			continue
 		}
 		p.Upto = c.position
 		if (s.Mode == "test") == c.test {
-			p.Entries = append(p.Entries, Entry{c.position, c.data()})
+			if seen++; filters.Meets(c.terms()) {
+				p.Entries = append(p.Entries, Entry{c.position, c.data()})
+			}
 		}
-		if len(p.Entries) == MaxEntries {
+		if seen == MaxEntries {
 			break
 		}
 	}
 	return p, nil
+}
+
+// Find implements Feed. It looks at few entries.
+func (w *world) Find(_ context.Context, mode string, filters assetfilter.Set, after int64) (f Found, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := 0
+	for _, c := range w.entries {
+		if c.position <= after || (mode == "test") != c.test {
+			continue
+		}
+		if filters.Meets(c.terms()) {
+			f.First, f.More = c.position, true
+			return f, nil
+		}
+		f.Upto = c.position
+		if seen++; seen == 10 {
+			f.More = true
+			break
+		}
+	}
+	return f, nil
 }
 
 // Offset implements Feed.
@@ -330,7 +375,10 @@ func (w *world) handle(to *receiver, id string, body []byte, acked bool) {
 
 // after returns the number of the entry that follows in the feed of a receiver.
 func (w *world) after(to *receiver, number int) int {
-	for number++; number < len(w.entries) && w.entries[number].test != to.test; number++ {
+	for number++; number < len(w.entries); number++ {
+		if c := w.entries[number]; c.test == to.test && to.filters.Meets(c.terms()) {
+			break
+		}
 	}
 	return number
 }

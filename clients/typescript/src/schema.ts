@@ -3656,6 +3656,23 @@ export interface components {
             };
             interpreted?: components["schemas"]["SearchInterpretation"];
         };
+        /** @description Filters of the search. Entries are those of assets which a search with the filters finds. An asset meets all filters, each by any of its values, which together have 2000 characters at most. */
+        WebhookFilters: {
+            /** @description State of the asset. */
+            status?: ("pending" | "verification" | "active" | "complete")[];
+            /** @description `assetType` of the asset. */
+            type?: string[];
+            /** @description Code of an item, with or without its check digit. A code of a division, group or class stands for the codes in it. The first 2 to 8 digits will do. */
+            classification?: string[];
+            /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
+            region?: string[];
+            /** @description Locality of an item. Case and words such as місто do not count. */
+            locality?: string[];
+            /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
+            custodian?: string[];
+            /** @description Broker that owns the asset. */
+            owner?: string[];
+        };
         /** @description A webhook. */
         Webhook: {
             /** @description Id of the webhook. */
@@ -3693,6 +3710,7 @@ export interface components {
              * @enum {string}
              */
             opt_fields: "" | "*";
+            filters?: components["schemas"]["WebhookFilters"];
             /**
              * @description `unverified`: the address has not answered the challenge yet. `active`: changes are sent. `disabled`: nothing is sent.
              * @enum {string}
@@ -3783,6 +3801,7 @@ export interface components {
              * @enum {string|null}
              */
             opt_fields?: "" | "*" | null;
+            filters?: components["schemas"]["WebhookFilters"];
             /**
              * @description `disabled` creates a paused webhook. Anything else: a challenge is sent at once.
              * @enum {string|null}
@@ -3829,6 +3848,8 @@ export interface components {
             mode?: unknown;
             /** @description Ignored here. */
             opt_fields?: unknown;
+            /** @description Ignored here. */
+            filters?: unknown;
             /**
              * @description `disabled` pauses, `active` resumes. `unverified` changes nothing.
              * @enum {string|null}
@@ -3870,6 +3891,8 @@ export interface components {
             /** @description Ignored here. */
             opt_fields?: unknown;
             /** @description Ignored here. */
+            filters?: unknown;
+            /** @description Ignored here. */
             state?: unknown;
             /** @description Ignored here. */
             reason?: unknown;
@@ -3909,6 +3932,8 @@ export interface components {
             mode?: unknown;
             /** @description Ignored here. */
             opt_fields?: unknown;
+            /** @description Ignored here. */
+            filters?: unknown;
             /** @description Ignored here. */
             state?: unknown;
             /** @description Ignored here. */

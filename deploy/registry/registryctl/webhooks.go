@@ -1,8 +1,12 @@
 package registryctl
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"asset-registry.example/client"
@@ -45,11 +49,12 @@ func (l listWebhooks) Run(ctx context.Context, p *program) error {
 }
 
 type newWebhook struct {
-	URL    string `arg:"" help:"Address that messages are sent to: https, of a public host."`
-	Mode   string `complete:"test,_all_" help:"'test': test assets only; '_all_': all assets. By default real ones."`
-	Whole  bool   `help:"Send whole assets. By default messages have ids and times."`
-	From   string `placeholder:"OFFSET" help:"Send the changes after this offset. By default those after now."`
-	Paused bool   `help:"Send nothing, not even the challenge, until it is resumed."`
+	URL    string   `arg:"" help:"Address that messages are sent to: https, of a public host."`
+	Mode   string   `complete:"test,_all_" help:"'test': test assets only; '_all_': all assets. By default real ones."`
+	Whole  bool     `help:"Send whole assets. By default messages have ids and times."`
+	Filter []string `placeholder:"NAME=VALUE" sep:"none" help:"Send only assets that a search with this filter finds."`
+	From   string   `placeholder:"OFFSET" help:"Send the changes after this offset. By default those after now."`
+	Paused bool     `help:"Send nothing, not even the challenge, until it is resumed."`
 }
 
 // Run creates a webhook.
@@ -62,6 +67,9 @@ func (n newWebhook) Run(ctx context.Context, p *program) error {
 	if n.Whole {
 		s.OptFields = "*"
 	}
+	if s.Filters, err = filtersOf(n.Filter); err != nil {
+		return err
+	}
 	if n.Paused {
 		s.State = disabled
 	}
@@ -70,6 +78,28 @@ func (n newWebhook) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	return p.printNewWebhook(made)
+}
+
+// filtersOf returns filters that were written as NAME=VALUE.
+func filtersOf(written []string) (f client.WebhookFilters, err error) {
+	values := map[string][]string{}
+	for _, one := range written {
+		name, value, found := strings.Cut(one, "=")
+		if !found {
+			return f, fmt.Errorf("--filter %s: write NAME=VALUE, such as region=Одеська", one)
+		}
+		values[name] = append(values[name], value)
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		return f, err
+	}
+	into := json.NewDecoder(bytes.NewReader(text))
+	into.DisallowUnknownFields()
+	if err := into.Decode(&f); err != nil {
+		return f, fmt.Errorf("--filter: %w; the filters by values of a search are known", err)
+	}
+	return f, nil
 }
 
 // The states that a client can ask for.

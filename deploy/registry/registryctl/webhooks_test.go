@@ -18,9 +18,11 @@ func TestWebhookCommands(t *testing.T) {
 	}{
 		{[]string{"list", "--broker", "b1"}, `{"data":[` + one + `]}`, "GET /api/2.5/webhooks ",
 			[]string{"w1  b1      disabled: gone  1m30s   3         it answered 410"}},
-		{[]string{"new", "https://x/y", "--whole", "--paused", "--from", "2026"},
+		{[]string{"new", "https://x/y", "--whole", "--paused", "--from", "2026",
+			"--filter", "region=Одеська", "--filter", "region=м. Київ, центр"},
 			`{"access":{"secret":"whsec_x"},"data":` + one + `}`,
-			`POST /api/2.5/webhooks {"data":{"url":"https://x/y","opt_fields":"*","offset":"2026","state":"disabled"}}`,
+			`POST /api/2.5/webhooks {"data":{"url":"https://x/y","opt_fields":"*",` +
+				`"filters":{"region":["Одеська","м. Київ, центр"]},"offset":"2026","state":"disabled"}}`,
 			[]string{"whsec_x", "w1"}},
 		{[]string{"show", "w1"}, `{"data":` + one + `}`, "GET /api/2.5/webhooks/w1 ", []string{"lastError: it answered 410"}},
 		{[]string{"pause", "w1"}, `{"data":` + one + `}`, `PATCH /api/2.5/webhooks/w1 {"data":{"state":"disabled"}}`, []string{"w1"}},

@@ -34,6 +34,7 @@ var schemas = map[string][]string{
 	"Leaf":                {"Leaf"},
 	"Proof":               {"Proof"},
 	"Webhook":             {"Webhook", "WebhookInput", "WebhookPatch"},
+	"WebhookFilters":      {"WebhookFilters"},
 	"SearchHit":           {"SearchHit"},
 	"SearchFacet":         {"SearchFacet"},
 	"SearchFacetValue":    {"SearchFacetValue"},

@@ -27,6 +27,7 @@ func TestStandalone(t *testing.T) {
 		"--webhook-networks", "127.0.0.0/8", "--webhook-http")
 	Run(t, "http://"+addr)
 	t.Run("a webhook sends each change", func(t *testing.T) { testDelivery(t, api{"http://" + addr, "2.5"}) })
+	t.Run("a webhook with filters sends some", func(t *testing.T) { testFilteredDelivery(t, api{"http://" + addr, "2.5"}) })
 	t.Run("a webhook tells of a file that comes late",
 		func(t *testing.T) { testLateDelivery(t, api{"http://" + addr, "2.5"}) })
 	t.Run("malformed HTTP gets one clear answer",
@@ -42,6 +43,7 @@ func TestSplit(t *testing.T) {
 	base := split(t, filepath.Join(t.TempDir(), "data"), stores, &processes.Output{}).URL
 	Run(t, base)
 	t.Run("a webhook sends each change", func(t *testing.T) { testDelivery(t, api{base, "2.4"}) })
+	t.Run("a webhook with filters sends some", func(t *testing.T) { testFilteredDelivery(t, api{base, "2.4"}) })
 	t.Run("a webhook tells of a file that comes late", func(t *testing.T) { testLateDelivery(t, api{base, "2.5"}) })
 	t.Run("malformed HTTP gets one clear answer", func(t *testing.T) {
 		testOnWire(t, func() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(base, "http://")) })

@@ -67,6 +67,7 @@ func TestSpreadOnMongoAndRedis(t *testing.T) {
 	base := startSpread(t, dir, stores)
 	runIn(t, base, "2.5") // the others are views of the same assets; the stand-in is slow
 	t.Run("a webhook sends each change", func(t *testing.T) { testDelivery(t, api{base, "2.5"}) })
+	t.Run("a webhook with filters sends some", func(t *testing.T) { testFilteredDelivery(t, api{base, "2.5"}) })
 	testFoundAssets(t, api{base, "2.5"})
 	t.Run("the admin API", func(t *testing.T) {
 		key := adminKey(t, "authsvc", "--store", redis.URL(), "--secret-file", filepath.Join(dir, "secret"))

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // hook is a webhook and what its receiver needs.
@@ -120,6 +123,9 @@ func (a api) refuseWebhooks(t *testing.T, path string) {
 		{"POST", "broker3", "", fields{"mode": "x"}, 400, []string{"body/mode", "body/url"}},
 		{"POST", "broker3", "", fields{"url": "https://u:p@broker.example/"}, 400, []string{"body/url"}},
 		{"POST", "broker3", "", fields{"url": "https://169.254.169.254/"}, 400, []string{"body/url"}},
+		{"POST", "broker3", "",
+			fields{"url": unreachable, "filters": fields{"regoin": []string{"Одеська"}, "status": []string{"sold"}}},
+			400, []string{"body/filters.regoin", "body/filters.status"}},
 		{"POST", "broker3t", "", fields{"url": unreachable}, 403, []string{"body/mode"}},
 		{"POST", "concierge", "", fields{"url": unreachable}, 403, []string{"url/permission"}},
 		{"GET", "broker3", "?limit=x", nil, 400, []string{"querystring/limit"}},
@@ -310,6 +316,68 @@ func testDelivery(t *testing.T, a api) {
 	a.hook(t, "DELETE", "broker", path, nil).must(t, 200)
 }
 
+// testFilteredDelivery publishes assets, of which a webhook with filters gets some: as they come, as they
+// change, and from the past. Another webhook gets all, which tells that nothing more will come.
+// Promises: hook-filters
+func testFilteredDelivery(t *testing.T, a api) {
+	filters := fields{"region": []string{"ОДЕСЬКА область", "Волинська"}, "classification": []string{"06110000"},
+		"owner": []string{"broker"}}
+	some, all := a.receive(t, fields{"filters": filters}), a.receive(t, fields{})
+	shown := a.hook(t, "GET", "broker", "/"+some.hook.id, nil).must(t, 200).data()["filters"]
+	want := map[string]any{"region": []any{"Волинська", "ОДЕСЬКА область"}, "classification": []any{"06110000"},
+		"owner": []any{"broker"}}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("the filters differ (-want +got):\n%s", diff)
+	}
+	odesa := validAsset().set("items.0.address.region", "Одеська область")
+	there, elsewhere := a.publish(t, odesa), a.publish(t, validAsset())
+	other := a.publish(t, odesa.set("items.0.classification.id", "04121000-2"))
+	moved := a.publish(t, validAsset())
+	items := func(region string) fields {
+		return fields{"items": validAsset().set("items.0.address.region", region)["items"]}
+	}
+	in := text(a.patch(t, moved, items("Волинська область")).must(t, 200).data()["dateModified"])
+	some.until(t, "an asset comes when it first meets the filters", func() bool { return some.seen[moved.id] == in })
+	out := text(a.patch(t, moved, items("Харківська область")).must(t, 200).data()["dateModified"])
+	check := func(when string) {
+		t.Helper()
+		all.until(t, when+" all changes come", func() bool { return all.seen[moved.id] == out })
+		newest := text(a.patch(t, there, fields{"description": when}).must(t, 200).data()["dateModified"])
+		some.until(t, when+" the asset of the filters comes", func() bool { return some.seen[there.id] == newest })
+		some.with(func() {
+			if some.times[elsewhere.id]+some.times[other.id] > 0 || some.seen[moved.id] == out {
+				t.Errorf("%s: got %v, want only assets that meet the filters by then", when, some.seen)
+			}
+		})
+	}
+	check("as they are made")
+	some.with(func() { some.seen, some.times = map[string]string{}, map[string]int{} })
+	a.hook(t, "POST", "broker", "/"+some.hook.id+"/replay", fields{"offset": "2020-01-01"}).must(t, 200)
+	some.until(t, "a replay sends what meets the filters", func() bool { return some.times[there.id] > 0 })
+	check("from the past")
+	if some.until(t, "it is at the end", func() bool {
+		w := a.hook(t, "GET", "broker", "/"+some.hook.id, nil).must(t, 200).data()
+		return w["behind"] == json.Number("0")
+	}); some.times[moved.id] > 0 {
+		t.Errorf("got the asset that has left the filters %d times, want none", some.times[moved.id])
+	}
+}
+
+// receive makes an active webhook for whole assets.
+func (a api) receive(t *testing.T, f fields) *receiver {
+	t.Helper()
+	r := newReceiver(t)
+	sent := fields{"url": r.URL, "opt_fields": "*", "state": "disabled"}
+	maps.Copy(sent, f)
+	r.hook = a.makeHook(t, "broker", sent)
+	path := "/" + r.hook.id
+	a.hook(t, "PATCH", "broker", path, fields{"state": "active"}).must(t, 200)
+	r.until(t, "the challenge is answered", func() bool {
+		return a.hook(t, "GET", "broker", path, nil).must(t, 200).data()["state"] == "active"
+	})
+	return r
+}
+
 // before returns an offset just before an asset was published.
 func before(t *testing.T, c created) string {
 	t.Helper()
@@ -323,13 +391,7 @@ func before(t *testing.T, c created) string {
 // testLateDelivery uploads a file after its document. The sums of the file are a change of the asset,
 // so a webhook tells of it. The registry must be allowed to send to this machine.
 func testLateDelivery(t *testing.T, a api) {
-	r := newReceiver(t)
-	r.hook = a.makeHook(t, "broker", fields{"url": r.URL, "opt_fields": "*", "state": "disabled"})
-	path := "/" + r.hook.id
-	a.hook(t, "PATCH", "broker", path, fields{"state": "active"}).must(t, 200)
-	r.until(t, "the challenge is answered", func() bool {
-		return a.hook(t, "GET", "broker", path, nil).must(t, 200).data()["state"] == "active"
-	})
+	r := a.receive(t, fields{})
 	f := &keptFile{api: a, content: rand.Text(), asset: a.publish(t, validAsset())}
 	f.register(t)
 	f.name(t)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/codenames"
 )
 
@@ -70,7 +70,7 @@ var classifications = []string{"CAV-PS", "CPV"}
 // keyOf returns the key of a code: that of a classification is what the codes below it begin with, without
 // zeros at its end.
 func keyOf(scheme, code string) string {
-	prefix, ok := search.CodePrefix(code)
+	prefix, ok := assetfilter.CodePrefix(code)
 	if !ok || !slices.Contains(classifications, scheme) {
 		return code
 	}

@@ -11,6 +11,7 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/assetfilter"
 )
 
 // columns hold values of the assets of a segment by their numbers in it. A segment never
@@ -196,7 +197,7 @@ type facetField struct {
 
 // valueOf returns the value of a term in a column. ok is false for terms of other columns.
 func (c facetColumn) valueOf(term string) (value string, ok bool) {
-	switch whole, isWhole := strings.CutPrefix(term, wholeCode); {
+	switch whole, isWhole := strings.CutPrefix(term, assetfilter.WholeCode); {
 	case c.level == 0:
 		return term, true
 	case c.level == wholeLevel:

@@ -17,20 +17,21 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
-	"asset-registry/searchsvc/internal/ukrainian"
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/ukrainian"
 )
 
 // The bounds of one asset in the index. An asset has at most 4 MiB of text.
 const (
-	maxID      = 100    // bytes of the id of an asset; one with a longer id is not found
-	maxShown   = 300    // characters of a text that a hit shows; fewer if the hit would be too large
-	maxCode    = 100    // characters of a code that a hit shows
-	shownItems = 3      // items that a hit shows
-	maxTerms   = 20_000 // different words that are found; further ones are not
-	maxWords   = 50_000 // words that are read, so that an asset takes at most about half a second
-	maxTerm    = 64     // bytes of a word; longer ones are cut
-	maxKey     = 512    // bytes of a value of a filter; longer ones are left out
+	maxID      = 100                  // bytes of the id of an asset; one with a longer id is not found
+	maxShown   = 300                  // characters of a text that a hit shows; fewer if the hit would be too large
+	maxCode    = 100                  // characters of a code that a hit shows
+	shownItems = 3                    // items that a hit shows
+	maxTerms   = assetfilter.MaxTerms // different words that are found; further ones are not
+	maxWords   = 50_000               // words that are read, so that an asset takes at most about half a second
+	maxTerm    = 64                   // bytes of a word; longer ones are cut
+	maxKey     = assetfilter.MaxTerm
 )
 
 // asset has the fields of an asset that the index uses, in the order of a hit.
@@ -132,12 +133,7 @@ func isFound(e replica.Entry, a *asset) bool {
 	if e.Test || len(e.ID) > maxID {
 		return false
 	}
-	for _, s := range search.Statuses {
-		if a.Status == s {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(assetfilter.Statuses, a.Status)
 }
 
 // parse reads the entry of a feed.
@@ -155,8 +151,9 @@ func parse(e replica.Entry) (*asset, error) {
 // fields returns the fields of the index, and the text of a hit.
 func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, err error) {
 	t := termSet{fields: map[string]map[string]bool{}, words: maxWords}
+	filtered := a.filtered()
 	for _, p := range search.Properties {
-		valuesOf[p.Name](a, func(term, named, name string) {
+		a.values(p, filtered, func(term, named, name string) {
 			t.add(p.Field, term)
 			if p.Names != "" {
 				t.name(p.Names, named, name)
@@ -193,45 +190,30 @@ var kyiv = sync.OnceValue(func() *time.Location {
 	return zone
 })
 
-// valuesOf calls add for the terms of each property of an asset, with a value and its name.
-var valuesOf = map[search.FacetName]func(a *asset, add func(term, value, name string)){
-	search.ByStatus: func(a *asset, add func(term, value, name string)) { add(string(a.Status), "", "") },
-	search.ByType:   func(a *asset, add func(term, value, name string)) { add(a.AssetType, "", "") },
-	search.ByOwner:  func(a *asset, add func(term, value, name string)) { add(a.Owner, "", "") },
-	search.ByCustodian: func(a *asset, add func(term, value, name string)) {
-		id := a.AssetCustodian.Identifier.key()
-		add(id, id, a.AssetCustodian.Name)
-	},
-	search.ByMonth: func(a *asset, add func(term, value, name string)) {
-		if at, err := a.Rectification.StartDate.Time(); err == nil {
-			add(at.UTC().Format("2006-01"), "", "")
-		}
-	},
-	search.ByKyivMonth: func(a *asset, add func(term, value, name string)) {
-		if at, err := a.Rectification.StartDate.Time(); err == nil {
-			add(at.In(kyiv()).Format("2006-01"), "", "")
-		}
-	},
-	search.ByClassification: func(a *asset, add func(term, value, name string)) {
-		for i := range a.Items {
-			code := &a.Items[i].Classification
-			for _, term := range codeTerms(code.ID) {
-				add(term, code.ID, code.Description)
-			}
-		}
-	},
-	search.ByRegion: func(a *asset, add func(term, value, name string)) {
-		for i := range a.Items {
-			key := ukrainian.Region(a.Items[i].Address.Region)
-			add(key, key, a.Items[i].Address.Region)
-		}
-	},
-	search.ByLocality: func(a *asset, add func(term, value, name string)) {
-		for i := range a.Items {
-			key := ukrainian.Place(a.Items[i].Address.Locality)
-			add(key, key, a.Items[i].Address.Locality)
-		}
-	},
+// values calls add for the terms of a property, with a value and its name.
+func (a *asset) values(of search.Property, filtered *assetfilter.Asset, add func(term, value, name string)) {
+	zone, isMonth := map[search.FacetName]*time.Location{search.ByMonth: time.UTC, search.ByKyivMonth: kyiv()}[of.Name]
+	if !isMonth {
+		of.Filter().Each(filtered, add)
+	} else if at, err := a.Rectification.StartDate.Time(); err == nil {
+		add(at.In(zone).Format("2006-01"), "", "")
+	}
+}
+
+// filtered returns what filters look at.
+func (a *asset) filtered() *assetfilter.Asset {
+	f := &assetfilter.Asset{
+		Status: string(a.Status), Type: a.AssetType, Owner: a.Owner,
+		Custodian: a.AssetCustodian.Identifier.key(), CustodianName: a.AssetCustodian.Name,
+	}
+	for i := range a.Items {
+		item := &a.Items[i]
+		f.Items = append(f.Items, assetfilter.Item{
+			Code: item.Classification.ID, CodeName: item.Classification.Description,
+			Region: item.Address.Region, Locality: item.Address.Locality,
+		})
+	}
+	return f
 }
 
 // place adds the keys of a name of a place, if it is one word.
@@ -353,14 +335,7 @@ func begin(text string, most int) string {
 	return text
 }
 
-// key returns the scheme and the id of an organisation with a hyphen between them.
-func (i *identifier) key() string {
-	id := i.text()
-	if i.Scheme == "" || id == "" {
-		return ""
-	}
-	return i.Scheme + "-" + id
-}
+func (i *identifier) key() string { return assetfilter.OrganisationKey(i.Scheme, i.ID) }
 
 // shown returns the id as a hit shows it: as it is, or the beginning of its text.
 func (i *identifier) shown(begin func(string) string) jsontext.Value {
@@ -378,35 +353,7 @@ func (i *identifier) shown(begin func(string) string) jsontext.Value {
 	return i.ID
 }
 
-// text returns the id, which is a string or a number; "" if it is neither.
-func (i *identifier) text() string {
-	switch i.ID.Kind() {
-	case '0':
-		return string(i.ID)
-	case '"':
-	default:
-		return ""
-	}
-	text, err := jsontext.AppendUnquote(nil, i.ID)
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
-// codeTerms returns the terms by which a code is found: the beginnings that its parents
-// have, and the whole code after a mark.
-func codeTerms(code string) []string {
-	prefix, ok := search.CodePrefix(code)
-	if !ok {
-		return nil
-	}
-	terms := []string{wholeCode + code}
-	for n := 2; n <= len(prefix); n++ {
-		terms = append(terms, prefix[:n])
-	}
-	return terms
-}
+func (i *identifier) text() string { return assetfilter.IDText(i.ID) }
 
 // termSet has the different terms of each field.
 type termSet struct {

@@ -22,7 +22,6 @@ const (
 )
 
 const (
-	wholeCode     = "="    // before a whole code among its beginnings
 	wholeLevel    = 8      // digits of a whole code
 	nameSeparator = "\x00" // between a value and its name
 )

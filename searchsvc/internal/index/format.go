@@ -11,7 +11,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
-	"asset-registry/searchsvc/internal/ukrainian"
+	"asset-registry/shared/ukrainian"
 )
 
 // indexFormat returns the format of the index. An index of another format is built anew. It is a

@@ -22,6 +22,7 @@ import (
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/replica"
 )
@@ -379,7 +380,7 @@ func compareFacets(t *testing.T, found []simple, q search.Query, got []search.Fa
 		if len(s.regions) == 0 {
 			continue
 		}
-		if prefix, _ := search.CodePrefix(s.code); level == 8 {
+		if prefix, _ := assetfilter.CodePrefix(s.code); level == 8 {
 			want[search.ByClassification][s.code]++
 		} else if len(prefix) >= level {
 			want[search.ByClassification][prefix[:level]]++

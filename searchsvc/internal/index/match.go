@@ -8,7 +8,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"asset-registry/searchsvc/internal/search"
-	"asset-registry/searchsvc/internal/ukrainian"
+	"asset-registry/shared/ukrainian"
 )
 
 // condition is met by the assets that have one of the terms in a field.
@@ -63,10 +63,7 @@ func newPlan(q search.Query, r search.Reading) plan {
 		}
 		c := condition{field: property.Field, of: property.Name}
 		for _, value := range values {
-			if property.Term != nil {
-				value = property.Term(value)
-			}
-			c.terms = append(c.terms, value)
+			c.terms = append(c.terms, property.Filter().Term(value))
 		}
 		p.filters = append(p.filters, c)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"asset-registry/searchsvc/internal/meaning"
 	"asset-registry/searchsvc/internal/search"
-	"asset-registry/searchsvc/internal/ukrainian"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/ukrainian"
 )
 
 // atOnce is the number of goroutines of one search.

@@ -10,7 +10,8 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 
 	"asset-registry/searchsvc/internal/search"
-	"asset-registry/searchsvc/internal/ukrainian"
+	"asset-registry/shared/assetfilter"
+	"asset-registry/shared/ukrainian"
 )
 
 // The bounds of one list of suggestions.
@@ -74,8 +75,8 @@ func (v *view) completions(text string) (found []suggestion, err error) {
 		if utf8.RuneCountInString(last) < leastAsked {
 			return found, err
 		}
-		add(property.Field, wholeCode+last, func(term string) string {
-			code := strings.TrimPrefix(term, wholeCode)
+		add(property.Field, assetfilter.WholeCode+last, func(term string) string {
+			code := strings.TrimPrefix(term, assetfilter.WholeCode)
 			name, failed := v.saidName(property.Names, code) // the words of a list's name may find nothing
 			err = cmp.Or(err, failed)
 			return strings.TrimSpace(code + " " + name)

@@ -11,7 +11,7 @@ import (
 	"github.com/blevesearch/vellum/levenshtein"
 
 	"asset-registry/searchsvc/internal/search"
-	"asset-registry/searchsvc/internal/ukrainian"
+	"asset-registry/shared/ukrainian"
 )
 
 // The bounds of the questions that second tries ask of the vocabulary for one search.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"asset-registry/searchsvc/internal/search"
-	"asset-registry/searchsvc/internal/ukrainian"
+	"asset-registry/shared/ukrainian"
 )
 
 // Vocabulary has the words of the assets.

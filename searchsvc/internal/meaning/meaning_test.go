@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"asset-registry/searchsvc/internal/search"
-	"asset-registry/searchsvc/internal/ukrainian"
+	"asset-registry/shared/ukrainian"
 )
 
 // dictionary is a vocabulary of the keys of some words.

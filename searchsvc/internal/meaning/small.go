@@ -3,7 +3,7 @@ package meaning
 import (
 	"strings"
 
-	"asset-registry/searchsvc/internal/ukrainian"
+	"asset-registry/shared/ukrainian"
 )
 
 // smallWords never decide: prepositions, words of buyers, kinds of streets and places, and words

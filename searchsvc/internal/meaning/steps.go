@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"asset-registry/searchsvc/internal/search"
-	"asset-registry/searchsvc/internal/ukrainian"
+	"asset-registry/shared/ukrainian"
 )
 
 // leaveOutSmall leaves out small words, units and phrases of buyers, if other words remain.

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"asset-registry/searchsvc/internal/search"
-	"asset-registry/searchsvc/internal/ukrainian"
+	"asset-registry/shared/ukrainian"
 )
 
 // embedded are the synonyms of the project. A line has words or phrases of one meaning. A line

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"asset-registry/searchsvc/internal/ukrainian"
+	"asset-registry/shared/ukrainian"
 )
 
 // towns are names of towns that no asset may have yet. A question for a place where nothing is

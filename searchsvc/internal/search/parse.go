@@ -10,9 +10,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"asset-registry/searchsvc/internal/ukrainian"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/isotime"
+	"asset-registry/shared/ukrainian"
 )
 
 // The parameters of a search (docs/contract.md, "Search").
@@ -104,39 +104,11 @@ func (p *parser) text() string {
 	return ""
 }
 
-// list returns the values of a parameter, each once.
-func (p *parser) list(name string) []string {
-	var list []string
-	for _, value := range p.values[name] {
-		value = strings.TrimSpace(value)
-		switch {
-		case value == "" || slices.Contains(list, value):
-		case !utf8.ValidString(value) || utf8.RuneCountInString(value) > MaxValue:
-			p.fault(name, "A value may have %d characters of UTF-8.", MaxValue)
-			return nil
-		case len(list) == MaxValues:
-			p.fault(name, "The parameter may be repeated %d times.", MaxValues)
-			return nil
-		default:
-			list = append(list, value)
-		}
-	}
-	return list
-}
-
 // filter returns the values of the filter by a property.
 func (p *parser) filter(by Property) []string {
-	list := p.list(string(by.Name))
-	for _, value := range list {
-		_, isCode := CodePrefix(value)
-		switch {
-		case by.Values != nil && !slices.Contains(by.Values, value):
-			p.fault(string(by.Name), "Value must be one of %s.", strings.Join(by.Values, ", "))
-			return nil
-		case by.Levels != nil && !isCode:
-			p.fault(string(by.Name), "Value must be a code such as 04121000-2, or its first 2 to 8 digits.")
-			return nil
-		}
+	list, fault := by.Filter().Read(p.values[string(by.Name)])
+	if fault != "" {
+		p.fault(string(by.Name), "%s", fault)
 	}
 	return list
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/fault"
 )
 
@@ -77,8 +78,8 @@ func TestAQuestionIsReadFromItsParameters(t *testing.T) {
 
 // Promises: search-words, search-pages, search-faults
 func TestFaultyParametersAreRefusedAllAtOnce(t *testing.T) {
-	many := strings.Repeat("&owner=", MaxValues+1)
-	for i := range MaxValues + 1 {
+	many := strings.Repeat("&owner=", assetfilter.MaxValues+1)
+	for i := range assetfilter.MaxValues + 1 {
 		many = strings.Replace(many, "owner=&", "owner="+string(rune('a'+i))+"&", 1)
 	}
 	for _, c := range []struct{ query, name string }{
@@ -91,7 +92,7 @@ func TestFaultyParametersAreRefusedAllAtOnce(t *testing.T) {
 		{"q=" + strings.Repeat("а-", MaxWords+1), "q"},
 		{"status=draft", "status"},
 		{"status=deleted", "status"},
-		{"owner=" + strings.Repeat("x", MaxValue+1), "owner"},
+		{"owner=" + strings.Repeat("x", assetfilter.MaxValue+1), "owner"},
 		{many[1:] + "last", "owner"},
 		{"classification=x", "classification"},
 		{"classification=0", "classification"},
@@ -150,7 +151,7 @@ func TestCodesHaveTheirParentsAsPrefixes(t *testing.T) {
 		{"00000000-1", "00", 3},
 		{"12345678-9", "12345678", 8},
 	} {
-		prefix, ok := CodePrefix(c.code)
+		prefix, ok := assetfilter.CodePrefix(c.code)
 		if !ok || prefix != c.prefix {
 			t.Errorf("the prefix of %s: got %q, %t; want %q", c.code, prefix, ok, c.prefix)
 		}
@@ -181,7 +182,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if len([]rune(q.Text)) > MaxText || q.Limit > MaxLimit || len(q.Facets) > MaxFacets || len(q.Filters.Owners) > MaxValues {
+		if len([]rune(q.Text)) > MaxText || q.Limit > MaxLimit || len(q.Facets) > MaxFacets || len(q.Filters.Owners) > assetfilter.MaxValues {
 			t.Fatalf("got %+v, which is out of bounds", q)
 		}
 		again, err := Parse(q.Values())
@@ -197,8 +198,16 @@ func FuzzParse(f *testing.F) {
 // TestBoundsAreThoseOfTheContract compares numbers with those that docs/contract.md, "Search", names.
 // Promises: search-words, search-filters, search-hits, suggestions
 func TestBoundsAreThoseOfTheContract(t *testing.T) {
-	got := []int{MaxText, MaxWords, MaxValues, MaxHit, MaxSuggestions}
+	got := []int{MaxText, MaxWords, assetfilter.MaxValues, MaxHit, MaxSuggestions}
 	if want := []int{600, 64, 10, 16 << 10, 10}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestFiltersByPropertiesAreThoseOfAll compares the table with that of the filters, whose terms it
+// takes.
+func TestFiltersByPropertiesAreThoseOfAll(t *testing.T) {
+	if got, want := FilterParams()[:len(assetfilter.All)], assetfilter.Names(); !slices.Equal(got, want) {
+		t.Errorf("got the filters %v, want %v", got, want)
 	}
 }

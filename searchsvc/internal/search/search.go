@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/assetfilter"
 )
 
 // Searcher finds assets. It is safe for concurrent use.
@@ -54,9 +55,9 @@ type Query struct {
 
 // Filters are conditions, all of which an asset meets. A list is met by any of its values.
 // An empty list is no condition. Regions, localities and codes are compared by their keys
-// (Place, CodePrefix).
+// (assetfilter).
 type Filters struct {
-	Statuses        []string // of Statuses
+	Statuses        []string // of assetfilter.Statuses
 	Types           []string // assetType
 	Classifications []string // a code with or without its check digit, or the beginning of codes
 	Regions         []string
@@ -95,20 +96,16 @@ type FacetName string
 
 // The facets.
 const (
-	ByStatus         FacetName = "status"
-	ByType           FacetName = "type"           // assetType
-	ByClassification FacetName = "classification" // the next level below the filter, else divisions
-	ByRegion         FacetName = "region"
-	ByLocality       FacetName = "locality"
-	ByCustodian      FacetName = "custodian"
-	ByOwner          FacetName = "owner"
+	ByStatus                   = FacetName(assetfilter.Status)
+	ByType                     = FacetName(assetfilter.Type)
+	ByClassification           = FacetName(assetfilter.Classification) // the next level below the filter, else divisions
+	ByRegion                   = FacetName(assetfilter.Region)
+	ByLocality                 = FacetName(assetfilter.Locality)
+	ByCustodian                = FacetName(assetfilter.Custodian)
+	ByOwner                    = FacetName(assetfilter.Owner)
 	ByMonth          FacetName = "month"      // of the publication, in UTC: 2026-11
 	ByKyivMonth      FacetName = "month_kyiv" // of the publication, in Kyiv; for the site only
 )
-
-// Statuses are the states of assets that can be found. Drafts and deleted assets are not in
-// the index, and neither are those in test mode.
-var Statuses = []client.Status{client.Pending, client.Verification, client.Active, client.Complete}
 
 // Sorts are all orders of hits.
 var Sorts = []Sort{ByRelevance, NewestFirst, OldestFirst, LatestPublished, FirstPublished}
@@ -117,8 +114,6 @@ var Sorts = []Sort{ByRelevance, NewestFirst, OldestFirst, LatestPublished, First
 const (
 	MaxText           = 600 // characters of Text
 	MaxWords          = 64  // words of Text, as ukrainian.Count counts them; further ones are a fault
-	MaxValues         = 10  // values of one filter
-	MaxValue          = 200 // characters of a value
 	DefaultLimit      = 20
 	MaxLimit          = 100
 	MaxFacets         = 5

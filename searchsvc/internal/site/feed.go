@@ -3,11 +3,14 @@ package site
 import (
 	"encoding/xml"
 	"net/http"
+	"net/url"
 	"time"
 
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/nearest"
 )
 
 // atom is a page of an Atom feed (RFC 4287, RFC 5005).
@@ -47,6 +50,9 @@ type atomCategory struct {
 func (s *Site) feed(w http.ResponseWriter, r request) error {
 	if s.tagAt(w, r) {
 		return notModified(w)
+	}
+	if err := checkFeed(r.URL.Query()); err != nil {
+		return err
 	}
 	q, err := search.ParseIn(r.URL.Query(), kyiv)
 	if err != nil {
@@ -99,6 +105,27 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 		return err
 	}
 	return s.send(w, r, http.StatusOK, "application/atom+xml; charset=utf-8", append([]byte(xml.Header), text...))
+}
+
+// checkFeed refuses a mode, because test assets are never found, and parameters that are probably a
+// mistyped filter: without the filter a reader would get the news of all assets for years. Parameters
+// that other sites add to links do no harm.
+func checkFeed(sent url.Values) error {
+	var details []fault.Detail
+	if mode := sent.Get("mode"); mode != "" {
+		details = append(details, fault.Detail{Location: fault.Query, Name: "mode",
+			Description: "The feed has no test assets. Leave the parameter out."})
+	}
+	for _, u := range search.FindUnknown(sent, search.Params()) {
+		if near := nearest.Near(u.Name, search.Params()); near != "" {
+			details = append(details, fault.Detail{Location: fault.Query, Name: u.Name,
+				Description: "There is no such parameter; the nearest is " + near + "."})
+		}
+	}
+	if len(details) == 0 {
+		return nil
+	}
+	return &fault.Error{Kind: fault.Invalid, Details: details}
 }
 
 func newEntry(l Lang, names codenames.Lists, root string, a client.Asset) atomEntry {

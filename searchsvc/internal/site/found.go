@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"asset-registry/searchsvc/internal/search"
-	"asset-registry/searchsvc/internal/ukrainian"
+	"asset-registry/shared/ukrainian"
 )
 
 // wordForm matches a word of a text. Signs within a word or a number belong to it.

@@ -12,6 +12,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/routes"
 )
@@ -177,9 +178,7 @@ func tidied(f search.Filters) search.Filters {
 		}
 		var values []string
 		for _, value := range *p.In(&f) {
-			if p.Term != nil {
-				value = cmp.Or(p.Term(value), value)
-			}
+			value = cmp.Or(p.Filter().Term(value), value)
 			if p.Name == search.ByCustodian && strings.Trim(value, "0123456789") == "" {
 				value = "UA-EDR-" + value
 			}
@@ -197,9 +196,9 @@ func tidied(f search.Filters) search.Filters {
 // narrows the search.
 func narrowest(codes []string) []string {
 	return slices.DeleteFunc(slices.Clone(codes), func(code string) bool {
-		prefix, _ := search.CodePrefix(code)
+		prefix, _ := assetfilter.CodePrefix(code)
 		return slices.ContainsFunc(codes, func(other string) bool {
-			longer, _ := search.CodePrefix(other)
+			longer, _ := assetfilter.CodePrefix(other)
 			return longer != prefix && strings.HasPrefix(longer, prefix)
 		})
 	})

@@ -405,9 +405,11 @@ func TestTheFeed(t *testing.T) {
 	if q.Sort != search.NewestFirst || q.Text != "будинок" || len(q.Filters.Statuses) != 1 || len(q.Facets) != 0 {
 		t.Errorf("got the question %+v, want the newest first, with the filters", q)
 	}
-	resp, _ := get(t, newSite(t, newRegistry(whole), f), "/uk/feed.atom?status=x")
-	if resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("got %d for a wrong filter, want 400", resp.StatusCode)
+	for _, query := range []string{"status=x", "regoin=Odesa", "mode=test"} {
+		resp, _ := get(t, newSite(t, newRegistry(whole), f), "/uk/feed.atom?"+query)
+		if resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: got %d for a wrong filter, want 400", query, resp.StatusCode)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/assetfilter"
 )
 
 // textsOf returns the names of texts in a template.
@@ -97,7 +98,7 @@ func TestEveryFieldHasAName(t *testing.T) {
 		}
 	}
 	look(reflect.TypeFor[client.Asset]())
-	for _, status := range search.Statuses {
+	for _, status := range assetfilter.Statuses {
 		for _, l := range Langs() {
 			if word(l, "status", string(status)) == string(status) {
 				t.Errorf("got no name of the state %s in %s, want one", status, l)

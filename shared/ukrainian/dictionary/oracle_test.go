@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"asset-registry/searchsvc/internal/ukrainian"
+	"asset-registry/shared/ukrainian"
 )
 
 var (

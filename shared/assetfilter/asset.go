@@ -1,0 +1,115 @@
+package assetfilter
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"asset-registry.example/client"
+)
+
+// The bounds of the terms of one asset by one filter.
+const (
+	MaxTerm  = 512    // bytes of a term; longer ones are left out
+	MaxTerms = 20_000 // different terms; further ones are left out
+)
+
+// Asset has the properties of an asset that filters look at.
+type Asset struct {
+	Status, Type, Owner      string
+	Custodian, CustodianName string // Custodian is an OrganisationKey
+	Items                    []Item
+}
+
+// Item has the properties of an item.
+type Item struct{ Code, CodeName, Region, Locality string }
+
+// OrganisationKey returns the scheme and the id of an organisation with a hyphen between them, ""
+// if one of them is missing.
+func OrganisationKey(scheme string, id jsontext.Value) string {
+	text := IDText(id)
+	if scheme == "" || text == "" {
+		return ""
+	}
+	return scheme + "-" + text
+}
+
+// IDText returns the id of an organisation, which is a string or a number; "" if it is neither.
+func IDText(id jsontext.Value) string {
+	switch id.Kind() {
+	case '0':
+		return string(id)
+	case '"':
+	default:
+		return ""
+	}
+	text, err := jsontext.AppendUnquote(nil, id)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Terms returns the terms of an asset in JSON, as Set.Meets takes them; none if its state is none of
+// Statuses.
+func Terms(asset []byte) ([]string, error) {
+	a, err := parse(asset)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(Statuses, client.Status(a.Status)) {
+		return nil, nil
+	}
+	var terms []string
+	for _, f := range All {
+		known := map[string]bool{}
+		f.Each(a, func(term, _, _ string) {
+			if term != "" && len(term) <= MaxTerm && len(known) < MaxTerms {
+				known[term] = true
+			}
+		})
+		for term := range known {
+			terms = append(terms, termOf(f.Name, term))
+		}
+	}
+	slices.Sort(terms)
+	return terms, nil
+}
+
+// termOf returns a term of a filter among those of all filters. No name has a sign of equality.
+func termOf(name Name, term string) string { return string(name) + "=" + term }
+
+// parse returns the properties of an asset in JSON.
+func parse(asset []byte) (*Asset, error) {
+	var in struct {
+		Status         string `json:"status"`
+		AssetType      string `json:"assetType"`
+		Owner          string `json:"owner"`
+		AssetCustodian struct {
+			Identifier struct {
+				Scheme string         `json:"scheme"`
+				ID     jsontext.Value `json:"id"`
+			} `json:"identifier"`
+		} `json:"assetCustodian"`
+		Items []struct {
+			Classification struct {
+				ID string `json:"id"`
+			} `json:"classification"`
+			Address struct {
+				Region   string `json:"region"`
+				Locality string `json:"locality"`
+			} `json:"address"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal(asset, &in); err != nil {
+		return nil, fmt.Errorf("read an asset: %w", err)
+	}
+	a := &Asset{Status: in.Status, Type: in.AssetType, Owner: in.Owner}
+	a.Custodian = OrganisationKey(in.AssetCustodian.Identifier.Scheme, in.AssetCustodian.Identifier.ID)
+	for _, i := range in.Items {
+		a.Items = append(a.Items, Item{Code: i.Classification.ID, Region: i.Address.Region, Locality: i.Address.Locality})
+	}
+	return a, nil
+}

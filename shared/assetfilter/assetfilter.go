@@ -1,0 +1,172 @@
+// Package assetfilter has the filters by properties of assets. Searches and webhooks take the
+// same ones (docs/contract.md, "Search"; docs/data.md).
+package assetfilter
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"asset-registry.example/client"
+	"asset-registry/shared/ukrainian"
+)
+
+// Name names a filter: the parameter of a search, and the member of a webhook's filters.
+type Name string
+
+// The filters.
+const (
+	Status         Name = "status"
+	Type           Name = "type" // assetType
+	Classification Name = "classification"
+	Region         Name = "region"
+	Locality       Name = "locality"
+	Custodian      Name = "custodian"
+	Owner          Name = "owner"
+)
+
+// The bounds of filters.
+const (
+	MaxValues = 10   // values of one filter
+	MaxValue  = 200  // characters of a value
+	MaxTotal  = 2000 // characters of all values of a webhook
+)
+
+// Statuses are the states of assets that filters find. Drafts and deleted assets are never found.
+var Statuses = []client.Status{client.Pending, client.Verification, client.Active, client.Complete}
+
+// Filter is a filter by a property. It is met by an asset that has a term of one of its values.
+type Filter struct {
+	Name   Name
+	About  string   // meaning, for the description of the API
+	Values []string // all values; nil: any
+	IsCode bool     // values are codes of a classification, or their first digits
+
+	term func(value string) string
+	each func(a *Asset, add func(term, value, name string))
+}
+
+// All are all filters, in the order of documents and pages.
+var All = []Filter{
+	{
+		Name: Status, About: "State of the asset.", Values: statuses(),
+		each: func(a *Asset, add func(term, value, name string)) { add(a.Status, "", "") },
+	},
+	{
+		Name: Type, About: "`assetType` of the asset.",
+		each: func(a *Asset, add func(term, value, name string)) { add(a.Type, "", "") },
+	},
+	{
+		Name: Classification, IsCode: true,
+		About: "Code of an item, with or without its check digit. A code of a division, group or class " +
+			"stands for the codes in it. The first 2 to 8 digits will do.",
+		term: codeTerm,
+		each: func(a *Asset, add func(term, value, name string)) {
+			for _, i := range a.Items {
+				for _, term := range codeTerms(i.Code) {
+					add(term, i.Code, i.CodeName)
+				}
+			}
+		},
+	},
+	{
+		Name:  Region,
+		About: "Region of an item. Case and words such as область do not count; spellings of one region are one.",
+		term:  ukrainian.Region,
+		each: func(a *Asset, add func(term, value, name string)) {
+			for _, i := range a.Items {
+				key := ukrainian.Region(i.Region)
+				add(key, key, i.Region)
+			}
+		},
+	},
+	{
+		Name: Locality, About: "Locality of an item. Case and words such as місто do not count.",
+		term: ukrainian.Place,
+		each: func(a *Asset, add func(term, value, name string)) {
+			for _, i := range a.Items {
+				key := ukrainian.Place(i.Locality)
+				add(key, key, i.Locality)
+			}
+		},
+	},
+	{
+		Name:  Custodian,
+		About: "Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`.",
+		each: func(a *Asset, add func(term, value, name string)) {
+			add(a.Custodian, a.Custodian, a.CustodianName)
+		},
+	},
+	{
+		Name: Owner, About: "Broker that owns the asset.",
+		each: func(a *Asset, add func(term, value, name string)) { add(a.Owner, "", "") },
+	},
+}
+
+// Find returns the filter with a name. ok is false if there is none.
+func Find(name Name) (f Filter, ok bool) {
+	at := slices.IndexFunc(All, func(f Filter) bool { return f.Name == name })
+	if at < 0 {
+		return f, false
+	}
+	return All[at], true
+}
+
+// Of is Find for a name that there is.
+func Of(name Name) Filter {
+	f, _ := Find(name)
+	return f
+}
+
+// Names returns the names of all filters.
+func Names() []string {
+	var all []string
+	for _, f := range All {
+		all = append(all, string(f.Name))
+	}
+	return all
+}
+
+// Term returns the term of a value that Read has returned.
+func (f Filter) Term(value string) string {
+	if f.term == nil {
+		return value
+	}
+	return f.term(value)
+}
+
+// Each calls add for the terms of an asset, each with a value and the name of the value for
+// people. A value without a name is empty. A term may be empty, which is none, and may come several times.
+func (f Filter) Each(a *Asset, add func(term, value, name string)) { f.each(a, add) }
+
+// Read returns the values of the filter, each once, without blanks around them and without empty
+// ones. fault says in one sentence why they are refused; "": they are not.
+func (f Filter) Read(values []string) (list []string, fault string) {
+	for _, value := range values {
+		value = strings.TrimSpace(value)
+		_, isCode := CodePrefix(value)
+		switch {
+		case value == "" || slices.Contains(list, value):
+		case !utf8.ValidString(value) || utf8.RuneCountInString(value) > MaxValue:
+			return nil, fmt.Sprintf("A value may have %d characters of UTF-8.", MaxValue)
+		case len(list) == MaxValues:
+			return nil, fmt.Sprintf("There may be %d values.", MaxValues)
+		case f.Values != nil && !slices.Contains(f.Values, value):
+			return nil, fmt.Sprintf("Value must be one of %s.", strings.Join(f.Values, ", "))
+		case f.IsCode && !isCode:
+			return nil, "Value must be a code such as 04121000-2, or its first 2 to 8 digits."
+		default:
+			list = append(list, value)
+		}
+	}
+	return list, ""
+}
+
+func statuses() []string {
+	var all []string
+	for _, s := range Statuses {
+		all = append(all, string(s))
+	}
+	return all
+}

@@ -1,0 +1,43 @@
+package assetfilter
+
+import "strings"
+
+// WholeCode is before the term of a whole code among those of its beginnings.
+const WholeCode = "="
+
+// CodePrefix returns the digits with which the codes below a code begin: 0412 for
+// 04120000-5, 04120000 and 0412. ok is false if the text is no code.
+func CodePrefix(code string) (prefix string, ok bool) {
+	digits, check, hasCheck := strings.Cut(code, "-")
+	if strings.Trim(digits, "0123456789") != "" || len(digits) < 2 || len(digits) > 8 {
+		return "", false
+	}
+	if hasCheck && (len(digits) != 8 || len(check) != 1 || check[0] < '0' || check[0] > '9') {
+		return "", false
+	}
+	if len(digits) < 8 {
+		return digits, true
+	}
+	prefix = strings.TrimRight(digits, "0")
+	return digits[:max(2, len(prefix))], true
+}
+
+// codeTerm returns the term of the codes that a filter means.
+func codeTerm(code string) string {
+	prefix, _ := CodePrefix(code)
+	return prefix
+}
+
+// codeTerms returns the terms by which a code is found: the beginnings that its parents
+// have, and the whole code after a mark.
+func codeTerms(code string) []string {
+	prefix, ok := CodePrefix(code)
+	if !ok {
+		return nil
+	}
+	terms := []string{WholeCode + code}
+	for n := 2; n <= len(prefix); n++ {
+		terms = append(terms, prefix[:n])
+	}
+	return terms
+}

@@ -1,0 +1,80 @@
+package assetfilter
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Set is conditions, all of which an asset meets. The zero value has none, and every asset meets
+// it. It is safe for concurrent use.
+type Set struct{ conditions [][]string } // terms, one of which an asset has
+
+// Encode returns the text of values by filter that Filter.Read has returned. The same values have the
+// same text, whatever their order was; no values have "".
+func Encode(values map[Name][]string) (string, error) {
+	kept := map[Name][]string{}
+	for name, list := range values {
+		if len(list) > 0 {
+			kept[name] = slices.Sorted(slices.Values(list))
+		}
+	}
+	if len(kept) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(kept)
+	return string(text), err
+}
+
+// Decode returns the values by filter of a text of Encode.
+func Decode(text string) (values map[Name][]string, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &values); err != nil {
+		return nil, fmt.Errorf("read filters: %w", err)
+	}
+	return values, nil
+}
+
+// Parse returns the conditions of a text of Encode. It refuses a filter or a value that it does
+// not know, which another version may have stored: without the filter too much would be found.
+func Parse(text string) (s Set, err error) {
+	values, err := Decode(text)
+	if err != nil {
+		return s, err
+	}
+	for name, list := range values {
+		f, known := Find(name)
+		if !known {
+			return Set{}, fmt.Errorf("read filters: there is no filter %.50q", name)
+		}
+		read, fault := f.Read(list)
+		if fault != "" {
+			return Set{}, fmt.Errorf("read filter %s: %s", name, fault)
+		}
+		var terms []string
+		for _, value := range read {
+			terms = append(terms, termOf(name, f.Term(value)))
+		}
+		s.conditions = append(s.conditions, terms)
+	}
+	return s, nil
+}
+
+// IsEmpty tells whether every asset meets the set.
+func (s Set) IsEmpty() bool { return len(s.conditions) == 0 }
+
+// Meets tells whether an asset with some terms (Terms) meets all conditions.
+func (s Set) Meets(terms []string) bool {
+	for _, wanted := range s.conditions {
+		has := func(term string) bool {
+			_, found := slices.BinarySearch(terms, term)
+			return found
+		}
+		if !slices.ContainsFunc(wanted, has) {
+			return false
+		}
+	}
+	return true
+}
