@@ -8,7 +8,7 @@
 # open.
 MODULES     := assetsvc authsvc clients/go deploy filesvc gateway searchsvc shared
 APART       := deploy/test/alerts deploy/test/apart deploy/test/k8s
-TOOLS       := devmongo composectl collector kubeapi oapi-codegen
+TOOLS       := devmongo composectl collector kubeapi oapi-codegen pebble
 OWN         := deploy/test/alerts/collector deploy/test/k8s/kubeapi deploy/test/rig/devmongo
 SERVICES    := ./assetsvc/... ./authsvc/... ./filesvc/... ./gateway/... ./searchsvc/... ./shared/...
 PACKAGES    := $(SERVICES) ./clients/go/... ./deploy/...
@@ -33,7 +33,7 @@ ASSETS      ?= 100000
 FIRST       := packages test test-attack
 WAITING     := test-crash test-compose test-browser model-quick fuzz
 WORKING     := tools vuln test-faults test-feed test-alerts test-traces test-clients test-stores test-k8s \
-	test-docs test-release test-log test-webhooks test-search test-std test-openapi check-apart
+	test-docs test-release test-oneprocess test-log test-webhooks test-search test-std test-openapi check-apart
 DATA        ?= ./data
 ADDR        ?= 127.0.0.1:8080
 
@@ -60,7 +60,7 @@ SHELL       := bash
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-alerts test-log test-webhooks test-search test-std test-compose \
+	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-alerts test-log test-webhooks test-search test-std test-compose \
 	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-files bench-live bench-probes bench-search bench-webhooks bench-gateway soak release images clean
 
 help: ## list the targets
@@ -210,6 +210,10 @@ test-compose: ## docker-compose.yml with containers killed and cut off under loa
 test-release: build ## a release: its files, alone on a bare root; two versions beside each other
 	@deploy/test/setup.sh $@
 	go test -count=1 -timeout 20m ./deploy/test/releases -bin $(CURDIR)/bin
+
+test-oneprocess: build ## one process in production: its certificate, by an authority that others wrote
+	@deploy/test/tool.sh pebble
+	go test -count=1 -timeout 10m ./deploy/test/oneprocess -bin $(CURDIR)/bin
 
 fuzz: ## each fuzz target for FUZZCOUNT inputs
 	@deploy/test/fuzz.sh $(FUZZCOUNT)

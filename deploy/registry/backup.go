@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"time"
 
+	"asset-registry/deploy/registry/certificate"
 	"asset-registry/shared/boltfile"
 	"asset-registry/shared/durable"
 )
@@ -33,10 +34,15 @@ const endOfFiles = filesDirectory + "/end"
 // of the file, and writes to the returned writer.
 type snapshot func(to func(size int64) (io.Writer, error)) error
 
+// BackupOptions says what a backup has beside the data.
+type BackupOptions struct {
+	Certificate bool // the keys and the certificate of ACME
+}
+
 // Backup writes a backup of a data directory into a new file, completely or not at
 // all. The registry may run or not. Only the file's owner can read it, because it
 // holds the secret.
-func Backup(ctx context.Context, dir, file string) error {
+func Backup(ctx context.Context, dir, file string, o BackupOptions) error {
 	if _, err := os.Stat(file); err == nil {
 		return fmt.Errorf("%s is there already: name another file", file)
 	}
@@ -44,7 +50,7 @@ func Backup(ctx context.Context, dir, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(takeBackup(ctx, dir, w), w.Sync(), w.Close()); err != nil {
+	if err := errors.Join(takeBackup(ctx, dir, w, o), w.Sync(), w.Close()); err != nil {
 		return errors.Join(err, os.Remove(w.Name()))
 	}
 	return durable.Link(w.Name(), file) // fails if the file exists by now
@@ -52,10 +58,14 @@ func Backup(ctx context.Context, dir, file string) error {
 
 // takeBackup asks the running registry for a backup. If none runs, it reads the
 // files itself.
-func takeBackup(ctx context.Context, dir string, w io.Writer) error {
+func takeBackup(ctx context.Context, dir string, w io.Writer, o BackupOptions) error {
 	client := controlClient(dir)
 	defer client.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://registry"+backupPath, nil)
+	url := "http://registry" + backupPath
+	if o.Certificate {
+		url += "?" + withCertificate
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
@@ -65,7 +75,7 @@ func takeBackup(ctx context.Context, dir string, w io.Writer) error {
 			assetsFile: stopped(dir, assetsFile),
 			tokensFile: stopped(dir, tokensFile),
 			filesFile:  stopped(dir, filesFile),
-		})
+		}, o)
 	}
 	if err != nil {
 		return fmt.Errorf("ask the registry for a backup: %w", err)
@@ -89,7 +99,7 @@ func stopped(dir, name string) snapshot {
 
 // archive writes the directory as a tar archive. The stores come from snapshots, by
 // file name; other files are copied.
-func archive(w io.Writer, dir string, snapshots map[string]snapshot) error {
+func archive(w io.Writer, dir string, snapshots map[string]snapshot, o BackupOptions) error {
 	t := tar.NewWriter(w)
 	for _, name := range kept {
 		_, err := os.Stat(filepath.Join(dir, name))
@@ -110,7 +120,34 @@ func archive(w io.Writer, dir string, snapshots map[string]snapshot) error {
 			}
 		}
 	}
+	if o.Certificate {
+		if err := archiveCertificate(t, dir); err != nil {
+			return fmt.Errorf("back up the certificate: %w", err)
+		}
+	}
 	return t.Close()
+}
+
+// certificateForm is the form of the names of the files of ACME in a backup. They come last, where
+// a program before them reads nothing.
+var certificateForm = regexp.MustCompile(`^` + certificateDirectory + `/` + certificate.FileForm + `$`)
+
+// archiveCertificate writes the files of ACME.
+func archiveCertificate(t *tar.Writer, dir string) error {
+	names, err := fs.Glob(os.DirFS(dir), certificateDirectory+"/*/*")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !certificateForm.MatchString(name) {
+			continue
+		}
+		entry := func(size int64) (io.Writer, error) { return t, writeHeader(t, name, size) }
+		if err := copyFile(filepath.Join(dir, name), entry); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func writeHeader(t *tar.Writer, name string, size int64) error {

@@ -28,6 +28,9 @@ const (
 	snapshotPath = "/snapshot"
 )
 
+// withCertificate is the query of a backup with the keys of ACME.
+const withCertificate = "certificate"
+
 // controlSocket holds what the socket serves.
 type controlSocket struct {
 	dir       string
@@ -51,8 +54,9 @@ func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop 
 		return func() error { return nil }, nil
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+backupPath, func(w http.ResponseWriter, _ *http.Request) {
-		if err := archive(moving{w, http.NewResponseController(w), stall}, c.dir, c.snapshots); err != nil {
+	mux.HandleFunc("GET "+backupPath, func(w http.ResponseWriter, r *http.Request) {
+		o := BackupOptions{Certificate: r.URL.RawQuery == withCertificate}
+		if err := archive(moving{w, http.NewResponseController(w), stall}, c.dir, c.snapshots, o); err != nil {
 			log.Error("back up", "error", err)
 			panic(http.ErrAbortHandler) // breaks the connection: the client must not take a part for the whole
 		}

@@ -34,6 +34,9 @@ const (
 	// data may be older than what the keys have signed.
 	logKeyFile = "log.key"
 
+	// certificateDirectory has the keys of ACME. A backup has them only if it is asked for.
+	certificateDirectory = "acme"
+
 	// snapshotDirectory has copies of all listed assets for synchronisers. A backup does
 	// not have it: the registry makes new ones.
 	snapshotDirectory = "snapshots"

@@ -9,7 +9,8 @@ import (
 // directory, its pages, its documentation and, if sandbox keys are on, two example requests.
 func Greeting(c Config, addr string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The asset registry answers at http://%s, with its data in %s.\n", addr, c.Data)
+	own := c.scheme() + "://" + addr
+	fmt.Fprintf(&b, "The asset registry answers at %s, with its data in %s.\n", own, c.Data)
 	if c.Search {
 		fmt.Fprintf(&b, "Pages for people are at the same address, in a browser.\n")
 	}
@@ -18,15 +19,15 @@ func Greeting(c Config, addr string) string {
 	} else {
 		fmt.Fprintf(&b, "Addresses of uploaded files start with %s, for ever.\n", base)
 	}
-	fmt.Fprintf(&b, "Guides and the reference of the API are at http://%s/docs.\n", addr)
+	fmt.Fprintf(&b, "Guides and the reference of the API are at %s/docs.\n", own)
 	if !c.Sandbox {
 		return b.String()
 	}
 	fmt.Fprintf(&b, "Sandbox keys are on. Create an asset with the broker key \"broker\":\n\n")
 	fmt.Fprintf(&b, "  curl -u broker: -H 'Content-Type: application/json' "+
-		"'http://%s/api/2.5/assets?opt_pretty=1' --data '%s'\n\n", addr, exampleAsset)
-	fmt.Fprintf(&b, "Read the feed:\n\n  curl 'http://%s/api/2.5/assets?opt_pretty=1'\n\n"+
-		"The new asset is a draft. The feed lists it once it is published: see README.md.\n", addr)
+		"'%s/api/2.5/assets?opt_pretty=1' --data '%s'\n\n", own, exampleAsset)
+	fmt.Fprintf(&b, "Read the feed:\n\n  curl '%s/api/2.5/assets?opt_pretty=1'\n\n"+
+		"The new asset is a draft. The feed lists it once it is published: see README.md.\n", own)
 	return b.String()
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"asset-registry/assetsvc"
 	"asset-registry/authsvc"
+	"asset-registry/deploy/registry/certificate"
 	"asset-registry/filesvc"
 	"asset-registry/gateway"
 	"asset-registry/searchsvc"
@@ -41,6 +42,10 @@ import (
 type Config struct {
 	daemon.Process
 	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
+
+	// The host is that of BaseURL, and of no other name.
+	ACME      bool                  `name:"acme" help:"Get the certificate by ACME, and accept the authority's terms."`
+	Authority certificate.Authority `embed:"" prefix:"acme-"`
 
 	Addr      string `default:"127.0.0.1:8080" help:"Address to listen on."`
 	AdminAddr string `help:"Address of the admin API, such as 127.0.0.1:8079; by default there is none."`
@@ -111,12 +116,12 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := c.validate(logger); err != nil {
 		return err
 	}
-	public, admin, err := c.listen()
+	on, err := c.listen()
 	if err != nil {
 		return err
 	}
-	defer closeListeners(public, admin) // harmless if they are closed already
-	certificate, err := c.TLS.Config(logger)
+	defer on.close() // harmless if they are closed already
+	secure, err := c.TLS.Config(logger)
 	if err != nil {
 		return err
 	}
@@ -137,22 +142,29 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	opened = append(opened, stop)
-	if err := httpserver.MeasureCertificate(t.Meter(), certificate); err != nil {
+	if c.ACME {
+		var stop func() error
+		if secure, stop, err = c.keepCertificate(ctx, on.plain, logger, t.Meter()); err != nil {
+			return err
+		}
+		opened = append(opened, stop)
+	}
+	if err := httpserver.MeasureCertificate(t.Meter(), secure); err != nil {
 		return err
 	}
-	at := public.Addr().String()
+	at := on.public.Addr().String()
 	p := process{secrets: secrets, log: logger, telemetry: t, ownURL: c.ownURL(at), filesURL: c.filesURL(at)}
 	if err := c.readLog(&p); err != nil {
 		return err
 	}
-	service, err := c.start(ctx, p, admin, &opened)
+	service, err := c.start(ctx, p, on.admin, &opened)
 	if err != nil {
 		return err
 	}
-	ready(public.Addr().String())
-	serving := c.Serving(certificate, service.Drain)
+	ready(at)
+	serving := c.Serving(secure, service.Drain)
 	serving.Refusals = gateway.RefusalHeaders(c.Settings)
-	return httpserver.Serve(ctx, public, service.Handler(), logger, serving)
+	return httpserver.Serve(ctx, on.public, service.Handler(), logger, serving)
 }
 
 // process holds what the three services share.
@@ -176,10 +188,15 @@ func (c Config) ownURL(addr string) string {
 	case own.Addr().IsUnspecified():
 		own = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), own.Port())
 	}
-	if c.TLS.Cert != "" {
-		return "https://" + own.String()
+	return c.scheme() + "://" + own.String()
+}
+
+// scheme returns the scheme of the public listener.
+func (c Config) scheme() string {
+	if c.ACME || c.TLS.Cert != "" {
+		return "https"
 	}
-	return "http://" + own.String()
+	return "http"
 }
 
 // filesURL returns the address that addresses of files start with, for a listener. Such an
@@ -226,26 +243,36 @@ func (c closers) close() error {
 	return errors.Join(errs...)
 }
 
-// listen opens the public listener and the admin listener. admin is nil if
-// AdminAddr is empty.
-func (c Config) listen() (public, admin net.Listener, err error) {
-	if public, err = net.Listen("tcp", c.Addr); err != nil {
-		return nil, nil, err
+// listeners are the listeners of a process. Those that are not wanted are nil.
+type listeners struct{ public, admin, plain net.Listener }
+
+// listen opens the listeners.
+func (c Config) listen() (on listeners, err error) {
+	for _, l := range []struct {
+		at   *net.Listener
+		addr string
+		want bool
+	}{
+		{&on.public, c.Addr, true},
+		{&on.admin, c.AdminAddr, c.AdminAddr != ""},
+		{&on.plain, c.Authority.Addr, c.ACME},
+	} {
+		if !l.want {
+			continue
+		}
+		if *l.at, err = net.Listen("tcp", l.addr); err != nil {
+			on.close()
+			return listeners{}, err
+		}
 	}
-	if c.AdminAddr == "" {
-		return public, nil, nil
-	}
-	if admin, err = net.Listen("tcp", c.AdminAddr); err != nil {
-		closeListeners(public, nil)
-		return nil, nil, err
-	}
-	return public, admin, nil
+	return on, nil
 }
 
-func closeListeners(public, admin net.Listener) {
-	public.Close()
-	if admin != nil {
-		admin.Close()
+func (on listeners) close() {
+	for _, l := range []net.Listener{on.public, on.admin, on.plain} {
+		if l != nil {
+			l.Close()
+		}
 	}
 }
 
@@ -378,6 +405,9 @@ func (c Config) validate(log *slog.Logger) error {
 	}
 	if c.Synonyms != "" && !c.Search {
 		faults = append(faults, errors.New("--synonyms needs --search"))
+	}
+	if c.ACME {
+		faults = append(faults, c.validateACME())
 	}
 	_, err := config.Zone(c.Zone)
 	p := process{secrets: keyring.Ring{make([]byte, keyring.MinLength)}, log: log}

@@ -123,7 +123,7 @@ func extractBytes(t *tar.Reader, dir string) error {
 					return err
 				}
 			}
-			return nil
+			return extractCertificate(t, dir)
 		case !blobForm.MatchString(header.Name):
 			return fmt.Errorf("it is no backup of the registry: it holds %q among the files", header.Name)
 		}
@@ -135,6 +135,32 @@ func extractBytes(t *tar.Reader, dir string) error {
 			made[shard] = true
 		}
 		if err := extractOne(t, path); err != nil {
+			return err
+		}
+	}
+}
+
+// extractCertificate writes the files of ACME into dir, if the backup has any.
+func extractCertificate(t *tar.Reader, dir string) error {
+	for {
+		header, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !certificateForm.MatchString(header.Name) {
+			return fmt.Errorf("it is no backup of the registry: it holds %q at its end", header.Name)
+		}
+		path := filepath.Join(dir, header.Name)
+		if err := makeDirectory(filepath.Dir(path)); err != nil {
+			return err
+		}
+		if err := extractOne(t, path); err != nil {
+			return err
+		}
+		if err := durable.SyncDirectory(filepath.Dir(path)); err != nil {
 			return err
 		}
 	}

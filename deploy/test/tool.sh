@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Build a tool that only tests need, once, and print the path of the program:
 #
-#   tool.sh collector | composectl | devmongo | kubeapi | oapi-codegen
+#   tool.sh collector | composectl | devmongo | kubeapi | oapi-codegen | pebble
 #
 # A tool is a module here, or a program of others at a version, with the modules that
 # they chose. The program stays in the user's cache under a checksum of the Go release,
@@ -15,6 +15,7 @@ collector) module=alerts/collector ;;
 composectl) package=github.com/docker/compose/v2/cmd@v2.26.1 ;; # the oldest that deploy/compose/compose.sh takes
 devmongo) module=rig/devmongo ;;
 kubeapi) module=k8s/kubeapi ;;
+pebble) package=github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1 ;; # an authority for certificates
 oapi-codegen) package=github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 ;;
 *)
 	echo "tool.sh: there is no tool $1" >&2

@@ -44,18 +44,20 @@ func (c Certificate) Config(log *slog.Logger) (*tls.Config, error) {
 	}, nil
 }
 
-// MeasureCertificate reports when the first certificate of a chain expires.
-// config is from Certificate.Config; for nil it reports nothing.
+// MeasureCertificate reports when the first certificate of a chain expires, 0 while there is
+// none yet. config is from Certificate.Config, or has a GetCertificate that takes nil; for nil it
+// reports nothing.
 func MeasureCertificate(meter metric.Meter, config *tls.Config) error {
 	if config == nil {
 		return nil
 	}
 	_, err := meter.Float64ObservableGauge("registry.tls.expires", metric.WithUnit("s"),
-		metric.WithDescription("Unix time when the first certificate of the process's chain expires."),
+		metric.WithDescription("Unix time when the first certificate of the process's chain expires; 0: there is none yet."),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			shown, err := config.GetCertificate(nil)
 			if err != nil {
-				return err
+				o.Observe(0)
+				return nil
 			}
 			first, err := firstExpiry(shown)
 			if err != nil {

@@ -50,6 +50,8 @@ type snapshot struct {
 type backup struct {
 	Data string `default:"./data" help:"Data directory."`
 	To   string `required:"" placeholder:"FILE" help:"Tar archive to write. It holds the secret: keep it private."`
+
+	Certificate bool `help:"Keep the account and the certificate of --acme too, with their keys."`
 }
 
 type restore struct {
@@ -125,7 +127,7 @@ func run(ctx context.Context, args []string) error {
 		fmt.Println(made)
 		return nil
 	case "backup":
-		return registry.Backup(ctx, c.Backup.Data, c.Backup.To)
+		return registry.Backup(ctx, c.Backup.Data, c.Backup.To, registry.BackupOptions{Certificate: c.Backup.Certificate})
 	case "restore":
 		return registry.Restore(ctx, c.Restore.From, c.Restore.Data, c.Restore.Former)
 	case "check":

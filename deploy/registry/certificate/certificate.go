@@ -1,0 +1,233 @@
+// Package certificate gets the certificate of one host by ACME (RFC 8555) and renews it
+// (docs/one-process.md, "TLS by ACME").
+//
+// It uses the protocol's client, not autocert: autocert does not tell why a renewal failed, has
+// goroutines without an end, and asks the authority when a stranger begins a handshake.
+package certificate
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"golang.org/x/crypto/acme"
+
+	"asset-registry/shared/sleep"
+)
+
+// Authority says who signs the certificate. Its tags make flags.
+type Authority struct {
+	Directory string `placeholder:"URL" help:"ACME directory of the authority; by default that of Let's Encrypt."`
+	Contact   string `placeholder:"MAIL" help:"Mail address that the authority may write to."`
+	Roots     string `placeholder:"FILE" help:"Certificates (PEM) of an authority of your own, to reach its directory."`
+	Addr      string `default:":80" help:"Address for plain HTTP: challenges of the authority and redirects."`
+}
+
+func (a Authority) directory() string { return cmp.Or(a.Directory, acme.LetsEncryptURL) }
+
+// Host returns the host of a base URL that a certificate may be for.
+func Host(baseURL string) (string, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" {
+		return "", errors.New("--acme needs --base-url with https and a host, such as https://registry.example")
+	}
+	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return "", errors.New("--acme needs --base-url with a name, not an address: authorities certify names")
+	}
+	return u.Hostname(), nil
+}
+
+// Validate reports everything that is wrong with the settings.
+func (a Authority) Validate() error {
+	var faults []error
+	if u, err := url.Parse(a.directory()); err != nil || u.Scheme != "https" || u.Host == "" {
+		faults = append(faults, errors.New("--acme-directory: it must be an address that begins with https"))
+	}
+	_, err := a.pool()
+	return errors.Join(append(faults, err)...)
+}
+
+// pool returns the roots of the directory, nil for those of the system.
+func (a Authority) pool() (*x509.CertPool, error) {
+	if a.Roots == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(a.Roots)
+	if err != nil {
+		return nil, fmt.Errorf("--acme-roots: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("--acme-roots: %s has no certificate in PEM", a.Roots)
+	}
+	return pool, nil
+}
+
+// The times of renewals and of attempts.
+const (
+	early      = 30 * 24 * time.Hour // before the end, but not before half of its life has passed
+	within     = 5 * time.Minute     // of one attempt
+	firstPause = 2 * time.Minute     // after a failure; Let's Encrypt lets five an hour fail
+	longPause  = 6 * time.Hour
+	lookEvery  = time.Hour // at the clock of the machine, which may have been suspended or set
+)
+
+// Manager keeps the certificate of a host. Its methods may be called at the same time.
+type Manager struct {
+	host      string
+	stored    folder
+	authority Authority
+	log       *slog.Logger
+	obtain    func(context.Context) (*tls.Certificate, error)
+
+	renewals metric.Int64Counter
+	answers  answers // of challenges under way
+
+	mu       sync.Mutex
+	current  *tls.Certificate
+	failures int
+	cause    error     // of the last failure
+	next     time.Time // when the next attempt is due
+}
+
+// Open returns the manager of the certificate of a host, kept in the directory dir of the data
+// directory. It reads the certificate that is stored, and asks nobody.
+func Open(a Authority, host, dir string, log *slog.Logger, meter metric.Meter) (*Manager, error) {
+	renewals, err := meter.Int64Counter("registry.tls.renewals",
+		metric.WithDescription("Attempts to get or renew the certificate by ACME, by result."))
+	if err != nil {
+		return nil, fmt.Errorf("make metric: %w", err)
+	}
+	m := &Manager{host: host, stored: folderOf(dir, a.directory()), authority: a, log: log, renewals: renewals}
+	m.obtain = m.ask
+	found, err := m.stored.certificate(host)
+	if err != nil {
+		log.Warn("the stored certificate cannot be used; a new one will be asked for", "error", err)
+	}
+	m.current = found
+	return m, nil
+}
+
+// errNone is the error of a handshake before there is a certificate.
+var errNone = errors.New("there is no certificate yet; see the log")
+
+// TLS returns the configuration of the public listener.
+func (m *Manager) TLS() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if m.current == nil {
+				return nil, errNone
+			}
+			return m.current, nil
+		},
+	}
+}
+
+// State is what an operator wants to know about the certificate.
+type State struct {
+	Host     string    `json:"host"`
+	Expires  time.Time `json:"expires,omitzero"` // zero: there is no certificate yet
+	Failures int       `json:"failures"`         // in a row
+	Cause    string    `json:"cause,omitempty"`  // of the last failure
+	Next     time.Time `json:"next,omitzero"`    // when it is renewed, or the next attempt
+}
+
+// State returns the state of the certificate.
+func (m *Manager) State() State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := State{Host: m.host, Failures: m.failures, Next: m.next}
+	if m.current != nil {
+		s.Expires = m.current.Leaf.NotAfter
+	}
+	if m.cause != nil {
+		s.Cause = m.cause.Error()
+	}
+	return s
+}
+
+// Keep gets the certificate and renews it until ctx is done.
+func (m *Manager) Keep(ctx context.Context) {
+	for m.await(ctx) {
+		got, err := m.obtain(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		m.note(ctx, got, err)
+	}
+}
+
+// note keeps the result of an attempt.
+func (m *Manager) note(ctx context.Context, got *tls.Certificate, err error) {
+	result := "ok"
+	m.mu.Lock()
+	if err == nil {
+		m.current, m.failures, m.cause = got, 0, nil
+	} else {
+		result = "failed"
+		m.failures++
+		m.cause = err
+	}
+	m.next = m.due(time.Now(), err)
+	next := m.next
+	m.mu.Unlock()
+	m.renewals.Add(ctx, 1, metric.WithAttributes(attribute.String("result", result)))
+	if err != nil {
+		m.log.Error("the certificate cannot be got or renewed", "host", m.host, "error", err, "again", next)
+		return
+	}
+	m.log.Info("there is a new certificate", "host", m.host, "expires", got.Leaf.NotAfter, "renewal", next)
+}
+
+// due returns when the next attempt is due, after one that ended with err at a time.
+func (m *Manager) due(now time.Time, err error) time.Time {
+	if m.failures > 0 {
+		pause := longPause
+		if m.failures < 8 {
+			pause = min(firstPause<<(m.failures-1), longPause)
+		}
+		if wait, told := acme.RateLimit(err); told {
+			pause = max(pause, min(wait, 24*time.Hour))
+		}
+		return now.Add(pause)
+	}
+	if m.current == nil {
+		return now
+	}
+	leaf := m.current.Leaf
+	return leaf.NotAfter.Add(-min(leaf.NotAfter.Sub(leaf.NotBefore)/2, early))
+}
+
+// await waits until an attempt is due. It returns false if ctx ends first.
+func (m *Manager) await(ctx context.Context) bool {
+	m.mu.Lock()
+	if m.next.IsZero() {
+		m.next = m.due(time.Now(), nil)
+	}
+	next := m.next
+	m.mu.Unlock()
+	for {
+		wait := time.Until(next)
+		if wait <= 0 {
+			return ctx.Err() == nil
+		}
+		if !sleep.For(ctx, min(wait, lookEvery)) {
+			return false
+		}
+	}
+}

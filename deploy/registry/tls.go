@@ -1,0 +1,62 @@
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"path/filepath"
+
+	"go.opentelemetry.io/otel/metric"
+	"golang.org/x/net/netutil"
+
+	"asset-registry/deploy/registry/certificate"
+	"asset-registry/shared/httpserver"
+)
+
+// validateACME reports what is wrong with the settings of ACME.
+func (c Config) validateACME() error {
+	faults := []error{c.Authority.Validate()}
+	if _, err := certificate.Host(c.BaseURL); err != nil {
+		faults = append(faults, err)
+	}
+	if c.TLS.Cert != "" || c.TLS.Key != "" {
+		faults = append(faults, errors.New("--acme and --tls-cert exclude each other"))
+	}
+	return errors.Join(faults...)
+}
+
+// maxPlain is how many connections of plain HTTP are served at the same time. So a flood of them
+// takes no descriptors from the public listener.
+const maxPlain = 512
+
+// keepCertificate keeps the certificate of the host until stop, and answers plain HTTP. It returns
+// the configuration of the public listener.
+func (c Config) keepCertificate(ctx context.Context, plain net.Listener, log *slog.Logger, meter metric.Meter) (
+	secure *tls.Config, stop func() error, err error,
+) {
+	host, err := certificate.Host(c.BaseURL)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := certificate.Open(c.Authority, host, filepath.Join(c.Data, certificateDirectory), log, meter)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	kept, served := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(kept)
+		m.Keep(ctx)
+	}()
+	go func() {
+		bounded := netutil.LimitListener(plain, maxPlain)
+		served <- httpserver.Serve(ctx, bounded, m.Plain(c.BaseURL), log, httpserver.ServeOptions{Std: true})
+	}()
+	return m.TLS(), func() error {
+		cancel()
+		<-kept
+		return <-served
+	}, nil
+}
