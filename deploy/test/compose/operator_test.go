@@ -166,7 +166,7 @@ func testFilesRestore(t *testing.T, s *stack) {
 	awaitStatus(t, document.URL, "", 200) // the service of files has seen the document
 	s.script(t, "backup.sh", backup, "files")
 	defer s.trouble()(aftermath)
-	s.run(t, "rm", "--force", "--stop", "filesvc")
+	s.run(t, "rm", "--force", "--stop", "filesvc", "volumes") // both name the volume
 	docker(t, "volume", "rm", s.project+"_files")
 	s.script(t, "restore-files.sh", filepath.Join(backup, "files.tar"))
 	s.run(t, "up", "--detach", "--no-build", "--wait", "filesvc")
