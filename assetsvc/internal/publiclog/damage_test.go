@@ -112,10 +112,18 @@ func TestAPatrolTellsWhatItFinds(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			patrol.Run(ctx, func(err error) { said = append(said, err) })
+			patrol.Run(ctx, func(err error) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				said = append(said, err)
+			})
 		}()
-		finds := func(when string, damaged bool, reports int) {
+		// finds changes the log, and reads what the patrol says of it an hour later.
+		finds := func(when string, change func(), damaged bool, reports int) {
 			t.Helper()
+			w.mu.Lock()
+			change()
+			w.mu.Unlock()
 			time.Sleep(time.Hour)
 			synctest.Wait()
 			if got := patrol.Damage() != ""; got != damaged || len(said) != reports {
@@ -123,29 +131,31 @@ func TestAPatrolTellsWhatItFinds(t *testing.T) {
 					said, damaged, reports)
 			}
 		}
-		finds("a whole log", false, 0)
-		w.down, w.works = errDown, 0
-		finds("a store that is away", false, 1)
-		w.works = 1
-		finds("a store that is away for parts", false, 2)
-		w.down, said = nil, nil
 		bundle := translog.BundleOf(0, 300)
 		kept := w.parts[bundle]
-		delete(w.parts, bundle)
-		finds("a lost part", true, 1)
+		finds("a whole log", func() {}, false, 0)
+		finds("a store that is away", func() { w.down, w.works = errDown, 0 }, false, 1)
+		finds("a store that is away for parts", func() { w.works = 1 }, false, 2)
+		finds("a lost part", func() {
+			w.down, said = nil, nil
+			delete(w.parts, bundle)
+		}, true, 1)
 		if !errors.Is(said[0], registry.ErrDamagedLog) {
 			t.Errorf("a lost part: got %v, want %v", said[0], registry.ErrDamagedLog)
 		}
-		w.down, w.works = errDown, 0
-		finds("a store that is away from a damaged log", true, 2)
-		w.down = nil
-		w.parts[bundle] = kept
-		finds("the part is back", false, 2)
-		delete(w.parts, bundle)
-		finds("it is lost again", true, 3)
-		w.head = publiclog.Head{}
-		finds("a log that is not signed", false, 3)
-		for calls := w.calls; w.calls == calls; { // until a verification has begun
+		finds("a store that is away from a damaged log", func() { w.down, w.works = errDown, 0 }, true, 2)
+		finds("the part is back", func() {
+			w.down = nil
+			w.parts[bundle] = kept
+		}, false, 2)
+		finds("it is lost again", func() { delete(w.parts, bundle) }, true, 3)
+		finds("a log that is not signed", func() { w.head = publiclog.Head{} }, false, 3)
+		calls := func() int {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.calls
+		}
+		for before := calls(); calls() == before; { // until a verification has begun
 			time.Sleep(300 * time.Microsecond)
 		}
 		stop()
