@@ -13,7 +13,7 @@ import (
 // aboutFiles returns requests about files that get each status of their operation.
 func aboutFiles(t *testing.T, r *registry, o operation) (all []expected) {
 	t.Helper()
-	if !o.isBeside() {
+	if !o.isBeside {
 		return nil
 	}
 	at := func(method, path, key, contentType string, body []byte) request {

@@ -24,6 +24,7 @@ type request struct {
 // operation is one operation of a version's document.
 type operation struct {
 	version, method, path string
+	isBeside              bool // its path is beside the versions
 	*openapi3.Operation
 }
 
@@ -35,9 +36,10 @@ func operationsOf(documents described.Versions) (all []operation) {
 		}
 		paths := documents[version].Spec.Paths
 		for _, path := range paths.InMatchingOrder() {
-			methods := paths.Value(path).Operations()
+			item := paths.Value(path)
+			methods := item.Operations()
 			for _, method := range slices.Sorted(maps.Keys(methods)) {
-				all = append(all, operation{version, method, path, methods[method]})
+				all = append(all, operation{version, method, path, item.Servers[0].URL == "/", methods[method]})
 			}
 		}
 	}
@@ -70,7 +72,7 @@ var keys = []string{"broker", "broker", "broker3", "concierge", "administrator",
 // requestOf draws a request of an operation, valid or not, about one of places.
 func requestOf(t *rapid.T, o operation, places []place) request {
 	p := rapid.SampledFrom(suitable(o, places)).Draw(t, "place")
-	if o.isBeside() {
+	if o.isBeside {
 		p.file = p.stored
 	}
 	r := request{method: methodOf(t, o), path: o.prefix() + fill(t, o.path, p), header: map[string]string{}}
@@ -129,12 +131,9 @@ func form(t *rapid.T) (body []byte, contentType string) {
 	}).Draw(t, "content type")
 }
 
-// isBeside tells whether the path of an operation is beside the versions.
-func (o operation) isBeside() bool { return routes.IsPublic(o.path) }
-
 // prefix returns the path before that of an operation.
 func (o operation) prefix() string {
-	if o.isBeside() {
+	if o.isBeside {
 		return ""
 	}
 	return "/api/" + o.version

@@ -150,7 +150,7 @@ func published(o operation, places []place) place {
 }
 
 func (p place) pathOf(o operation) string {
-	if o.isBeside() {
+	if o.isBeside {
 		p.file = p.stored
 	}
 	return o.prefix() + strings.NewReplacer("{id}", p.id, "{part}", p.part, "{transfer}", p.transfer, "{number}", "1",
