@@ -147,8 +147,11 @@ func (r *reader) filters() string {
 			continue
 		}
 		read, fault := f.Read(list)
-		if fault != "" {
+		switch {
+		case fault != "":
 			r.wrong(path, "%s", fault)
+		case len(read) == 0 && m.Value != nil:
+			r.wrong(path, "A filter needs a value. Leave the filter out to get all assets.")
 		}
 		for _, value := range read {
 			size += utf8.RuneCountInString(value)

@@ -163,6 +163,9 @@ func TestCreate(t *testing.T) {
 			{Name: "regoin", Value: record.List{"Одеська"}}, {Name: "owner", Value: record.List{true}},
 			{Name: "status", Value: record.List{"sold"}}, {Name: "region", Value: record.Object{}},
 		}}}, fault.Invalid, []string{"filters.regoin", "filters.owner", "filters.status", "filters.region"}},
+		{"filters that select nothing", b1, record.Object{{Name: "url", Value: address}, {Name: "filters", Value: record.Object{
+			{Name: "owner", Value: record.List{" "}}, {Name: "type", Value: record.List{}},
+		}}}, fault.Invalid, []string{"filters.owner", "filters.type"}},
 		{"filters that are no object", b1, object("url", address, "filters", "region=Одеська"), fault.Invalid,
 			[]string{"filters"}},
 		{"long filters", b1, record.Object{{Name: "url", Value: address}, {Name: "filters", Value: long()}}, fault.Invalid,

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -133,6 +134,9 @@ func (r *reader) read(dir, name string) ([]byte, error) {
 	if kindOf(name) > 1 {
 		return nil, nil
 	}
+	if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, errors.New("this is no file")) // to open a pipe would wait for its writer
+	}
 	file, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
 		return nil, err
@@ -170,11 +174,11 @@ func (r *reader) add(file string, text []byte) error {
 		if err := json.Unmarshal(text, &names); err != nil {
 			return fmt.Errorf(`it must be an object of codes and names such as {"03111000-2": "Насіння"}: %w`, err)
 		}
-		for code, name := range names {
+		for _, code := range slices.Sorted(maps.Keys(names)) { // the longest of codes with one key wins
 			if code == "" || len(code) > maxCode {
 				return fmt.Errorf("%.100q is no code: a code has 1 to %d bytes", code, maxCode)
 			}
-			r.name(scheme, lang, code, name)
+			r.name(scheme, lang, code, names[code])
 		}
 	}
 	return nil
@@ -182,7 +186,7 @@ func (r *reader) add(file string, text []byte) error {
 
 // name sets a name, unless it is empty.
 func (r *reader) name(scheme, lang, code, name string) {
-	if name = tidy(name, MaxName); name == "" {
+	if name = Tidy(name, MaxName); name == "" {
 		return
 	}
 	if r.lists.of[scheme] == nil {
@@ -198,8 +202,8 @@ func (r *reader) name(scheme, lang, code, name string) {
 	r.lists.of[scheme][key] = known
 }
 
-// tidy returns a text in one line with at most so many characters, without signs that nobody sees.
-func tidy(text string, most int) string {
+// Tidy returns a text in one line with at most so many characters, without signs that nobody sees.
+func Tidy(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -121,5 +122,30 @@ func TestNamesAreShort(t *testing.T) {
 	lists, err := Read(writeLists(t, map[string]string{"CPV.txt": "03 " + strings.Repeat("я", MaxName+1) + "\n"}))
 	if want := strings.Repeat("я", MaxName) + "…"; err != nil || lists.Of("CPV", "03").Uk != want {
 		t.Errorf("got %q, %v, want %q", lists.Of("CPV", "03").Uk, err, want)
+	}
+}
+
+// TestNamesOfOneCodeDoNotDependOnChance reads a list that has one code in several forms.
+func TestNamesOfOneCodeDoNotDependOnChance(t *testing.T) {
+	dir := writeLists(t, map[string]string{"CPV.uk.json": `{"03110000-3": "Культури", "0311": "короткий", "03110000": "довший"}`})
+	for range 20 {
+		lists, err := Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := lists.Of("CPV", "03110000-3").Uk; got != "Культури" {
+			t.Fatalf("got the name %q, want that of the longest code", got)
+		}
+	}
+}
+
+// TestAPipeIsNoList reads a directory with a pipe that nobody writes to.
+func TestAPipeIsNoList(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "CPV.uk.json"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "this is no file") {
+		t.Errorf("got %v, want a refusal", err)
 	}
 }

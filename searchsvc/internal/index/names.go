@@ -122,7 +122,7 @@ func (v *view) saidName(field, code string) (string, error) {
 			best, most = name, len(by)
 		}
 	}
-	return begin(best, maxSaid), nil
+	return codenames.Tidy(best, maxSaid), nil
 }
 
 // said is a description of a code in a part.
