@@ -85,8 +85,8 @@ func (c Config) Validate() error {
 	if c.BaseURL != "" {
 		u, err := url.Parse(c.BaseURL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-			const says = "the base URL, %q, must start with http:// or https:// and name a host, without a query"
-			faults = append(faults, fmt.Errorf(says, c.BaseURL))
+			const says = "the base URL must start with http:// or https:// and name a host, without a query"
+			faults = append(faults, errors.New(says)) // without the URL, which may have a password
 		}
 	}
 	if min(c.Limits.MaxFile, c.Limits.BrokerFiles, c.Limits.WaitingMost) < 0 || c.Timeout < 0 {

@@ -159,7 +159,8 @@ func checkService(name string, urls []string) error {
 func checkURL(name, text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("the %s, %q, must start with http:// or https:// and name a host, without a query", name, text)
+		// The error is without the text, which may have a password.
+		return fmt.Errorf("the %s must start with http:// or https:// and name a host, without a query", name)
 	}
 	return nil
 }
