@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
@@ -23,8 +24,9 @@ type columns struct {
 	quantities [][2]uint32
 	values     []float64 // those of quantities, from the first index up to the second
 	facets     map[facetColumn]*facetValues
-	names      sync.Map // from namedValue to string: names of values of facets
-	saids      sync.Map // from namedValue to []said: descriptions of codes
+	names      sync.Map     // from namedValue to string: names of values of facets
+	saids      sync.Map     // from namedValue to []said: descriptions of codes
+	nameless   atomic.Int64 // values without a name in names and saids
 }
 
 // facetValues has the values of the assets of a segment in one column, as numbers of a

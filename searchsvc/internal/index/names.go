@@ -14,13 +14,13 @@ import (
 
 // The bounds of names of values.
 const (
-	mostNames   = 64   // spellings of a name of a place or a custodian that are compared in a segment
-	mostSaid    = 1024 // descriptions of a code that are compared in a segment
-	keptSaid    = 4    // descriptions of a code that are remembered of a segment
-	mostSayers  = 16   // custodians of a description that are remembered of a segment
-	leastSayers = 3    // custodians who must use a description before it names a code
-	maxSaid     = 120  // characters of such a name
-	shortCode   = 5    // digits; the codes of divisions, groups and classes have fewer
+	mostNames    = 64   // spellings of a name of a place or a custodian that are compared in a segment
+	mostSaid     = 1024 // descriptions of a code that are compared in a segment
+	keptSaid     = 4    // descriptions of a code that are remembered of a segment
+	mostSayers   = 16   // custodians of a description that are remembered of a segment
+	leastSayers  = 3    // custodians who must use a description before it names a code
+	maxSaid      = 120  // characters of such a name
+	mostNameless = 1024 // values without a name that are remembered of a segment
 )
 
 // nameOf returns the name of a value of a property. The name of a code is that of the operator's
@@ -71,7 +71,7 @@ func (p *part) nameOf(field, value string) (string, error) {
 		return known.(string), nil
 	}
 	name, err := commonName(p.segment, field, value)
-	if err == nil && name != "" { // clients name values, so those without a name are not remembered
+	if err == nil && p.remembers(name != "") {
 		p.names.Store(asked, name)
 	}
 	return name, err
@@ -142,11 +142,15 @@ func (p *part) said(field, code string) ([]said, error) {
 		return known.([]said), nil
 	}
 	all, err := p.readSaid(field, code)
-	if err == nil && (len(all) > 0 || len(code) < shortCode) { // as in nameOf; there are few short codes
+	if err == nil && p.remembers(len(all) > 0) {
 		p.saids.Store(asked, all)
 	}
 	return all, err
 }
+
+// remembers tells whether an answer about a name is remembered: each name, and so many values without
+// one, because clients may ask for any value.
+func (p *part) remembers(found bool) bool { return found || p.nameless.Add(1) <= mostNameless }
 
 func (p *part) areLiving(all []said) bool {
 	return p.deleted == nil || !slices.ContainsFunc(all, func(s said) bool {
