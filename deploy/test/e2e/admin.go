@@ -93,7 +93,8 @@ func soon(t *testing.T, what string, within time.Duration, check func() bool) {
 }
 
 // everywhere waits until a change of a key is in force at every gateway: check holds eight
-// times in a row, and a balancer may send each request to another gateway.
+// times in a row. So a balancer must send one of eight requests to each gateway; one that
+// chooses each time by chance does not.
 func everywhere(t *testing.T, what string, check func() bool) {
 	t.Helper()
 	soon(t, what, inForce, func() bool {

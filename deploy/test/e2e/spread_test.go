@@ -32,16 +32,30 @@ func newStores(t *testing.T, mongo *mongotest.Server, redis *redistest.Server) p
 }
 
 // startSpread starts three asset services, two gateways, a search service and an auth service
-// on the stores, and returns an address whose requests go to a gateway at random. Each gateway
-// spreads them over the asset services.
+// on the stores, and returns an address that sends each two requests to the two gateways, in an
+// order that chance decides: the second may be asked first, and none is left out (see
+// everywhere). Each gateway spreads them over the asset services.
 func startSpread(t *testing.T, dir string, stores processes.Stores) string {
 	t.Helper()
 	stores.Search, stores.AssetServices, stores.Gateways = true, 3, 2
 	gateways := split(t, dir, stores, &processes.Output{}).URLs
+	var mu sync.Mutex
+	var other string // the gateway of the next request; empty: chance decides
+	next := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		if to := other; to != "" {
+			other = ""
+			return to
+		}
+		first := randtest.IntN(2)
+		other = gateways[1-first]
+		return gateways[first]
+	}
 	balancer := httptest.NewServer(&httputil.ReverseProxy{
 		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100},
 		Rewrite: func(r *httputil.ProxyRequest) {
-			to, err := url.Parse(gateways[randtest.IntN(len(gateways))])
+			to, err := url.Parse(next())
 			if err != nil {
 				t.Error(err)
 				return
