@@ -78,14 +78,23 @@ func (s *Site) otherAddress(r request) (path string, err error) {
 
 const (
 	backParam = "back" // the query of the search that has led to an asset
-	mostBack  = 1000   // bytes of it
+	mostQuery = 1000   // bytes of it, and of each query that a page has in many links
 )
+
+// repeated returns a path with a query for a page that has many such links. It is "" if the query is too
+// long, so that a page does not grow with the product of both.
+func repeated(path, query string) string {
+	if len(query) > mostQuery {
+		return ""
+	}
+	return path + query
+}
 
 // backFrom returns the query of the address of an asset, which brings back to a search. It is ""
 // for the search without conditions, and for one that is too long.
 func backFrom(q search.Query) string {
 	query := q.Values().Encode()
-	if query == "" || len(query) > mostBack {
+	if query == "" || len(query) > mostQuery {
 		return ""
 	}
 	return "?" + url.Values{backParam: {query}}.Encode()
@@ -96,7 +105,7 @@ func backFrom(q search.Query) string {
 // never leads out of the site. They are "" for anything else.
 func backTo(r request) (path, kept string) {
 	text := r.URL.Query().Get(backParam)
-	if text == "" || len(text) > mostBack {
+	if text == "" || len(text) > mostQuery {
 		return "", ""
 	}
 	values, err := url.ParseQuery(text)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -166,5 +167,55 @@ func TestTheStatisticsAreCountedOnce(t *testing.T) {
 	running.Wait()
 	if n := len(f.queries()); n != 1 {
 		t.Errorf("got %d searches for 50 pages, want 1", n)
+	}
+}
+
+// TestALongSearchIsNotRepeatedInEachLink sends 14 KB of filters to pages that have a link for each value.
+func TestALongSearchIsNotRepeatedInEachLink(t *testing.T) {
+	f := newFound()
+	f.result.Facets = nil
+	for _, p := range search.Properties {
+		facet := search.Facet{Name: p.Name}
+		for n := range 30 {
+			facet.Values = append(facet.Values, search.Count{Value: fmt.Sprintf("20%02d-01", n), Count: 5})
+		}
+		f.result.Facets = append(f.result.Facets, facet)
+	}
+	for range 19 {
+		f.result.Hits = append(f.result.Hits, f.result.Hits[0])
+	}
+	f.result.Next = &search.Cursor{Sort: search.NewestFirst, At: 1}
+	long := url.Values{}
+	for n := range 10 {
+		long.Add("owner", fmt.Sprint(n, strings.Repeat("ж", 190)))
+		long.Add("type", fmt.Sprint(n))
+		long.Add("region", fmt.Sprint(n))
+	}
+	long.Add("locality", strings.Repeat("ж", 200))
+	short := url.Values{"owner": long["owner"][:1], "type": long["type"]}
+	if n := len(long.Encode()); n < 12_000 || n > 14_000 {
+		t.Fatalf("got a query of %d bytes, want about 14,000", n)
+	}
+	for _, page := range []string{"/uk/", "/uk/statistics", "/uk/feed.atom", "/uk/assets/" + id} {
+		s := newSite(t, newRegistry(whole), f, logKey)
+		for _, sent := range []url.Values{long, {"back": {long.Encode()}}} {
+			resp, body := get(t, s, page+"?"+sent.Encode())
+			if resp.StatusCode != http.StatusOK || len(body) > 300_000 {
+				t.Errorf("%s: got %d with %d bytes, want 200 and at most 300,000", page, resp.StatusCode, len(body))
+			}
+		}
+		if strings.Contains(page, "asset") || strings.Contains(page, "feed") {
+			continue
+		}
+		for _, c := range []struct {
+			sent   url.Values
+			linked bool
+		}{{long, false}, {short, true}} {
+			_, body := get(t, s, page+"?"+c.sent.Encode())
+			if has := strings.Contains(body, `aria-label="Прибрати фільтр`); has != c.linked {
+				t.Errorf("%s: got links of %d bytes without a filter: %t, want %t", page, len(c.sent.Encode()), has, c.linked)
+			}
+			mustHave(t, body, `<span class="chip-name">`)
+		}
 	}
 }

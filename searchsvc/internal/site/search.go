@@ -97,7 +97,7 @@ type choice struct {
 	Chosen          bool
 }
 
-// chip is a filter that is in effect.
+// chip is a filter that is in effect. Without is the path of the page without it; "": the path is too long.
 type chip struct{ Name, Value, Without string }
 
 // search shows the search, its filters and a page of the found assets.
@@ -137,7 +137,7 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 	v.About = texts["site.about"].in(r.lang)
 	v.Section, v.Scripts = "search", searchScripts
 	v.State.At = timeOf(found.Position.Offset)
-	v.Rest = "/" + queryOf(plainQuery(q))
+	v.addQuery("/", queryOf(plainQuery(q)))
 	v.NoIndex = q.After != nil || p.IsBegun
 	v.Feed = "/feed.atom" + queryOf(feedQuery(q))
 	if !p.IsBegun && q.After == nil {
@@ -298,16 +298,16 @@ func tries(l Lang, root string, q search.Query) (all []link) {
 	if q.Exact {
 		freely := q
 		freely.Exact = false
-		all = append(all, link{root + queryOf(freely), texts["search.freely"].in(l)})
+		all = append(all, link{repeated(root, queryOf(freely)), texts["search.freely"].in(l)})
 	}
 	if words := strings.Fields(q.Text); len(words) > 1 {
 		for i := range min(len(words), mostTries) {
 			without := q
 			without.Text = strings.Join(slices.Delete(slices.Clone(words), i, i+1), " ")
-			all = append(all, link{root + queryOf(without), without.Text})
+			all = append(all, link{repeated(root, queryOf(without)), without.Text})
 		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(to link) bool { return to.Path == "" })
 }
 
 // newHit returns an asset of a list.
@@ -430,7 +430,7 @@ func chips(l Lang, page string, q search.Query, facets []search.Facet) []chip {
 			}
 			path := "/" + string(l) + page
 			if len(without) > 0 {
-				path += "?" + without.Encode()
+				path = repeated(path, "?"+without.Encode())
 			}
 			said := cmp.Or(names[name+"/"+value], valueName(l, search.FacetName(name), search.Count{Value: value}))
 			all = append(all, chip{texts["filter."+name].in(l), said, path})

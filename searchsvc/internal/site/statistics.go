@@ -88,7 +88,7 @@ type bars struct {
 // bar is a row of a chart.
 type bar struct {
 	Name  string
-	Link  string
+	Link  string // path of the search; "": it is too long
 	Count int64
 	Width string // percent of the longest bar
 }
@@ -123,7 +123,7 @@ func (s *Site) statistics(w http.ResponseWriter, r request) error {
 	if v.NoIndex = p.Found != ""; !v.NoIndex {
 		v.Linked = linkedData(r.lang, r.base, v.State.At)
 	}
-	v.Rest += queryOf(q)
+	v.addQuery(v.Rest, queryOf(q))
 	return s.show(w, r, http.StatusOK, "statistics", v)
 }
 
@@ -142,7 +142,7 @@ func newBars(l Lang, q search.Query, f search.Facet) bars {
 			*in(&q.Filters) = []string{c.Value}
 		}
 		chart.Rows = append(chart.Rows, bar{
-			valueName(l, f.Name, c), "/" + string(l) + "/" + queryOf(q), c.Count, percent(c.Count, longest),
+			valueName(l, f.Name, c), repeated("/"+string(l)+"/", queryOf(q)), c.Count, percent(c.Count, longest),
 		})
 	}
 	return chart
@@ -228,7 +228,7 @@ func monthLink(l Lang, q search.Query, month time.Time) string {
 	if in.Until.IsZero() || in.Until.After(until) {
 		in.Until = until
 	}
-	return "/" + string(l) + "/" + queryOf(q)
+	return repeated("/"+string(l)+"/", queryOf(q))
 }
 
 func (c *columns) draw(most int64) {

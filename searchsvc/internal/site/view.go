@@ -189,6 +189,14 @@ func (s *Site) view(r request, title string, body any) view {
 	}
 }
 
+// addQuery adds the query of a search to the path of the page after the language. Search engines need not
+// know a long one.
+func (v *view) addQuery(path, query string) {
+	if v.Rest = repeated(path, query); v.Rest == "" {
+		v.Rest, v.Kept = path, query
+	}
+}
+
 // show makes a page and answers with it.
 func (s *Site) show(w http.ResponseWriter, r request, status int, name string, v view) error {
 	var page bytes.Buffer
