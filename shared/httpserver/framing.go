@@ -93,6 +93,11 @@ func (f *framing) follow(p []byte) (followed int) {
 // isBetween reports whether the next byte begins a request.
 func (f *framing) isBetween() bool { return f.state == requestLine && f.left == 0 && len(f.start) == 0 }
 
+// isInHead reports whether the head of a request has begun, and not ended.
+func (f *framing) isInHead() bool {
+	return f.state == fieldLine || f.state == requestLine && len(f.start) > 0
+}
+
 // add takes more of the current line.
 func (f *framing) add(more []byte) {
 	had := len(f.start)

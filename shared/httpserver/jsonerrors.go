@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"asset-registry/shared/fault"
 )
@@ -101,11 +102,14 @@ func tellPhases(server *http.Server, more func(origin string) http.Header) {
 		if c, ok := r.Context().Value(jsonConnKey{}).(*jsonConn); ok {
 			c.phase.Store(answering)
 		}
-		if r.ProtoMajor == 2 && r.Method == "PRI" { // the preface of HTTP/2, which net/http passes on
-			refuseVersion(w, more(r.Header.Get("Origin")))
-			return
+		switch {
+		case r.TLS == nil && r.ProtoMajor == 2 && r.Method == "PRI": // the preface of HTTP/2, which net/http passes on
+			refuse(w, http.StatusHTTPVersionNotSupported, more(r.Header.Get("Origin")))
+		case r.TLS != nil && headSize(r) > maxHeaderBytes:
+			refuse(w, http.StatusRequestHeaderFieldsTooLarge, more(r.Header.Get("Origin")))
+		default:
+			next.ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
 	server.DisableGeneralOptionsHandler = true
 	server.ConnState = func(conn net.Conn, state http.ConnState) {
@@ -120,9 +124,8 @@ func tellPhases(server *http.Server, more func(origin string) http.Header) {
 	}
 }
 
-// refuseVersion answers a request in a version of HTTP that its connection does not speak.
-func refuseVersion(w http.ResponseWriter, more http.Header) {
-	const code = http.StatusHTTPVersionNotSupported
+// refuse answers a request before the handler. The connection, or the stream of HTTP/2, ends.
+func refuse(w http.ResponseWriter, code int, more http.Header) {
 	h := w.Header()
 	maps.Copy(h, more)
 	h.Set("Content-Type", "application/json")
@@ -131,6 +134,17 @@ func refuseVersion(w http.ResponseWriter, more http.Header) {
 	h.Set("Connection", "close")
 	w.WriteHeader(code)
 	_, _ = w.Write(errorBody(reason(code))) // the client may have left
+}
+
+// headSize returns the bytes of a request's line and headers, as HTTP/1.1 would send them.
+func headSize(r *http.Request) int {
+	size := len(r.Method) + len(r.RequestURI) + len("  HTTP/1.1\r\n") + len("Host: \r\n") + len(r.Host)
+	for name, values := range r.Header {
+		for _, value := range values {
+			size += len(name) + len(": \r\n") + len(value)
+		}
+	}
+	return size
 }
 
 // Read implements net.Conn. It gives no bytes after a request whose end is not known, and no
@@ -195,10 +209,31 @@ func (c *jsonConn) Write(p []byte) (int, error) {
 		why.Name = "Transfer-Encoding"
 		why.Description = "The request has both Content-Length and Transfer-Encoding; send one of them."
 	}
+	c.readOn()
 	if _, err := c.Conn.Write(refusal(code, why, c.headers(c.framing.origin))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// Limits on readOn.
+const (
+	restOfHead     = 64 << 10 // bytes
+	restOfHeadTime = time.Second
+)
+
+// readOn reads the rest of the head of a refused request, until it finds the origin: net/http reads
+// no further than the fault. It takes what has come only, if the client sends no more or too much.
+func (c *jsonConn) readOn() {
+	_ = c.Conn.SetReadDeadline(time.Now().Add(restOfHeadTime)) // fails if the connection is gone
+	var more [4 << 10]byte
+	for got := 0; got < restOfHead && c.framing.origin == "" && c.framing.isInHead(); {
+		n, err := c.Read(more[:])
+		if err != nil {
+			return
+		}
+		got += n
+	}
 }
 
 // statusOf returns the status of an answer that net/http itself has made, of which p is

@@ -107,6 +107,18 @@ func TestRefusalsHaveTheHeadersOfTheServer(t *testing.T) {
 		{"417", "GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\nOrigin: " + origin + "\r\n\r\n", origin},
 		{"431", "GET / HTTP/1.1\r\nHost: a\r\nOrigin: " + origin + "\r\nA: " +
 			strings.Repeat("x", maxHeaderBytes+8192) + "\r\n\r\n", origin},
+		{"431", "GET / HTTP/1.1\r\nHost: a\r\nA: " + strings.Repeat("x", maxHeaderBytes+8192) + "\r\nB: c\r\nOrigin: " +
+			origin + "\r\n\r\n", origin},
+		{"431", "GET /" + strings.Repeat("x", maxHeaderBytes+40<<10) + " HTTP/1.1\r\nHost: a\r\nOrigin: " + origin +
+			"\r\n\r\n", origin},
+		{"431", "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("A: bcdefgh\r\n", maxHeaderBytes/8) + "Origin: " + origin +
+			"\r\n\r\n", origin},
+		{"431", "GET / HTTP/1.1\r\nHost: a\r\nA: " + strings.Repeat("x", maxHeaderBytes+restOfHead+8192) +
+			"\r\nOrigin: " + origin + "\r\n\r\n", ""}, // too much comes before it
+		{"431", "GET / HTTP/1.1\r\nA: " + strings.Repeat("x", maxHeaderBytes+8192), ""}, // no more comes
+		{"400", "GET / HTTP/1.1\r\nHost: a\r\nA b: c\r\n" + strings.Repeat("D: efgh\r\n", 1000) + "Origin: " + origin +
+			"\r\n\r\n", origin},
+		{"400", "GET\r\nHost: a\r\n" + strings.Repeat("D: efgh\r\n", 1000) + "Origin: " + origin + "\r\n\r\n", origin},
 		{"501", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", ""},
 		{"505", "GET / HTTP/3.0\r\nHost: a\r\nOrigin: null\r\n\r\n", "null"},
 		{"505", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ""},
@@ -121,6 +133,51 @@ func TestRefusalsHaveTheHeadersOfTheServer(t *testing.T) {
 		if got := resp.Header.Get("X-Of"); err != nil || got != c.origin || !strings.HasPrefix(resp.Status, c.name) ||
 			resp.Header.Get("Vary") != "Origin" {
 			t.Errorf("%s: got %s, %v and the origin %q; want %q", c.name, resp.Status, err, got, c.origin)
+		}
+	}
+}
+
+// TestLongHeadsOverTLS sends heads below and above the limit over HTTP/2 and HTTP/1.1. net/http's own answer
+// to HTTP/2 would be HTML without the headers of the server.
+func TestLongHeadsOverTLS(t *testing.T) {
+	config, pool := withTLS(t)
+	config.NextProtos = []string{"h2", "http/1.1"}
+	served := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") })
+	addr, _ := serveFor(t, served, ServeOptions{TLS: config, Refusals: func(origin string) http.Header {
+		return http.Header{"X-Of": {origin}}
+	}}, defaultTimeouts)
+	for _, major := range []int{1, 2} {
+		client := &http.Client{Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: major == 2,
+		}}
+		for _, c := range []struct {
+			path, value string
+			status      int
+		}{
+			{"", strings.Repeat("x", maxHeaderBytes-600), 200},
+			{"", strings.Repeat("x", maxHeaderBytes), 431},
+			{"", strings.Repeat("x", maxHeaderBytes+restOfHead-2000), 431},
+			{strings.Repeat("y", maxHeaderBytes/2), strings.Repeat("x", maxHeaderBytes/2), 431},
+		} {
+			r, err := http.NewRequest("GET", "https://"+addr+"/"+c.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("A", c.value)
+			r.Header.Set("Origin", "https://a.example")
+			resp, err := client.Do(r)
+			if err != nil {
+				t.Fatalf("HTTP/%d, %d bytes: %v", major, len(c.value), err)
+			}
+			text, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || resp.StatusCode != c.status || resp.ProtoMajor != major {
+				t.Errorf("HTTP/%d, %d bytes: got %s %s, %v; want %d", major, len(c.value), resp.Proto, resp.Status, err, c.status)
+			}
+			if c.status == 431 && (resp.Header.Get("X-Of") != "https://a.example" || !json.Valid(text)) {
+				t.Errorf("HTTP/%d, %d bytes: got %v %s; want JSON and the headers of the server", major, len(c.value),
+					resp.Header, text)
+			}
 		}
 	}
 }

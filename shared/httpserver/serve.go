@@ -75,6 +75,10 @@ func serve(
 	if o.Refusals == nil {
 		o.Refusals = func(string) http.Header { return nil }
 	}
+	if o.TLS != nil {
+		// Above its limit net/http answers HTTP/2 in HTML, without our headers. So the handler looks at it first.
+		server.MaxHeaderBytes += restOfHead
+	}
 	tellPhases(server, o.Refusals)
 	listener = socketListener{listener}
 	if o.TLS != nil {
