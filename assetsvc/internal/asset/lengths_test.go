@@ -175,6 +175,31 @@ func TestStoredTextsMayBeTooLong(t *testing.T) {
 	}
 }
 
+// TestAFaultyTextIsToldOnce sends texts that break several rules at once, in every field.
+// Promises: no-u0000, all-faults
+func TestAFaultyTextIsToldOnce(t *testing.T) {
+	refused := 0
+	eachModel("", &assetModel, func(path string, m *model) {
+		for _, f := range m.fields {
+			k, isPlain := f.of.(plain)
+			if !isPlain {
+				continue
+			}
+			for _, text := range []string{"\x00", "2026-11-20\x00", "abc \x00" + strings.Repeat("ї", proseLength)} {
+				w := &walk{rules: rules, version: "2.5", newID: ids()}
+				k.convert(w, "x."+f.name, nil, text)
+				if len(w.details) > 1 {
+					t.Errorf("%s.%s: got %d faults of one text, want one: %.300v", path, f.name, len(w.details), w.details)
+				}
+				refused += len(w.details)
+			}
+		}
+	})
+	if refused < 100 {
+		t.Errorf("got %d refused texts, want those of all fields", refused)
+	}
+}
+
 // TestOtherChangesKeepTextsThatAreTooLong changes assets that have texts which rules refuse now.
 // Promises: no-u0000, text-lengths
 func TestOtherChangesKeepTextsThatAreTooLong(t *testing.T) {

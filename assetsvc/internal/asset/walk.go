@@ -29,7 +29,10 @@ type plain struct {
 	most int // characters of a text; 0: take bounds what is stored
 }
 
+// convert reports one fault of a value at most. A text that is no code of a list and has U+0000
+// breaks two rules; the client mends both at once.
 func (k plain) convert(w *walk, path string, old, sent record.Value) record.Value {
+	faults := len(w.details)
 	value := k.take(w, path, old, sent)
 	if text, ok := value.(string); ok {
 		w.refuseNull(path, text)
@@ -37,6 +40,7 @@ func (k plain) convert(w *walk, path string, old, sent record.Value) record.Valu
 			w.bound(path, text, k.most)
 		}
 	}
+	w.details = w.details[:min(len(w.details), faults+1)]
 	return value
 }
 
