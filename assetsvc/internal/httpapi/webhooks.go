@@ -253,18 +253,10 @@ func (p Positions) Horizon(ctx context.Context) (int64, error) {
 }
 
 // Next implements webhook.Positions.
-func (p Positions) Next(ctx context.Context, mode, filters string, after int64) (int64, error) {
-	set, err := assetfilter.Parse(filters)
-	if err != nil || set.IsEmpty() { // filters of another version: nothing is sent, so all of the feed waits
-		page, err := p.registry.List(ctx, registry.Query{Offset: after, Limit: 1, Mode: modeOf(mode)})
-		if err != nil || len(page.Entries) == 0 {
-			return 0, err
-		}
-		return page.Entries[0].Position, nil
+func (p Positions) Next(ctx context.Context, mode string, after int64) (int64, error) {
+	page, err := p.registry.List(ctx, registry.Query{Offset: after, Limit: 1, Mode: modeOf(mode)})
+	if err != nil || len(page.Entries) == 0 {
+		return 0, err
 	}
-	found, err := find(ctx, p.registry, mode, set, after)
-	if found.First == 0 && found.More {
-		return found.Upto, err
-	}
-	return found.First, err
+	return page.Entries[0].Position, nil
 }

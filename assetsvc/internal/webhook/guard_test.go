@@ -436,7 +436,7 @@ func TestLanesAreBoundedAndApart(t *testing.T) {
 	for _, s := range in {
 		s.leave()
 	}
-	if len(l.brokers) > 0 {
-		t.Errorf("got %d brokers at the end, want 0", len(l.brokers))
+	if len(l.shares.brokers) > 0 {
+		t.Errorf("got %d brokers at the end, want 0", len(l.shares.brokers))
 	}
 }

@@ -19,20 +19,12 @@ const (
 // (docs/webhooks.md, W5).
 type lanes struct {
 	fast, slow lane
-
-	mu      sync.Mutex
-	brokers map[string]*share
+	shares     *shares
 }
 
 type lane struct {
 	slots, memory *semaphore.Weighted
 	size          int64 // of memory
-}
-
-// share is the part of all slots that one broker has.
-type share struct {
-	slots *semaphore.Weighted
-	users int // guarded by lanes.mu
 }
 
 // newLanes returns lanes for messages that hold at most memory bytes together, or a few
@@ -42,7 +34,7 @@ func newLanes(memory int64) *lanes {
 		size := max(memory/2, 4*usual)
 		return lane{semaphore.NewWeighted(maxSlots / 2), semaphore.NewWeighted(size), size}
 	}
-	return &lanes{fast: newLane(), slow: newLane(), brokers: map[string]*share{}}
+	return &lanes{newLane(), newLane(), newShares(maxOfBroker)}
 }
 
 // slot is the right to have one message under way.
@@ -59,12 +51,10 @@ func (l *lanes) enter(ctx context.Context, broker string, slow bool, bytes int64
 		in = &l.slow
 	}
 	bytes = min(bytes, in.size)
-	own := l.shareOf(broker)
-	if err := own.slots.Acquire(ctx, 1); err != nil {
-		l.drop(broker, own)
+	leaveShare, err := l.shares.enter(ctx, broker)
+	if err != nil {
 		return nil, err
 	}
-	leaveShare := func() { own.slots.Release(1); l.drop(broker, own) }
 	if err := in.slots.Acquire(ctx, 1); err != nil {
 		leaveShare()
 		return nil, err
@@ -94,22 +84,41 @@ func (s *slot) leave() {
 	s.leaves()
 }
 
-func (l *lanes) shareOf(broker string) *share {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	own := l.brokers[broker]
-	if own == nil {
-		own = &share{slots: semaphore.NewWeighted(maxOfBroker)}
-		l.brokers[broker] = own
-	}
-	own.users++
-	return own
+// shares give each broker some slots at most.
+type shares struct {
+	most int64 // slots of a broker
+
+	mu      sync.Mutex
+	brokers map[string]*share
 }
 
-func (l *lanes) drop(broker string, own *share) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if own.users--; own.users == 0 {
-		delete(l.brokers, broker)
+type share struct {
+	slots *semaphore.Weighted
+	users int // guarded by shares.mu
+}
+
+func newShares(most int64) *shares { return &shares{most: most, brokers: map[string]*share{}} }
+
+// enter waits for a slot of a broker.
+func (s *shares) enter(ctx context.Context, broker string) (leave func(), err error) {
+	s.mu.Lock()
+	own := s.brokers[broker]
+	if own == nil {
+		own = &share{slots: semaphore.NewWeighted(s.most)}
+		s.brokers[broker] = own
 	}
+	own.users++
+	s.mu.Unlock()
+	drop := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if own.users--; own.users == 0 {
+			delete(s.brokers, broker)
+		}
+	}
+	if err := own.slots.Acquire(ctx, 1); err != nil {
+		drop()
+		return nil, err
+	}
+	return func() { own.slots.Release(1); drop() }, nil
 }

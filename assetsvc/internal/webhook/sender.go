@@ -50,6 +50,7 @@ type Sender struct {
 	idle       func() // closes the idle connections
 	lanes      *lanes
 	pages      *semaphore.Weighted
+	scanning   *shares // one of each broker
 	scans      *semaphore.Weighted
 	metrics    *metrics
 	challenged *challenged
@@ -86,6 +87,7 @@ func newSender(c Config, transport http.RoundTripper) (*Sender, error) {
 		failures:   failurelog.New(c.Log, "webhooks cannot be sent; it is tried again"),
 		lanes:      newLanes(c.Memory),
 		pages:      semaphore.NewWeighted(maxReads),
+		scanning:   newShares(1),
 		scans:      semaphore.NewWeighted(maxScans),
 		challenged: newChallenged(),
 		holder:     rand.Text(),

@@ -3,9 +3,14 @@ package webhook
 import (
 	"context"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"asset-registry/shared/assetfilter"
 )
 
 // inWorld runs a test with one endpoint, r, and one process.
@@ -335,6 +340,45 @@ func TestAPositionMovesOnWithoutMessages(t *testing.T) {
 		w.wantHandled(r, 1)
 		if e := w.stored(); e.Position < first {
 			t.Errorf("got position %d, want %d or more", e.Position, first)
+		}
+	})
+}
+
+// slowFeed looks for matches for a second each.
+type slowFeed struct {
+	Feed
+	looked []string // the mode of each call
+}
+
+func (f *slowFeed) Find(_ context.Context, mode string, _ assetfilter.Set, after int64) (Found, error) {
+	f.looked = append(f.looked, mode)
+	time.Sleep(time.Second)
+	return Found{Upto: after + 1, More: true}, nil
+}
+
+// TestBrokersTakeTurnsToLook has one broker with twenty endpoints that are behind, and two with one each.
+func TestBrokersTakeTurnsToLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		feed := &slowFeed{}
+		s := &Sender{feed: feed, scanning: newShares(1), scans: semaphore.NewWeighted(maxScans)}
+		look := func(broker string) {
+			w := &worker{t: &tenure{s: s}, waiting: t.Context(), e: Endpoint{Broker: broker, Mode: broker}}
+			if _, err := w.scan(); err != nil {
+				t.Error(err)
+			}
+		}
+		for range 20 {
+			go look("many")
+		}
+		synctest.Wait()
+		go look("one")
+		go look("another")
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		place := func(broker string) int { return slices.Index(feed.looked, broker) }
+		if len(feed.looked) != 22 || place("one") > 3 || place("another") > 3 {
+			t.Errorf("got the order %v, want the brokers with one endpoint among the first four", feed.looked)
 		}
 	})
 }

@@ -15,10 +15,8 @@ import (
 type Positions interface {
 	// Horizon returns the position up to which every change is stored.
 	Horizon(ctx context.Context) (int64, error)
-	// Next returns the position of the first entry of a mode after a position which meets filters
-	// (Endpoint.Filters); 0 if there is none. With filters it looks at some entries only, and
-	// returns a position before the others.
-	Next(ctx context.Context, mode, filters string, after int64) (int64, error)
+	// Next returns the position of the first entry of a mode after a position; 0 if there is none.
+	Next(ctx context.Context, mode string, after int64) (int64, error)
 }
 
 // ServiceConfig configures a Service. All fields are required.
@@ -45,8 +43,11 @@ func NewService(c ServiceConfig) *Service { return &Service{c} }
 // Shown is an endpoint as its owner sees it.
 type Shown struct {
 	Endpoint
-	PublicKey string        // "whpk_..."; "" if no secret of the registry opens the seed
-	Behind    time.Duration // the age of the oldest change that is not acknowledged; 0: there is none
+	PublicKey string // "whpk_..."; "" if no secret of the registry opens the seed
+
+	// Behind is the age of the oldest change after the position; 0: there is none. With filters the
+	// position is stored once a minute (keepOften), so changes that they leave out count so long.
+	Behind time.Duration
 }
 
 // overlap is how long the former secret of an endpoint signs beside the new one.
@@ -226,8 +227,8 @@ func (s *Service) find(ctx context.Context, by identity.Identity, id string) (En
 // one question to the feed.
 func (s *Service) show(ctx context.Context, found []Endpoint) ([]Shown, error) {
 	type place struct {
-		mode, filters string
-		position      int64
+		mode     string
+		position int64
 	}
 	next := map[place]int64{}
 	shown := make([]Shown, len(found))
@@ -236,10 +237,10 @@ func (s *Service) show(ctx context.Context, found []Endpoint) ([]Shown, error) {
 		if err != nil && !errors.Is(err, ErrSealed) {
 			return nil, fmt.Errorf("show webhook %s: %w", e.ID, err)
 		}
-		at := place{e.Mode, e.Filters, e.Position}
+		at := place{e.Mode, e.Position}
 		first, known := next[at]
 		if !known {
-			if first, err = s.c.Feed.Next(ctx, e.Mode, e.Filters, e.Position); err != nil {
+			if first, err = s.c.Feed.Next(ctx, e.Mode, e.Position); err != nil {
 				return nil, err
 			}
 			next[at] = first

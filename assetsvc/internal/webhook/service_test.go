@@ -23,7 +23,7 @@ type feed []int64
 
 func (f feed) Horizon(context.Context) (int64, error) { return f[len(f)-1], nil }
 
-func (f feed) Next(_ context.Context, mode, _ string, after int64) (int64, error) {
+func (f feed) Next(_ context.Context, mode string, after int64) (int64, error) {
 	at := slices.IndexFunc(f, func(p int64) bool { return p > after })
 	if mode == "test" || at < 0 {
 		return 0, nil

@@ -357,9 +357,15 @@ func (w *worker) next() (m message, found bool, err error) {
 
 // scan goes on to the entry before the next one that meets the filters, through a part of the feed.
 // Then it rests for as long as that took: all endpoints with filters read for half of the time at
-// most, one after the other. It has no slot of the lanes meanwhile.
+// most, one after the other. Brokers take turns, so one with many endpoints delays no other. It has
+// no slot of the lanes meanwhile.
 func (w *worker) scan() (Found, error) {
 	s := w.t.s
+	leave, err := s.scanning.enter(w.waiting, payer(w.e))
+	if err != nil {
+		return Found{}, err
+	}
+	defer leave()
 	if err := s.scans.Acquire(w.waiting, 1); err != nil {
 		return Found{}, err
 	}
@@ -391,6 +397,9 @@ func (w *worker) idle(view follow.View, paged bool) error {
 		return w.waiting.Err()
 	}
 	most := w.keepEvery()
+	if w.at > w.e.Position {
+		most -= time.Since(w.kept)
+	}
 	if paged {
 		most = poll
 	}
