@@ -7,16 +7,24 @@ from=$(realpath "$1")
 cd "$(dirname "$0")/../.."
 . deploy/compose/compose.sh
 
-if ! tar -tf "$from" removed >/dev/null; then
+# A files.tar has directories and files with names of filesvc. Another archive could leave the volume.
+if ! tar -tf "$from" removed >/dev/null || tar -tvf "$from" | grep -qvE '^[d-].* [0-9a-z][0-9A-Za-z/._-]*$' ||
+	tar -tf "$from" | grep -qE '(^|/)\.\.?(/|$)'; then
 	echo "$from is not a files.tar of backup.sh; nothing was changed" >&2
 	exit 1
 fi
+read -r sum _ < <(sha256sum "$from")
 $COMPOSE run --rm -T --no-deps volumes </dev/null
 # Files get their place once all of them are there. A restore that was killed goes on from then on.
 # shellcheck disable=SC2016 # expanded in the container
-$COMPOSE run --rm -T --no-deps --user 65532:65532 --entrypoint sh volumes -euc '
+$COMPOSE run --rm -T --no-deps --user 65532:65532 --env "SUM=$sum" --entrypoint sh volumes -euc '
 	cd /files
-	if [ ! -e restoring/complete ]; then
+	if [ -e restoring/complete ]; then
+		if [ "$(cat restoring/complete)" != "$SUM" ]; then
+			echo "a restore of another archive was stopped halfway: repeat that one, or empty the volume; nothing was changed" >&2
+			exit 1
+		fi
+	else
 		if [ "$(find . -path ./restoring -prune -o -type f -print | head -n 1)" ]; then
 			echo "the volume has files: restore into an empty one; nothing was changed" >&2
 			exit 1
@@ -26,7 +34,9 @@ $COMPOSE run --rm -T --no-deps --user 65532:65532 --entrypoint sh volumes -euc '
 		mkdir restoring
 		tar -C restoring -xf -
 		sync
-		touch restoring/complete
+		echo "$SUM" >restoring/sum
+		sync
+		mv restoring/sum restoring/complete
 		sync
 		trap - EXIT
 	fi

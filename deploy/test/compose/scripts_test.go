@@ -1,6 +1,8 @@
 package compose
 
 import (
+	"archive/tar"
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -245,6 +247,21 @@ func TestRestoreFilesRestoresAllOrNothing(t *testing.T) {
 		s.mustFail(t, "nothing was changed", "restore-files.sh", filepath.Join(s.dir, name))
 	}
 	s.checkNothingLeft(t)
+	s.write(t, "files/restoring/complete", "the sum of another archive\n", 0o644)
+	s.mustFail(t, "a restore of another archive was stopped halfway", "restore-files.sh", file)
+	s.remove(t, "files/restoring")
+	for _, hostile := range []*tar.Header{
+		{Name: "../escaped", Typeflag: tar.TypeReg, Mode: 0o644},
+		{Name: "0a/../../escaped", Typeflag: tar.TypeReg, Mode: 0o644},
+		{Name: "/escaped", Typeflag: tar.TypeReg, Mode: 0o644},
+		{Name: "0a/link", Typeflag: tar.TypeSymlink, Linkname: "/etc"},
+		{Name: "0a/hard", Typeflag: tar.TypeLink, Linkname: "removed"},
+		{Name: "0a/device", Typeflag: tar.TypeChar},
+	} {
+		s.write(t, "hostile.tar", archive(t, &tar.Header{Name: "removed/", Typeflag: tar.TypeDir, Mode: 0o755}, hostile), 0o600)
+		s.mustFail(t, "nothing was changed", "restore-files.sh", filepath.Join(s.dir, "hostile.tar"))
+	}
+	s.checkNothingLeft(t)
 	s.must(t, "restore-files.sh", file)
 	for name, want := range map[string]string{"0a/0a-1": "bytes", "removed/0b": "a note", "new/0c": ""} {
 		if got := s.read(t, "files/"+name); got != want {
@@ -252,6 +269,22 @@ func TestRestoreFilesRestoresAllOrNothing(t *testing.T) {
 		}
 	}
 	s.checkNothingLeft(t)
+}
+
+// archive returns a tar of empty members.
+func archive(t *testing.T, members ...*tar.Header) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	for _, m := range members {
+		if err := w.WriteHeader(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }
 
 // TestABackupLeavesOutFilesThatGo takes a file away while tar reads the directory. A file that

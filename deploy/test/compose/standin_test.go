@@ -45,6 +45,7 @@ stop) REDISCLI_AUTH=secret redis-cli shutdown 2>/dev/null || true ;;
 up) REDISCLI_AUTH=secret redis-cli ping >/dev/null 2>&1 || start ;;
 exec | run)
 	[ ! -e "$DIR/down" ] || exit 1 # the container does not run
+	for arg; do [[ $arg != SUM=* ]] || export "${arg?}"; done
 	script=${!#}
 	[ "$script" != volumes ] || exit 0 # it gives the volumes to their users
 	script=${script//\/tmp/$DIR/tmp}
