@@ -40,9 +40,20 @@ type BackupOptions struct {
 }
 
 // Backup writes a backup of a data directory into a new file, completely or not at
-// all. The registry may run or not. Only the file's owner can read it, because it
-// holds the secret.
+// all, and notes it in the data directory. The registry may run or not. Only the file's owner can
+// read it, because it holds the secret.
 func Backup(ctx context.Context, dir, file string, o BackupOptions) error {
+	if err := takeWhole(ctx, dir, file, o); err != nil {
+		return err
+	}
+	if _, err := noteBackup(dir, file, false); err != nil { // the backup is good all the same
+		warningsOnly().Warn("registry status will not tell of this backup", "error", err)
+	}
+	return nil
+}
+
+// takeWhole writes a backup into a new file, completely or not at all.
+func takeWhole(ctx context.Context, dir, file string, o BackupOptions) error {
 	if _, err := os.Stat(file); err == nil {
 		return fmt.Errorf("%s is there already: name another file", file)
 	}

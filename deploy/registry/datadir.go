@@ -45,6 +45,9 @@ const (
 	// it of the feed.
 	searchDirectory = "search"
 
+	// backupFile tells about the last backup (LastBackup).
+	backupFile = "backup.json"
+
 	// serverIDFile pins the default SERVER_ID once the secret has been rotated.
 	serverIDFile = "server-id"
 

@@ -149,7 +149,8 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		}
 		opened = append(opened, stop)
 	}
-	if err := httpserver.MeasureCertificate(t.Meter(), secure); err != nil {
+	err = errors.Join(httpserver.MeasureCertificate(t.Meter(), secure), measureBackup(t.Meter(), c.Data))
+	if err != nil {
 		return err
 	}
 	at := on.public.Addr().String()

@@ -49,9 +49,19 @@ type snapshot struct {
 
 type backup struct {
 	Data string `default:"./data" help:"Data directory."`
-	To   string `required:"" placeholder:"FILE" help:"Tar archive to write. It holds the secret: keep it private."`
+	To   string `xor:"where" required:"" placeholder:"FILE" help:"Tar archive to write. It has the secret: keep it private."`
+	Into string `xor:"where" required:"" placeholder:"DIR" help:"Directory for a backup that is checked; old ones go."`
 
+	registry.Keep
 	Certificate bool `help:"Keep the account and the certificate of --acme too, with their keys."`
+}
+
+func (b backup) run(ctx context.Context) error {
+	o := registry.BackupOptions{Certificate: b.Certificate}
+	if b.Into != "" {
+		return registry.BackupInto(ctx, b.Data, b.Into, b.Keep, o, os.Stdout)
+	}
+	return registry.Backup(ctx, b.Data, b.To, o)
 }
 
 type restore struct {
@@ -127,7 +137,7 @@ func run(ctx context.Context, args []string) error {
 		fmt.Println(made)
 		return nil
 	case "backup":
-		return registry.Backup(ctx, c.Backup.Data, c.Backup.To, registry.BackupOptions{Certificate: c.Backup.Certificate})
+		return c.Backup.run(ctx)
 	case "restore":
 		return registry.Restore(ctx, c.Restore.From, c.Restore.Data, c.Restore.Former)
 	case "check":

@@ -1,0 +1,241 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/shared/durable"
+)
+
+// Keep says how many backups a directory keeps. Days and weeks without a backup do not count, so a
+// machine that stood still loses none.
+type Keep struct {
+	Days  int `name:"keep-days" default:"14" help:"With --into: the newest backup of each of so many days stays."`
+	Weeks int `name:"keep-weeks" default:"8" help:"With --into: the newest backup of each of so many weeks stays."`
+}
+
+const (
+	// backupForm is the name of a good backup in a directory, for time.Format in UTC.
+	backupForm = "registry-20060102T150405Z.tar"
+
+	// unchecked begins the names of all that a run leaves if it is killed or finds a fault.
+	unchecked = "unchecked"
+)
+
+// BackupInto makes a backup in a directory, restores it there to check it, and only then gives it
+// its name and removes those that keep does not keep. It writes to w what it checked. Without an
+// error, the backup is good. If the data is damaged, the error has the cause ErrDamaged, and the bad
+// backup stays as unchecked.tar until the next run. After an error, no other backup is removed.
+func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOptions, w io.Writer) (err error) {
+	if keep.Days < 1 || keep.Weeks < 0 {
+		return errors.New("--keep-days must be at least 1, and --keep-weeks at least 0")
+	}
+	if err := makeDirectory(into); err != nil {
+		return fmt.Errorf("create the directory of backups: %w", err)
+	}
+	unlock, err := lockBackups(into)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, noteFailure(dir, err))
+		}
+	}()
+	if err := removeUnchecked(into); err != nil {
+		return err
+	}
+	made, restored := filepath.Join(into, unchecked+".tar"), filepath.Join(into, unchecked)
+	now := time.Now().UTC().Truncate(time.Second)
+	if err := takeWhole(ctx, dir, made, o); err != nil {
+		return err
+	}
+	if err := Restore(ctx, made, restored, ""); err != nil {
+		return errors.Join(fmt.Errorf("restore the backup to check it: %w", err), os.Remove(made))
+	}
+	if err := Check(restored, true, w); err != nil {
+		return errors.Join(fmt.Errorf("check %s: %w", made, err), os.RemoveAll(restored))
+	}
+	if err := os.RemoveAll(restored); err != nil {
+		return err
+	}
+	file := filepath.Join(into, now.Format(backupForm))
+	if err := durable.Link(made, file); err != nil {
+		return err
+	}
+	kept, removed, err := removeOld(into, keep, now)
+	if err != nil {
+		return err
+	}
+	last, err := noteBackup(dir, file, true)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s: %d bytes, checked; backups kept: %d, removed: %d\n", file, last.Bytes, kept, removed)
+	return err
+}
+
+// lockBackups lets one run at a time work in a directory of backups.
+func lockBackups(into string) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(into, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the directory of backups: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = errors.New("another backup is under way")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the directory of backups %s: %w", into, err), f.Close())
+	}
+	return func() { _ = f.Close() }, nil // the file is empty, so nothing is lost
+}
+
+// removeUnchecked removes what a former run has left.
+func removeUnchecked(into string) error {
+	left, err := filepath.Glob(filepath.Join(into, unchecked+"*"))
+	for _, name := range left {
+		err = errors.Join(err, os.RemoveAll(name))
+	}
+	return err
+}
+
+// removeOld removes the backups that keep does not keep. Other files stay, and so does the backup of
+// now, whatever the clock was before.
+func removeOld(into string, keep Keep, now time.Time) (kept, removed int, err error) {
+	entries, err := os.ReadDir(into)
+	if err != nil {
+		return 0, 0, err
+	}
+	var made []time.Time
+	for _, e := range entries {
+		if at, err := time.Parse(backupForm, e.Name()); err == nil {
+			made = append(made, at)
+		}
+	}
+	old := slices.DeleteFunc(keep.old(made), now.Equal)
+	for _, at := range old {
+		if err := os.Remove(filepath.Join(into, at.Format(backupForm))); err != nil {
+			return 0, 0, err
+		}
+	}
+	return len(made) - len(old), len(old), durable.SyncDirectory(into)
+}
+
+// old returns the times of the backups that are not kept.
+func (k Keep) old(made []time.Time) (old []time.Time) {
+	days, weeks := map[string]bool{}, map[string]bool{}
+	for _, at := range slices.SortedFunc(slices.Values(made), func(a, b time.Time) int { return b.Compare(a) }) {
+		year, week := at.ISOWeek()
+		stays := newestOf(days, at.Format(time.DateOnly), k.Days)
+		stays = newestOf(weeks, fmt.Sprint(year, " ", week), k.Weeks) || stays
+		if !stays {
+			old = append(old, at)
+		}
+	}
+	return old
+}
+
+// newestOf tells whether a span of time is new among the seen ones, of which there are at most most.
+func newestOf(seen map[string]bool, span string, most int) bool {
+	if seen[span] || len(seen) == most {
+		return false
+	}
+	seen[span] = true
+	return true
+}
+
+// LastBackup is what the data directory tells about its backups.
+type LastBackup struct {
+	File     string    `json:"file,omitempty"`
+	Bytes    int64     `json:"bytes,omitempty"`
+	Finished time.Time `json:"finished,omitzero"` // zero: there was none
+	Checked  bool      `json:"checked"`           // it was restored and read
+	Failed   time.Time `json:"failed,omitzero"`   // end of a later run with --into that failed
+	Fault    string    `json:"fault,omitempty"`   // of that run
+}
+
+// readBackup returns the zero value if there was no backup.
+func readBackup(dir string) (last LastBackup, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, backupFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return LastBackup{}, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &last)
+	}
+	if err != nil {
+		return LastBackup{}, fmt.Errorf("read when the last backup was made: %w", err)
+	}
+	return last, nil
+}
+
+// noteBackup notes a backup in the data directory.
+func noteBackup(dir, file string, checked bool) (LastBackup, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return LastBackup{}, err
+	}
+	if file, err = filepath.Abs(file); err != nil {
+		return LastBackup{}, err
+	}
+	last := LastBackup{File: file, Bytes: info.Size(), Finished: time.Now().UTC(), Checked: checked}
+	return last, writeBackup(dir, last)
+}
+
+// noteFailure notes that a run has failed. The facts about the backup before it stay.
+func noteFailure(dir string, fault error) error {
+	last, err := readBackup(dir)
+	if err != nil {
+		last = LastBackup{} // it is written anew
+	}
+	last.Failed, last.Fault = time.Now().UTC(), fault.Error()
+	return writeBackup(dir, last)
+}
+
+// writeBackup writes the file that readBackup reads. The process may have another user than the
+// command, so others may read it; nobody else gets into the directory.
+func writeBackup(dir string, last LastBackup) error {
+	text, err := json.Marshal(last)
+	if err == nil {
+		err = durable.WriteFile(filepath.Join(dir, backupFile), append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("note the backup: %w", err)
+	}
+	return nil
+}
+
+// measureBackup adds the end of the last backup to a meter.
+func measureBackup(meter metric.Meter, dir string) error {
+	_, err := meter.Float64ObservableGauge("registry.backup.finished", metric.WithUnit("s"),
+		metric.WithDescription("End of the last complete backup, since the Unix epoch; 0: there is none."),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			last, err := readBackup(dir)
+			if err != nil {
+				return err
+			}
+			finished := 0.0
+			if !last.Finished.IsZero() {
+				finished = float64(last.Finished.Unix())
+			}
+			o.Observe(finished)
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("make metric: %w", err)
+	}
+	return nil
+}

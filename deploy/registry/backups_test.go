@@ -1,0 +1,140 @@
+package registry
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestBackupsThatAreKept counts days and weeks that have a backup, whatever lies between them.
+func TestBackupsThatAreKept(t *testing.T) {
+	var daily []string
+	for day := time.Date(2026, 11, 27, 2, 30, 0, 0, time.UTC); len(daily) < 30; day = day.AddDate(0, 0, -1) {
+		daily = append(daily, day.Format(time.RFC3339))
+	}
+	for _, c := range []struct {
+		name string
+		keep Keep
+		made []string
+		kept []string
+	}{
+		{"none", Keep{1, 1}, nil, nil},
+		{"one of a day", Keep{2, 0},
+			[]string{"2026-11-27T02:00:00Z", "2026-11-27T23:59:59Z", "2026-11-26T00:00:00Z", "2026-11-25T00:00:00Z"},
+			[]string{"2026-11-27T23:59:59Z", "2026-11-26T00:00:00Z"}},
+		{"a machine that stood still for years", Keep{2, 1},
+			[]string{"2026-11-27T02:00:00Z", "2021-05-01T02:00:00Z"}, []string{"2026-11-27T02:00:00Z", "2021-05-01T02:00:00Z"}},
+		{"three days and three weeks, which end on Sundays", Keep{3, 3}, daily,
+			[]string{daily[0], daily[1], daily[2], "2026-11-22T02:30:00Z", "2026-11-15T02:30:00Z"}},
+		{"a week over the new year", Keep{1, 2},
+			[]string{"2027-01-03T01:00:00Z", "2026-12-31T01:00:00Z", "2026-12-27T01:00:00Z", "2026-12-20T01:00:00Z"},
+			[]string{"2027-01-03T01:00:00Z", "2026-12-27T01:00:00Z"}},
+	} {
+		into := t.TempDir()
+		names := map[string]string{}
+		for _, text := range c.made {
+			at, err := time.Parse(time.RFC3339, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names[text] = at.Format(backupForm)
+			write(t, into, names[text])
+		}
+		foreign := []string{"registry-20200101.tar", "other.tar", "registry-20200101T000000Z.tar.part"}
+		for _, name := range foreign {
+			write(t, into, name)
+		}
+		kept, removed, err := removeOld(into, c.keep, time.Time{})
+		if err != nil || kept != len(c.kept) || removed != len(c.made)-len(c.kept) {
+			t.Errorf("%s: got %d kept, %d removed, %v; want %d kept", c.name, kept, removed, err, len(c.kept))
+		}
+		want := map[string]bool{}
+		for _, name := range foreign {
+			want[name] = true
+		}
+		for _, text := range c.kept {
+			want[names[text]] = true
+		}
+		if diff := cmp.Diff(want, listing(t, into)); diff != "" {
+			t.Errorf("%s: the directory differs (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// TestTheNewestBackupStaysAfterTheClockWasSetBack has backups of a future.
+func TestTheNewestBackupStaysAfterTheClockWasSetBack(t *testing.T) {
+	into := t.TempDir()
+	now := time.Date(2026, 11, 27, 2, 30, 0, 0, time.UTC)
+	write(t, into, now.Format(backupForm))
+	write(t, into, now.AddDate(1, 0, 0).Format(backupForm))
+	if _, _, err := removeOld(into, Keep{1, 1}, now); err != nil {
+		t.Fatal(err)
+	}
+	if got := listing(t, into); !got[now.Format(backupForm)] {
+		t.Errorf("got %v, want the backup of now in it", got)
+	}
+}
+
+// TestAFailedBackupIsNoted names a data directory that is no registry's, and keeps what was known of
+// the backup before.
+func TestAFailedBackupIsNoted(t *testing.T) {
+	dir, into := t.TempDir(), filepath.Join(t.TempDir(), "backups")
+	write(t, dir, "a.tar")
+	if _, err := noteBackup(dir, filepath.Join(dir, "a.tar"), true); err != nil {
+		t.Fatal(err)
+	}
+	if err := BackupInto(t.Context(), dir, into, Keep{1, 0}, BackupOptions{}, t.Output()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want %v", err, os.ErrNotExist)
+	}
+	last, err := readBackup(dir)
+	if err != nil || !last.Checked || last.Finished.IsZero() || last.Failed.IsZero() || !strings.Contains(last.Fault, formatFile) {
+		t.Errorf("got %+v, %v; want the backup before and the fault", last, err)
+	}
+	if err := BackupInto(t.Context(), dir, into, Keep{}, BackupOptions{}, t.Output()); err == nil ||
+		!strings.Contains(err.Error(), "--keep-days") {
+		t.Errorf("without a day: got %v, want an error that names --keep-days", err)
+	}
+}
+
+// TestOneBackupAtATime holds the lock of the directory.
+func TestOneBackupAtATime(t *testing.T) {
+	into := t.TempDir()
+	unlock, err := lockBackups(into)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = BackupInto(t.Context(), t.TempDir(), into, Keep{1, 0}, BackupOptions{}, t.Output())
+	if err == nil || !strings.Contains(err.Error(), "under way") {
+		t.Errorf("got %v, want an error that says that another backup is under way", err)
+	}
+	unlock()
+	if unlock, err = lockBackups(into); err != nil {
+		t.Fatalf("after the other has ended: %v", err)
+	}
+	unlock()
+}
+
+func write(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func listing(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, e := range entries {
+		names[e.Name()] = true
+	}
+	return names
+}

@@ -1,0 +1,80 @@
+package oneprocess
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// TestBackupsAreChecked backs up a registry that runs and one that does not, over what a killed run
+// has left. Then it gives the data another secret, so that a backup of it is worth nothing.
+func TestBackupsAreChecked(t *testing.T) {
+	data, into, addr, metrics := filepath.Join(t.TempDir(), "data"), t.TempDir(), freeAddr(t), freeAddr(t)
+	output := &processes.Output{}
+	p := start(t, addr, output, registry("registry"), "serve", "--data", data, "--addr", addr, "--metrics-addr", metrics)
+	if err := output.Await(t.Context(), "answers at"); err != nil {
+		t.Fatal(err)
+	}
+	finished := func() string {
+		t.Helper()
+		return secured{metrics: metrics}.told(t, "registry_backup_finished_seconds")
+	}
+	if got := finished(); got != "0" {
+		t.Errorf("before a backup: got the end %q, want 0", got)
+	}
+	if err := os.MkdirAll(filepath.Join(into, "unchecked.new1", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(into, "unchecked.tar"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := must(t, registry("registry"), "backup", "--data", data, "--into", into)
+	if !strings.Contains(said, "assets.db: ok") || !strings.Contains(said, "kept: 1, removed: 0") {
+		t.Errorf("got %q, want it to say what was checked and kept", said)
+	}
+	good := backups(t, into)
+	if len(good) != 1 || !strings.HasSuffix(good[0], "Z.tar") {
+		t.Fatalf("got %q, want one backup and nothing besides", good)
+	}
+	if got := finished(); got == "0" || got == "" {
+		t.Errorf("after a backup: got the end %q, want a time", got)
+	}
+	restored := filepath.Join(t.TempDir(), "restored")
+	must(t, registry("registry"), "restore", "--from", good[0], "--data", restored)
+	must(t, registry("registry"), "check", "--data", restored)
+	stop(t, p, output)
+
+	secret := strings.Repeat("5", 64) + "\n"
+	if err := os.WriteFile(filepath.Join(data, "secret"), []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said, code := run(t, registry("registry"), "backup", "--data", data, "--into", into)
+	if code != 1 || !strings.Contains(said, "secret") {
+		t.Errorf("a backup with a foreign secret: got exit code %d, want 1 and the fault; it printed %s", code, said)
+	}
+	if got := backups(t, into); len(got) != 2 || got[0] != good[0] || filepath.Base(got[1]) != "unchecked.tar" {
+		t.Errorf("a backup with a foreign secret: got the files %q, want the good one and unchecked.tar", got)
+	}
+	var last struct {
+		File, Fault string
+		Checked     bool
+	}
+	text, err := os.ReadFile(filepath.Join(data, "backup.json"))
+	if err != nil || json.Unmarshal(text, &last) != nil || last.File != good[0] || last.Fault == "" || !last.Checked {
+		t.Errorf("got the note %s, %v; want the good backup and the fault", text, err)
+	}
+}
+
+// backups returns the files in a directory of backups, save its lock.
+func backups(t *testing.T, into string) (files []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(into, "[^l]*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
