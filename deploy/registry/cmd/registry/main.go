@@ -49,7 +49,7 @@ type snapshot struct {
 
 type backup struct {
 	Data string `default:"./data" help:"Data directory."`
-	To   string `xor:"where" required:"" placeholder:"FILE" help:"Tar archive to write. It has the secret: keep it private."`
+	To   string `xor:"where" required:"" placeholder:"FILE" help:"Tar archive to write. It has the secret: guard it."`
 	Into string `xor:"where" required:"" placeholder:"DIR" help:"Directory for a backup that is checked; old ones go."`
 
 	registry.Keep
