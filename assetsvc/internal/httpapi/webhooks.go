@@ -129,6 +129,14 @@ func (a *API) changing(c *gin.Context, change webhookChange) error {
 	if err != nil {
 		return err
 	}
+	var ignored []string
+	shown := a.webhook(changed)
+	for _, name := range webhook.SetOnce() {
+		if sent := in.data.Get(name); sent != nil && !record.Equal(sent, shown.Get(name)) {
+			ignored = append(ignored, name)
+		}
+	}
+	naming(c)(ignored)
 	return a.writeWebhook(c, http.StatusOK, changed, secret, options{pretty: in.pretty || isPretty(c)})
 }
 

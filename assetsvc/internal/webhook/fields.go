@@ -27,6 +27,9 @@ func Fields() []string {
 	}
 }
 
+// SetOnce returns the names of the fields that a creation sets and no change.
+func SetOnce() []string { return []string{"version", "mode", "opt_fields", "filters"} }
+
 // fields is a checked creation.
 type fields struct {
 	url, mode string

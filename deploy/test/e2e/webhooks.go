@@ -361,6 +361,20 @@ func testFilteredDelivery(t *testing.T, a api) {
 	}); some.times[moved.id] > 0 {
 		t.Errorf("got the asset that has left the filters %d times, want none", some.times[moved.id])
 	}
+	shownNow := a.hook(t, "GET", "broker", "/"+some.hook.id, nil).must(t, 200).data()
+	for _, c := range []struct {
+		sent fields
+		want string
+	}{
+		{shownNow, ""},
+		{fields{"filters": fields{"region": []string{"Київ"}}, "mode": "test", "opt_fields": "*"}, "mode, filters"},
+		{fields{"filters": nil, "version": "1"}, "version"},
+	} {
+		got := a.hook(t, "PATCH", "broker", "/"+some.hook.id, c.sent).must(t, 200).header.Get("Registry-Ignored")
+		if got != c.want {
+			t.Errorf("PATCH of %v: got the ignored fields %q, want %q", c.sent, got, c.want)
+		}
+	}
 }
 
 // receive makes an active webhook for whole assets.
