@@ -96,6 +96,7 @@ func refused(t *testing.T, dial func() (net.Conn, error), sent string, status in
 
 // TestRefusalsHaveTheHeadersOfTheServer sends what the HTTP server itself refuses, with the origin
 // of a page before or after the fault.
+// Promises: cors-refusals
 func TestRefusalsHaveTheHeadersOfTheServer(t *testing.T) {
 	served := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") })
 	addr, _ := serveFor(t, served, ServeOptions{Refusals: func(origin string) http.Header {
