@@ -26,6 +26,9 @@ func TestADamagedValueIsAnError(t *testing.T) {
 		{"a transfer", func(ctx context.Context, client *redis.Client) error {
 			return client.HSet(ctx, transferKey("one"), transferField, text).Err()
 		}, []string{"LoadTransfer", "ClaimTransfer"}},
+		{"a claimed transfer", func(ctx context.Context, client *redis.Client) error {
+			return client.HSet(ctx, transferKey("claimed"), transferField, text).Err()
+		}, []string{"SettleTransfer"}},
 		{"the date of a claim", func(ctx context.Context, client *redis.Client) error {
 			return client.HSet(ctx, transferKey("claimed"), claimField, "x asset").Err()
 		}, []string{"SettleTransfer"}},

@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/storetest"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/dataformat"
@@ -71,5 +76,151 @@ func TestARedisWithoutDataGetsTheFormat(t *testing.T) {
 		if got, err := s.client.Get(t.Context(), formatKey).Result(); err != nil || got != format {
 			t.Errorf("got format %q, %v; want %q", got, err, format)
 		}
+	}
+}
+
+// failing is a hook that ends one command, from 1, as Redis would not. It notes the cursors of the scans.
+type failing struct {
+	at, count int
+	end       func() error
+	cursors   []string
+}
+
+func (f *failing) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "scan" {
+			f.cursors = append(f.cursors, fmt.Sprint(cmd.Args()[1]))
+		}
+		if f.count++; f.count == f.at {
+			cmd.SetErr(f.end())
+			return cmd.Err()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if f.count++; f.count == f.at {
+			return f.end()
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// join adds the hook to clients that have their connections, one for commands and one for pipelines. The greetings of
+// new ones are no commands of callers.
+func join(t *testing.T, hook redis.Hook, clients ...*redis.Client) {
+	t.Helper()
+	for _, client := range clients {
+		ping := func(p redis.Pipeliner) error { return p.Ping(t.Context()).Err() }
+		_, err := client.Pipelined(t.Context(), ping)
+		if err := errors.Join(err, client.Ping(t.Context()).Err()); err != nil {
+			t.Fatal(err)
+		}
+		client.AddHook(hook)
+	}
+}
+
+var errFailing = errors.New("the command failed")
+
+// TestACheckOfTheFormatLooksAtAllKeys ends a check in its second step, because the caller leaves or because the server
+// fails. After a caller the next check goes on. After a server it begins anew, because another one may answer.
+func TestACheckOfTheFormatLooksAtAllKeys(t *testing.T) {
+	server := redistest.Start(t)
+	var others []any
+	for i := range 4 * scanStep {
+		others = append(others, fmt.Sprint("other:", i), "1")
+	}
+	if err := open(t, server.URL()).client.MSet(t.Context(), others...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, leaves := range []bool{true, false} {
+		s := open(t, server.URL())
+		if err := s.client.Del(t.Context(), formatKey).Err(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		hook := &failing{at: 3, end: func() error { // after GET and the first SCAN
+			if leaves {
+				leave()
+			}
+			return errFailing
+		}}
+		join(t, hook, s.client)
+		if err := s.format.run(ctx, s.client); !errors.Is(err, errFailing) {
+			t.Errorf("caller leaves: %t: got %v, want the failure", leaves, err)
+		}
+		leave()
+		first := hook.cursors
+		hook.cursors = nil
+		if err := s.format.run(t.Context(), s.client); err != nil {
+			t.Errorf("caller leaves: %t: the next check: got %v, want no error", leaves, err)
+		}
+		if len(first) != 2 || first[0] != "0" || first[1] == "0" {
+			t.Fatalf("got the steps %q, want two", first)
+		}
+		want := first[0]
+		if leaves {
+			want = first[1]
+		}
+		if hook.cursors[0] != want || len(slices.Compact(hook.cursors)) < 3 {
+			t.Errorf("caller leaves: %t: got the steps %q, want three or more from %s", leaves, hook.cursors, want)
+		}
+	}
+}
+
+// TestEachFailureOfRedisIsTold fails one command after another of each call. The call must return an error, and none
+// that says what Redis has.
+func TestEachFailureOfRedisIsTold(t *testing.T) {
+	server := redistest.Start(t)
+	for _, call := range storetest.Calls() {
+		for at := 1; ; at++ {
+			server.Flush(t)
+			storetest.Fill(t, open(t, server.URL()))
+			s := open(t, server.URL())
+			hook := &failing{at: at, end: func() error { return errFailing }}
+			join(t, hook, s.client, s.watcher)
+			err := call.Do(t.Context(), s)
+			if hook.count < at { // all commands of the call were failed once
+				if err != nil || at == 1 {
+					t.Errorf("%s: got %v after %d commands, want no error after one or more", call.Name, err, hook.count)
+				}
+				break
+			}
+			if !errors.Is(err, errFailing) {
+				t.Errorf("%s, command %d: got %v, want the failure", call.Name, at, err)
+			}
+		}
+	}
+}
+
+// TestAnEmptyRedisGetsOneFormat fails one command after another of a check. Then it lets another program write its
+// format just before the check writes.
+func TestAnEmptyRedisGetsOneFormat(t *testing.T) {
+	server := redistest.Start(t)
+	const write = 3 // after GET and SCAN
+	for at := 1; at <= write+1; at++ {
+		server.Flush(t)
+		s := open(t, server.URL())
+		join(t, &failing{at: at, end: func() error { return errFailing }}, s.client)
+		if err := s.format.run(t.Context(), s.client); !errors.Is(err, errFailing) {
+			t.Errorf("command %d: got %v, want the failure", at, err)
+		}
+		if err := s.format.run(t.Context(), s.client); err != nil {
+			t.Errorf("command %d, the next check: got %v, want no error", at, err)
+		}
+	}
+	server.Flush(t)
+	s, other := open(t, server.URL()), open(t, server.URL())
+	join(t, &failing{at: write, end: func() error {
+		return other.client.Set(t.Context(), formatKey, "asset-registry tokens 4", 0).Err()
+	}}, s.client)
+	if err := s.format.run(t.Context(), s.client); !strings.Contains(fmt.Sprint(err), "tokens 4") {
+		t.Errorf("another program was faster: got %v, want a refusal of its format", err)
 	}
 }

@@ -86,3 +86,16 @@ func TestAVerificationCostsOneRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// TestTheCountsOfADayExpire adds to the counts of a day. Redis keeps them for the days that lists show, and two more.
+func TestTheCountsOfADayExpire(t *testing.T) {
+	s := open(t, redistest.Start(t).URL())
+	count := authapi.Count{KeyID: "k", Day: "2026-11-21", Class: "read", Requests: 1}
+	if err := s.AddUsage(t.Context(), nil, []authapi.Count{count}); err != nil {
+		t.Fatal(err)
+	}
+	left, err := s.client.PTTL(t.Context(), countsKey("k", count.Day)).Result()
+	if most := (apikey.UsageDays + 2) * 24 * time.Hour; err != nil || left > most || left < most-time.Hour {
+		t.Errorf("got %v until the end, %v; want %v", left, err, most)
+	}
+}

@@ -172,6 +172,10 @@ func TestWarningsTellHowRecordsMayBeLost(t *testing.T) {
 	if !strings.Contains(got, "appendonly no") || !strings.Contains(got, "allkeys-lru") {
 		t.Errorf("a server that evicts and does not persist: got warnings %q, want one for each", got)
 	}
+	silent := open(t, redistest.Start(t, "--rename-command", "CONFIG", `""`).URL()).Warnings(t.Context())
+	if len(silent) != 1 || !strings.Contains(silent[0], "does not show its settings") {
+		t.Errorf("a server that shows no settings: got warnings %q, want one that says so", silent)
+	}
 }
 
 // The tests below check the owner of an asset after a failure of Redis.
@@ -269,6 +273,13 @@ func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 	s := open(t, server.URL())
 	if _, err := s.Load(t.Context(), "none"); !errors.Is(err, token.ErrNotFound) {
 		t.Fatalf("load while Redis is up: got %v, want %v", err, token.ErrNotFound)
+	}
+	ready := s.Ready(t.Context())
+	if err := errors.Join(ready, s.client.Set(t.Context(), recordKey("other"), "no hash", 0).Err()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Load(t.Context(), "other"); err == nil || fault.KindOf(err) == fault.Unavailable {
+		t.Errorf("load a value of another type: got %v, want an error that is a defect", err)
 	}
 	if err := s.client.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err(); err != nil {
 		t.Fatal(err)

@@ -45,3 +45,43 @@ func TestALateChangeReplacesNoUse(t *testing.T) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
 }
+
+// TestTransfersAreRestored restores transfers of another store, twice: an unused one, a claimed one and a used one.
+// Only the last one never expires.
+func TestTransfersAreRestored(t *testing.T) {
+	s := open(t, redistest.Start(t).URL())
+	now := time.Now()
+	unused := token.Transfer{
+		ID: "unused", Broker: "b", OwnerHash: "o", TransferHash: "t", Date: 1, Expires: now.Add(time.Hour).UnixMicro(),
+	}
+	claimed := unused
+	claimed.ID = "claimed"
+	claimed.Claim = token.Claim{AssetID: "asset", Generation: 2, Date: 5, Expires: now.Add(2 * time.Hour).UnixMicro()}
+	used := unused
+	used.ID, used.AssetID, used.Date, used.Expires = "used", "asset", 6, 0
+	for _, c := range []struct {
+		want token.Transfer
+		life time.Duration // 0: for ever
+	}{{unused, time.Hour}, {claimed, 2 * time.Hour}, {used, 0}} {
+		for range 2 {
+			if err := s.RestoreTransfer(t.Context(), c.want); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := s.LoadTransfer(t.Context(), c.want.ID); err != nil || got != c.want {
+				t.Errorf("got %+v, %v; want %+v", got, err, c.want)
+			}
+			left, err := s.client.PTTL(t.Context(), transferKey(c.want.ID)).Result()
+			if err != nil || (left < 0) != (c.life == 0) || c.life > 0 && (left > c.life || left < c.life-10*time.Minute) {
+				t.Errorf("%s: got %v until the end, %v; want %v", c.want.ID, left, err, c.life)
+			}
+		}
+	}
+	broken := used
+	broken.ID = "broken"
+	if err := s.client.Set(t.Context(), transferKey(broken.ID), "no hash", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RestoreTransfer(t.Context(), broken); err == nil {
+		t.Error("restore over a value of another type: got no error, want one")
+	}
+}
