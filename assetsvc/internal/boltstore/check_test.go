@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,8 +44,10 @@ func twoAssets(t *testing.T) (s *Store, path, id string, facts func(registry.Rec
 			t.Fatal(err)
 		}
 	}
-	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a1", Broker: "b1"}); err != nil {
-		t.Fatal(err)
+	for _, e := range []webhook.Endpoint{{ID: "a1", Broker: "b1"}, {ID: "admin", ByAdmin: true}} {
+		if err := s.Put(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return s, path, id, func(r registry.Record) (string, string, error) {
 		return strings.Trim(strings.TrimPrefix(string(r.Body), `{"assetID": `), `"}`), "one", nil
@@ -70,6 +74,18 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 		{"the newest position is too low", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(stateBucket).Put(lastKey, positionKey(1))
 		}, "newest position is lower"},
+		{"the newest position is missing", func(tx *bbolt.Tx, _ []byte) error {
+			return tx.Bucket(stateBucket).Delete(lastKey)
+		}, "newest position is lower"},
+		{"the number of a day is missing", func(tx *bbolt.Tx, _ []byte) error {
+			return tx.Bucket(numberBucket).Delete([]byte("2026-11-20"))
+		}, "the newest number of its day is lower"},
+		{"the newest change is that of another asset", func(tx *bbolt.Tx, _ []byte) error {
+			key, value := tx.Bucket(changeBucket).Cursor().Last()
+			value = bytes.Clone(value)
+			value[1] ^= 1
+			return tx.Bucket(changeBucket).Put(key, value)
+		}, "is not in the record"},
 		{"the end of an asset is missing", func(tx *bbolt.Tx, key []byte) error {
 			return tx.Bucket(assetBucket).Put(key, tx.Bucket(assetBucket).Get(key)[:headerSize+10])
 		}, "cannot be read"},
@@ -89,6 +105,10 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 		}, "brokers has 3 entries for 2 assets of brokers"},
 		{"a former program has no lists of brokers", func(tx *bbolt.Tx, _ []byte) error {
 			return errors.Join(tx.DeleteBucket(brokerBucket), tx.Bucket(stateBucket).Delete(indexedKey))
+		}, ""},
+		{"a former program has written and not kept the lists of brokers", func(tx *bbolt.Tx, _ []byte) error {
+			key, _ := tx.Bucket(brokerBucket).Cursor().First()
+			return errors.Join(tx.Bucket(brokerBucket).Delete(key), tx.Bucket(stateBucket).Put(indexedKey, positionKey(1)))
 		}, ""},
 		{"a webhook cannot be read", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(webhookBucket).Put([]byte("a2"), []byte("half"))
@@ -231,4 +251,165 @@ func TestALargeBodyIsNotReadForItsSize(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 		}
 	}
+}
+
+// TestAnEmptyStoreHasNoFault checks new files, one of them without the lists that former programs do not have.
+func TestAnEmptyStoreHasNoFault(t *testing.T) {
+	for _, former := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "assets.db")
+		s, err := Open(path, Options{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.file.Update(func(tx *bbolt.Tx) error {
+			if former {
+				return errors.Join(tx.DeleteBucket(brokerBucket), tx.DeleteBucket(referenceBucket))
+			}
+			return nil
+		})
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if assets, faults := Check(path, nil, nil); assets != 0 || len(faults) != 0 {
+			t.Errorf("of a former program: %t: got %d assets and the faults %v, want none", former, assets, faults)
+		}
+	}
+}
+
+// TestARemovedDraftHasItsPosition lowers the newest position below that of a removed draft, the newest change.
+func TestARemovedDraftHasItsPosition(t *testing.T) {
+	s, path, _, facts := twoAssets(t)
+	r := registry.Record{ID: storetest.NewID(), Removed: true, Change: []byte("c")}
+	position, err := s.Create(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.file.Update(func(tx *bbolt.Tx) error { return tx.Bucket(stateBucket).Put(lastKey, positionKey(position-1)) })
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, faults := Check(path, nil, facts); !strings.Contains(fmt.Sprint(faults), "newest position is lower") {
+		t.Errorf("got the faults %v, want that of the position", faults)
+	}
+}
+
+// TestACheckReportsABoundedNumberOfFaults damages each of many items in one way. Each later step finds a fault, too.
+func TestACheckReportsABoundedNumberOfFaults(t *testing.T) {
+	each := func(name []byte, do func(b *bbolt.Bucket, key, value []byte) error) func(*bbolt.Tx, int) error {
+		return func(tx *bbolt.Tx, most int) (err error) {
+			b := tx.Bucket(name)
+			var keys, values [][]byte
+			_ = b.ForEach(func(key, value []byte) error {
+				keys, values = append(keys, bytes.Clone(key)), append(values, bytes.Clone(value))
+				return nil
+			})
+			for i, key := range keys[:min(most, len(keys))] {
+				err = errors.Join(err, do(b, key, values[i]))
+			}
+			return err
+		}
+	}
+	drop := func(b *bbolt.Bucket, key, _ []byte) error { return b.Delete(key) }
+	half := func(b *bbolt.Bucket, key, value []byte) error { return b.Put(key, value[:len(value)/2]) }
+	const all = 2 * maxFaults
+	undamaged, facts := manyAssets(t, all)
+	for _, c := range []struct {
+		name   string
+		damage func(*bbolt.Tx, int) error
+		want   string // of the last fault
+	}{
+		{"assets that cannot be read", each(assetBucket, half), "cannot be read"},
+		{"assets without their feed", each(realBucket, drop), "not in the feed"},
+		{"assets without their references", each(referenceBucket, drop), "does not stand for it"},
+		{"references of nothing", each(referenceBucket, half), "does not stand for it"},
+		{"more references of nothing", each(assetBucket, func(b *bbolt.Bucket, key, _ []byte) error {
+			return b.Tx().Bucket(referenceBucket).Put(append([]byte("x"), key...), []byte("half"))
+		}), "stands for no id"},
+		{"assets with two references", each(assetBucket, func(b *bbolt.Bucket, key, _ []byte) error {
+			return b.Tx().Bucket(referenceBucket).Put(append([]byte("x"), key...), fmt.Appendf(nil, "%x", key))
+		}), "has another one"},
+		{"assets without their changes", each(changeBucket, drop), "is not in the record"},
+		{"assets without their brokers", each(brokerBucket, drop), "not in the list of its owner"},
+		{"numbers of a day", each(numberBucket, func(b *bbolt.Bucket, key, _ []byte) error {
+			return b.Put(key, positionKey(0))
+		}), "newest number of its day"},
+		{"changes that cannot be read", each(changeBucket, func(b *bbolt.Bucket, key, value []byte) error {
+			value[len(value)-1] ^= 1
+			return b.Put(key, value)
+		}), "the change at"},
+		{"changes without their history", each(historyBucket, drop), "not in the history"},
+		{"changes that assets do not have", each(assetBucket, func(b *bbolt.Bucket, key, value []byte) error {
+			change := registry.Revision{ID: fmt.Sprintf("%x", key), Position: positionOf(value) + 1e9, Revision: 9}
+			return errors.Join(b.Tx().Bucket(changeBucket).Put(positionKey(change.Position), encodeChange(key, change)),
+				b.Tx().Bucket(historyBucket).Put(historyKey(key, change.Position), nil))
+		}), "does not have"},
+		{"webhooks that cannot be read", each(webhookBucket, half), "cannot be read"},
+		{"webhooks without their brokers", each(ownedBucket, drop), "not among those of its broker"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, most := range []int{maxFaults - 1, all} {
+				path := filepath.Join(t.TempDir(), "assets.db")
+				if err := os.WriteFile(path, undamaged, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				s, err := Open(path, Options{Now: time.Now})
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = s.file.Update(func(tx *bbolt.Tx) error {
+					return errors.Join(c.damage(tx, most), tx.Bucket(realBucket).Put(positionKey(1), nil),
+						tx.Bucket(testBucket).Put(positionKey(1), nil), tx.Bucket(brokerBucket).Put([]byte("x"), nil),
+						tx.Bucket(referenceBucket).Put([]byte("zz"), []byte("x")),
+						tx.Bucket(historyBucket).Put(historyKey(make([]byte, idSize), 1), nil),
+						tx.Bucket(webhookBucket).Put([]byte("zz"), []byte("x")), tx.Bucket(ownedBucket).Put([]byte("zz"), nil))
+				})
+				if err := errors.Join(err, s.Close()); err != nil {
+					t.Fatal(err)
+				}
+				_, faults := Check(path, nil, facts)
+				if got := strings.Contains(fmt.Sprint(faults), c.want); len(faults) != maxFaults || !got {
+					t.Errorf("%d damaged: got %d faults, want %d, one of them %q: %v", most, len(faults), maxFaults, c.want, faults)
+				}
+			}
+		})
+	}
+}
+
+// manyAssets returns the file of a store with listed assets that have references, and with a webhook for each. The
+// function facts is an argument for Check.
+func manyAssets(t *testing.T, n int) (file []byte, facts func(registry.Record) (string, string, error)) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "assets.db")
+	s, err := Open(path, Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			id, reference := storetest.NewID(), registry.ReferenceKey("one", fmt.Sprint("lot-", i))
+			_, claimed := s.ClaimReference(t.Context(), reference, "", id)
+			number, numbered := s.NextNumber(t.Context(), "2026-11-20")
+			_, created := s.Create(t.Context(), registry.Record{
+				ID: id, Listed: true, Owner: "one", Origin: fmt.Sprintf(`{"broker":"one","reference":"lot-%d"}`, i),
+				Body: fmt.Appendf(nil, "UA-AR-DGF-2026-11-20-%06d", number), Change: []byte("c"),
+			})
+			put := s.Put(t.Context(), webhook.Endpoint{ID: fmt.Sprint("w", i), Broker: fmt.Sprint("b", i)})
+			if err := errors.Join(claimed, numbered, created, put); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	facts = func(r registry.Record) (string, string, error) { return string(r.Body), "one", nil }
+	if assets, faults := Check(path, nil, facts); assets != n || len(faults) != 0 {
+		t.Fatalf("got %d assets and the faults %v, want %d without faults", assets, faults, n)
+	}
+	if file, err = os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
+	return file, facts
 }

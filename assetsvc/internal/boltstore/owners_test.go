@@ -1,9 +1,13 @@
 package boltstore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,6 +91,19 @@ func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 	forget()
 	reopen(inBody)
 	check("a file without the index")
+	reopen(nil)
+	check("the index that the last program has made")
+
+	if err := s.file.Update(func(tx *bbolt.Tx) error { // a former program has given the asset to another broker
+		stale, _ := registry.ParseID(want[0])
+		place := placeOf(stale, registry.Record{})
+		return errors.Join(tx.Bucket(brokerBucket).Put(enlistedAt("two", 1), place),
+			tx.Bucket(stateBucket).Put(indexedKey, positionKey(1)))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	reopen(inBody)
+	check("a file whose index is out of date")
 
 	forget()
 	reopen(nil)
@@ -111,4 +128,36 @@ func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 	check("a file that a former program has written")
 	create(2)
 	check("after further writes")
+}
+
+// TestManyAssetsGetTheListsOfBrokers has more assets than one transaction of the index reads.
+func TestManyAssetsGetTheListsOfBrokers(t *testing.T) {
+	const assets = 2*indexPiece + 1
+	path := filepath.Join(t.TempDir(), "assets.db")
+	s := openOwners(t, path, nil)
+	var wg sync.WaitGroup
+	for range assets {
+		wg.Go(func() {
+			if _, err := s.Create(t.Context(), registry.Record{ID: storetest.NewID(), Body: []byte("one")}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	err := s.file.Update(func(tx *bbolt.Tx) error { return tx.Bucket(stateBucket).Delete(indexedKey) })
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	s, err = Open(path, Options{Now: time.Now, Owner: inBody, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	if got := len(own(t, s, "one")); got != assets {
+		t.Errorf("got %d assets of the broker, want %d", got, assets)
+	}
+	if want := fmt.Sprint("assets=", assets); !strings.Contains(log.String(), want) {
+		t.Errorf("got the log %q, want %s", &log, want)
+	}
 }

@@ -416,6 +416,11 @@ func testLargeBodies(t *testing.T, open Opener) {
 					t.Errorf("entry %d: got a body of %d bytes, want %d", i, len(e.Body), len(want))
 				}
 			}
+			page, err := s.Page(t.Context(), c.query)
+			want := c.want[len(c.want)-1].Position // a client goes on from here
+			if err != nil || !c.query.Descending && page.Upto != want {
+				t.Errorf("got a page up to %d, %v; want it up to its last asset, %d", page.Upto, err, want)
+			}
 		})
 	}
 }

@@ -1,6 +1,8 @@
 package boltstore
 
 import (
+	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -84,5 +86,32 @@ func TestASweepLooksAgain(t *testing.T) {
 	err := s.file.Update(func(tx *bbolt.Tx) error { return sweep(tx, []string{"one", "gone"}, time.Now()) })
 	if got, missing := s.LoadTransfer(t.Context(), "one"); err != nil || missing != nil || got != want {
 		t.Errorf("got %+v, %v, %v; want %+v", got, missing, err, want)
+	}
+}
+
+// TestASweepGoesOn has more transfers that are not due than one step reads, and one behind them that is due.
+func TestASweepGoesOn(t *testing.T) {
+	s := empty(t)
+	now := time.Now()
+	const later = 2*sweepStep - 1
+	if err := s.file.Update(func(tx *bbolt.Tx) (err error) {
+		for i := range later {
+			made := token.Transfer{ID: fmt.Sprintf("a-%04d", i), Expires: now.Add(time.Hour).UnixMicro()}
+			err = errors.Join(err, putTransfer(tx, made))
+		}
+		return errors.Join(err, putTransfer(tx, token.Transfer{ID: "b", Expires: now.Add(-time.Hour).UnixMicro()}))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for cursor, steps := "", []string{"a-0499", "b", ""}; len(steps) > 0; steps = steps[1:] {
+		next, err := s.SweepTransfers(t.Context(), cursor, now)
+		if err != nil || next != steps[0] {
+			t.Fatalf("after %q: got the cursor %q, %v; want %q", cursor, next, err, steps[0])
+		}
+		cursor = next
+	}
+	left := 0
+	if err := s.EachTransfer(func(token.Transfer) error { left++; return nil }); err != nil || left != later {
+		t.Errorf("got %d transfers, %v; want the %d that are not due", left, err, later)
 	}
 }

@@ -1,0 +1,62 @@
+package boltstore
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// TestNumbersOfDaysAreIndependent takes numbers of two days by turns, before a write makes them durable.
+func TestNumbersOfDaysAreIndependent(t *testing.T) {
+	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for want := 1; want <= 3; want++ {
+		for _, day := range []string{"2026-11-20", "2026-11-21"} {
+			if got, err := s.NextNumber(t.Context(), day); err != nil || got != want {
+				t.Errorf("%s: got %d, %v; want %d", day, got, err, want)
+			}
+		}
+	}
+}
+
+// TestANumberThatIsGivenDuringAWriteIsNotGivenAgain takes a number after a transaction has saved the one before, and
+// before that transaction is durable.
+func TestANumberThatIsGivenDuringAWriteIsNotGivenAgain(t *testing.T) {
+	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const day = "2026-11-20"
+	next := func(want int) {
+		t.Helper()
+		if got, err := s.NextNumber(t.Context(), day); err != nil || got != want {
+			t.Errorf("got %d, %v; want %d", got, err, want)
+		}
+	}
+	save := func() (saved map[string]int) {
+		t.Helper()
+		if err := s.file.Update(func(tx *bbolt.Tx) (err error) {
+			saved, err = s.numbers.save(tx.Bucket(numberBucket))
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return saved
+	}
+	next(1)
+	saved := save()
+	next(2)
+	s.numbers.forget(saved)
+	next(3)
+	s.numbers.forget(save())
+	if len(s.numbers.given) != 0 {
+		t.Errorf("got the days %v in memory, want none after all numbers are durable", s.numbers.given)
+	}
+	next(4)
+}
