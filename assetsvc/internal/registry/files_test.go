@@ -185,6 +185,7 @@ func TestDocumentsSayWhatTheirFilesAre(t *testing.T) {
 	signed := base.Address(fileID) + "?" + links.Bind(fileID, md5).Encode()
 	early := add(asset.Add, at, document(t, signed, "md5:"+md5).With("sha256", "x").With("size", record.Number("9")))
 	says("before the bytes", early, "")
+	foreign := add(asset.Add, at, document(t, "https://broker.example/y", "md5:"+md5))
 	done := filesapi.Completion{File: fileID, SHA256: sum, Size: 12, Broker: "broker", KeyID: "k"}
 	if err := r.Complete(t.Context(), owner, id, done); fault.KindOf(err) != fault.Forbidden {
 		t.Errorf("a broker completes a document: got %v, want it refused", err)
@@ -198,6 +199,11 @@ func TestDocumentsSayWhatTheirFilesAre(t *testing.T) {
 	if err := r.Complete(t.Context(), service, strings.Repeat("0", 32), done); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("no such asset: got %v, want NotFound", err)
 	}
+	another := done
+	another.SHA256, another.Size = strings.Repeat("cd", 32), 13
+	if err := r.Complete(t.Context(), service, id, another); err != nil {
+		t.Fatal(err)
+	}
 	at.ID = early.Text("id")
 	read := func(what, want string) {
 		t.Helper()
@@ -207,13 +213,16 @@ func TestDocumentsSayWhatTheirFilesAre(t *testing.T) {
 		}
 		says(what, part, want)
 	}
-	read("after the bytes", sum+" 12")
+	read("after the bytes, and after others for the same file", sum+" 12")
+	at.ID = foreign.Text("id")
+	read("a document of another address", "")
+	at.ID = early.Text("id")
 	changes, err := r.Revisions(t.Context(), owner, id, "token", 0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(changes) != 4 { // created, published, the document, its sums
-		t.Errorf("got %d changes, want 4", len(changes))
+	if len(changes) != 5 { // created, published, two documents, the sums of one
+		t.Errorf("got %d changes, want 5", len(changes))
 	}
 	says("the same file again", add(asset.Replace, at, document(t, base.Address(fileID), "md5:"+md5).With("title", "y")),
 		sum+" 12")
