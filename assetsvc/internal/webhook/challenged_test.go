@@ -44,8 +44,36 @@ func TestChallengesAreBounded(t *testing.T) {
 			if wait := asked.take(c.of(c.most)); wait != 0 {
 				t.Errorf("%s: after %v got a wait of %v, want 0", c.name, c.wait, wait)
 			}
+			for n := 1; n < c.most; n++ {
+				asked.take(c.of(n))
+			}
+			if wait := asked.take(c.of(c.most + 1)); wait != c.wait {
+				t.Errorf("%s: the bound after %v: one more waits for %v, want %v", c.name, c.wait, wait, c.wait)
+			}
 		})
 	}
+}
+
+// TestOldChallengesAreForgotten asks for challenges of many brokers and hosts, and later for those of one.
+func TestOldChallengesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := newChallenged()
+		for n := range 500 {
+			asked.take(Endpoint{ID: fmt.Sprint(n), Broker: fmt.Sprint(n), URL: fmt.Sprintf("https://%d.example", n)})
+		}
+		time.Sleep(challengedFor)
+		asked.take(Endpoint{ID: "0", Broker: "0", URL: "https://0.example"})
+		if got := len(asked.sent); got != 1500 {
+			t.Errorf("got %d names, want 1500, because all may still count", got)
+		}
+		time.Sleep(time.Second)
+		for n := range 400 {
+			asked.take(Endpoint{ID: fmt.Sprint("new", n), Broker: "one", URL: "https://one.example"})
+		}
+		if got := len(asked.sent); got > 1000 {
+			t.Errorf("got %d names, want at most 1000: those of the last hour and a few others", got)
+		}
+	})
 }
 
 // TestTheOwnerLearnsNoMoreThanTheStatus holds each fault of a message to the words for the owner.

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -210,6 +211,15 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
+func TestAMessageSaysWhatItIs(t *testing.T) {
+	var got http.Header
+	answering(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
+	kind, sender := got.Get("Content-Type"), got.Get("User-Agent")
+	if kind != "application/json" || sender != userAgent || got["Idempotency-Key"] != nil {
+		t.Errorf("got the headers %v, want the type, the sender and no Idempotency-Key", got)
+	}
+}
+
 func TestAnswersAreBounded(t *testing.T) {
 	endless := func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
@@ -384,6 +394,95 @@ func TestAMessageIsBounded(t *testing.T) {
 		if m.id != same.id || m.id == other.id || string(m.body) != string(same.body) {
 			t.Errorf("%s: got ids %s, %s and %s, want two equal ones and another after a replay", c.name, m.id, same.id, other.id)
 		}
+	}
+}
+
+// TestAMessageTellsWhetherMoreMayFollow has messages at each bound.
+func TestAMessageTellsWhetherMoreMayFollow(t *testing.T) {
+	const half = MaxBytes / 2
+	for _, c := range []struct {
+		name  string
+		sizes []int
+		upto  int64
+		full  bool
+	}{
+		{"few", []int{3, 3}, 2, false},
+		{"a large one behind it", []int{3, MaxBytes}, 1, true},
+		{"the most entries", slices.Repeat([]int{3}, MaxEntries), MaxEntries, true},
+		{"one entry less", slices.Repeat([]int{3}, MaxEntries-1), MaxEntries - 1, false},
+		{"the half of all bytes", []int{half}, 1, false},
+		{"more than the half", []int{half + 1}, 1, true},
+		{"all bytes", []int{half, half}, 2, true},
+		{"a byte more", []int{half, half + 1}, 1, true},
+	} {
+		var entries []Entry
+		for i, size := range c.sizes {
+			entries = append(entries, Entry{int64(i + 1), []byte(`"` + strings.Repeat("x", size-2) + `"`)})
+		}
+		m := newMessage(Endpoint{ID: "a"}, entries, func(p int64) string { return fmt.Sprint(p) })
+		if m.upto != c.upto || m.full != c.full {
+			t.Errorf("%s: got entries up to %d, more may follow: %t; want %d, %t", c.name, m.upto, m.full, c.upto, c.full)
+		}
+	}
+}
+
+// TestAChallengeHasATextThatNobodyKnows makes two challenges of one endpoint.
+func TestAChallengeHasATextThatNobodyKnows(t *testing.T) {
+	e := Endpoint{ID: "a", Generation: 1}
+	first, want := newChallenge(e, "now")
+	second, other := newChallenge(e, "now")
+	if len(want) < 20 || want == other || first.id == "" || first.id == second.id {
+		t.Errorf("got the texts %q and %q, the ids %q and %q; want long texts and ids that differ",
+			want, other, first.id, second.id)
+	}
+	for body, is := range map[string]bool{
+		`{"challenge":"` + want + `"}`:          true,
+		`{"challenge":"` + other + `"}`:         false,
+		`{}`:                                    false,
+		``:                                      false,
+		`{"challenge":"` + want + `"} and more`: false,
+		`{"challenge":"` + want + `","Challenge":["` + want + `"]}`: false,
+	} {
+		if got := isAnswer([]byte(body), want); got != is {
+			t.Errorf("%s: got %t, want %t", body, got, is)
+		}
+	}
+}
+
+// TestASlotIsGivenBack enters and leaves more often than a broker has slots, and gives up while others are full.
+func TestASlotIsGivenBack(t *testing.T) {
+	l := newLanes(1)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	mustEnter := func(broker string, slow bool, bytes int64) *slot {
+		t.Helper()
+		within, end := context.WithTimeout(t.Context(), 20*time.Second)
+		defer end()
+		s, err := l.enter(within, broker, slow, bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	stays := mustEnter("a", false, 1)
+	for range 2 * maxOfBroker {
+		mustEnter("a", false, 1).leave()
+	}
+	whole := mustEnter("b", true, 100<<20)
+	for range 2 * maxOfBroker {
+		if _, err := l.enter(ended, "a", true, 1); !errors.Is(err, context.Canceled) {
+			t.Fatalf("the lane is full: got %v, want that it waits", err)
+		}
+	}
+	whole.leave()
+	for range maxOfBroker - 1 {
+		mustEnter("a", true, 1)
+	}
+	if _, err := l.enter(ended, "a", true, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("one more of a broker: got %v, want that it waits", err)
+	}
+	if !stays.shrink(stays.bytes) {
+		t.Error("got that a message of as many bytes as its slot does not fit, want that it does")
 	}
 }
 
