@@ -43,9 +43,32 @@ func testFiles(t *testing.T, a api) {
 		f.name(t)
 		f.check(t)
 	})
+	t.Run("forms bring the file of a document", func(t *testing.T) { testFileForms(t, a) })
 	t.Run("bytes that come late are a change", func(t *testing.T) { testLateBytes(t, a) })
 	t.Run("a file of another broker", func(t *testing.T) { testFileOfAnother(t, a) })
 	t.Run("a file is taken down", func(t *testing.T) { testTakeDown(t, a) })
+}
+
+// testFileForms adds a document with its file, and then a version of it with another file.
+func testFileForms(t *testing.T, a api) {
+	asset := a.publish(t, validAsset())
+	to := "/api/" + a.current() + asset.of("documents")
+	for _, c := range []struct {
+		method string
+		status int
+	}{{"POST", http.StatusCreated}, {"PUT", http.StatusOK}} {
+		f := &keptFile{api: a, content: "%PDF-1.4\n" + c.method, asset: asset}
+		contentType, form := f.form(t, "documentType", "notice")
+		resp, body := f.ask(t, c.method, to+"?acc_token="+asset.token, "broker", contentType, form)
+		is(t, c.method+" of a form", resp, body, c.status)
+		var got struct{ Data struct{ ID, URL string } }
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatal(err)
+		}
+		f.url, f.document = got.Data.URL, asset.of("documents")+"/"+got.Data.ID
+		f.check(t)
+		to = "/api/" + a.current() + f.document
+	}
 }
 
 // testLateBytes uploads a file after its document. A follower of the feed sees the asset again.
@@ -153,7 +176,7 @@ type keptFile struct {
 	asset     created
 	url       string // by which a document takes it
 	uploadURL string // "": the file was not registered
-	getURL    string
+	getURL    string // "": a form has brought the file
 	document  string // path of the document
 }
 
@@ -263,8 +286,19 @@ func (f *keptFile) upload(t *testing.T) {
 // send sends the file to an address.
 func (f *keptFile) send(t *testing.T, to string) (*http.Response, string) {
 	t.Helper()
+	contentType, form := f.form(t)
+	return f.ask(t, "POST", to, "broker", contentType, form)
+}
+
+// form returns the type and the body of a form with the file, and with fields: their names and texts in
+// turns.
+func (f *keptFile) form(t *testing.T, fields ...string) (contentType string, body io.Reader) {
+	t.Helper()
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
+	for i := 0; i < len(fields); i += 2 {
+		w.WriteField(fields[i], fields[i+1])
+	}
 	part, err := w.CreateFormFile("file", "../акт.pdf")
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +307,7 @@ func (f *keptFile) send(t *testing.T, to string) (*http.Response, string) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return f.ask(t, "POST", to, "broker", w.FormDataContentType(), &b)
+	return w.FormDataContentType(), &b
 }
 
 // name adds a document that names the file.
@@ -297,7 +331,10 @@ func (f *keptFile) check(t *testing.T) {
 	bare, _, _ := strings.Cut(f.url, "?")
 	resp, text := f.ask(t, "GET", "/api/"+f.current()+f.document+"?download="+f.id(), "", "", nil)
 	is(t, "download", resp, text, http.StatusFound)
-	addresses := map[string]string{"its document": resp.Header.Get("Location"), "the upload": f.getURL}
+	addresses := map[string]string{"its document": resp.Header.Get("Location")}
+	if f.getURL != "" {
+		addresses["the upload"] = f.getURL
+	}
 	if addresses["its document"] == bare { // a mirror signs no address, so it may come before the file is public
 		delete(addresses, "its document")
 	}

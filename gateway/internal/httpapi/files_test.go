@@ -129,8 +129,9 @@ func TestFormsOfDocuments(t *testing.T) {
 	const document = `{"data":{"title":"a.pdf","url":"https://registry.example/get/1"}}`
 	refused := false
 	files := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if text, err := io.ReadAll(r.Body); err != nil || string(text) != "the form" || r.URL.Path != "/forms" {
-			t.Errorf("the file service got %s of %q, %v, want the form", r.URL.Path, text, err)
+		text, err := io.ReadAll(r.Body)
+		if err != nil || string(text) != "the form" || r.Method != http.MethodPost || r.URL.Path != "/forms" {
+			t.Errorf("the file service got %s %s of %q, %v, want POST of the form", r.Method, r.URL.Path, text, err)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		if refused {

@@ -51,7 +51,8 @@ func isForm(r *http.Request) bool {
 // it is removed after a day.
 func (a *API) addForm(v routes.Version) handler {
 	return func(c *gin.Context) error {
-		path, stored := upstreamPath(c, v), &kept{header: http.Header{}}
+		path, stored, method := upstreamPath(c, v), &kept{header: http.Header{}}, c.Request.Method
+		c.Request.Method = http.MethodPost // also for a version of a document
 		if err := a.sendUpload(c, stored, filesapi.FormPath); err != nil {
 			return err
 		}
@@ -61,6 +62,7 @@ func (a *API) addForm(v routes.Version) handler {
 		ctx, cancel := context.WithTimeout(c.Request.Context(), a.config.Timeout)
 		defer cancel()
 		r := c.Request.WithContext(ctx)
+		r.Method = method
 		document := stored.body.Bytes()
 		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(document)), int64(len(document)), nil
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(document)), nil }
