@@ -1,0 +1,213 @@
+package apikey
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// found is a store with one key, or one that fails.
+type found struct {
+	key Key
+	err error
+}
+
+func (f found) FindSecret(context.Context, string) (Key, Broker, error) {
+	return f.key, Broker{}, f.err
+}
+
+// TestOnlyAKeyThatTheStoreHasOpensTheRegistry verifies secrets against several stores.
+func TestOnlyAKeyThatTheStoreHasOpensTheRegistry(t *testing.T) {
+	operator := kept()
+	operator.Broker, operator.Settings.Role = "", Operator
+	fixed := Fixed{"fixed": identity.Identity{Broker: "f", KeyID: "f1", Role: identity.Broker}}
+	down := errors.New("down")
+	for _, c := range []struct {
+		name, hash string
+		store      found
+		want       string // the broker; "": none
+		err        error  // nil: the refusal
+	}{
+		{"a stored key", "second", found{key: kept()}, "b", nil},
+		{"a fixed key, while the store is down", "fixed", found{err: down}, "f", nil},
+		{"an unknown key", "third", found{err: ErrNotFound}, "", nil},
+		{"no key", "", found{err: ErrNotFound}, "", nil},
+		{"a key of the admin API", "second", found{key: operator}, "", nil},
+		{"a store that is down", "second", found{err: down}, "", down},
+	} {
+		got, err := NewVerifier(fixed, c.store, func() time.Time { return now }).Verify(t.Context(), c.hash)
+		if got.Broker != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s: got the broker %q, %v; want %q", c.name, got.Broker, err, c.want)
+		}
+		switch refused := err != nil && fault.KindOf(err) == fault.Unauthorized; {
+		case c.err != nil && (refused || !errors.Is(err, c.err)):
+			t.Errorf("%s: got %v, want %v, which is no refusal", c.name, err, c.err)
+		case c.err == nil && refused != (c.want == ""):
+			t.Errorf("%s: got %v, want a refusal: %t", c.name, err, c.want == "")
+		}
+	}
+}
+
+// TestAKeyHasTheSettingsOfItsRole checks keys that mix those of brokers and of the admin API.
+func TestAKeyHasTheSettingsOfItsRole(t *testing.T) {
+	const needs, none = "body/broker: A key with this role needs a broker.", "body/broker: A key of the admin API has no broker."
+	const mixed = "body/role: A key of the admin API has no levels, no test mode and no limits."
+	for _, c := range []struct {
+		name   string
+		broker string
+		s      Settings
+		want   string // "": no fault
+	}{
+		{"a broker's key", "b", Settings{Role: identity.Broker, Levels: "1"}, ""},
+		{"a broker's key without its broker", "", Settings{Role: identity.Broker}, needs},
+		{"an operator's key", "", Settings{Role: Operator}, ""},
+		{"an auditor's key of a broker", "b", Settings{Role: Auditor}, none},
+		{"an operator's key with levels", "", Settings{Role: Operator, Levels: "1"}, mixed},
+		{"an operator's key for tests", "", Settings{Role: Operator, Test: true}, mixed},
+		{"an operator's key with limits", "", Settings{Role: Operator, Limits: authapi.Limits{"read": {"1s": 1}}}, mixed},
+		{"an unknown role", "b", Settings{Role: "king"},
+			"body/role: The role must be one of broker, concierge, administrator, operator, auditor."},
+		{"a window of the longest text", "b", Settings{Role: identity.Broker,
+			Limits: authapi.Limits{"read": {strings.Repeat("0", maxText-2) + "1s": 1}}}, ""},
+	} {
+		c.s.Name = "n"
+		err := Key{ID: "k", Broker: c.broker, Settings: c.s}.Check()
+		if got := text(err); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestAKeyStaysOnItsSideOfTheAdminAPI changes the roles of keys. Each has one fault.
+func TestAKeyStaysOnItsSideOfTheAdminAPI(t *testing.T) {
+	operator := Key{ID: "o", Settings: Settings{Name: "n", Role: Operator}}
+	for _, c := range []struct {
+		name string
+		key  Key
+		to   identity.Role
+		want int // faults
+	}{
+		{"a broker's key to a concierge's", kept(), identity.Concierge, 0},
+		{"a broker's key to an operator's", kept(), Operator, 1},
+		{"a broker's key to an auditor's", kept(), Auditor, 1},
+		{"a broker's key to an unknown role", kept(), "king", 1},
+		{"an operator's key to an auditor's", operator, Auditor, 0},
+		{"an operator's key to a broker's", operator, identity.Broker, 1},
+	} {
+		s := c.key.Settings
+		s.Role = c.to
+		_, err := c.key.Set(s, now)
+		f, _ := errors.AsType[*fault.Error](err)
+		if got := 0; f != nil {
+			got = len(f.Details)
+			if got != c.want {
+				t.Errorf("%s: got %v, want %d faults", c.name, err, c.want)
+			}
+		} else if err != nil || c.want != 0 {
+			t.Errorf("%s: got %v, want %d faults", c.name, err, c.want)
+		}
+	}
+}
+
+// TestLimitsAreRaisedUpToATime admits keys of brokers whose limits are raised, not raised and no more raised.
+func TestLimitsAreRaisedUpToATime(t *testing.T) {
+	for _, c := range []struct {
+		raise int
+		left  time.Duration
+		want  int
+	}{{3, time.Hour, 3}, {3, 0, 0}, {3, -time.Second, 0}, {1, time.Hour, 0}, {0, time.Hour, 0}} {
+		got, ok := kept().Admit("second", Broker{Raise: int64(c.raise), RaisedUntil: now.Add(c.left)}, now)
+		if !ok || int(got.Raise) != c.want || (got.RaisedFor == c.left) != (c.want > 0) && c.left != 0 {
+			t.Errorf("raised %d times for %v: got %d times for %v, %t; want %d",
+				c.raise, c.left, got.Raise, got.RaisedFor, ok, c.want)
+		}
+	}
+	longest := Secret{Until: now.Add(MaxGrace + clockError)}
+	if longest.over(now) || !longest.over(now.Add(-time.Nanosecond)) {
+		t.Error("got that the longest grace is over, or that a longer one is not")
+	}
+}
+
+// TestAKeysFileIsRead reads files and checks entries. A hash has 64 hexadecimal digits and nothing else.
+func TestAKeysFileIsRead(t *testing.T) {
+	hash := authapi.Hash("k")
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	if _, err := ReadFile(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: got %v, want that it does not exist", err)
+	}
+	holder := identity.Identity{KeyID: "a", Broker: "b", Role: identity.Broker, Levels: "1"}
+	for _, c := range []struct {
+		hash string
+		want bool
+	}{{hash, true}, {hash + "zz", false}, {hash[:62], false}, {"", false}} {
+		if err := CheckEntry(c.hash, holder); (err == nil) != c.want {
+			t.Errorf("an entry with the hash %q: got %v, want it accepted: %t", c.hash, err, c.want)
+		}
+		entry := "- {id: a, broker: b, role: broker, levels: '1', sha256: '" + c.hash + "'}\n"
+		if err := os.WriteFile(path, []byte(entry), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var want Fixed
+		if c.want {
+			want = Fixed{hash: holder}
+		}
+		got, err := ReadFile(path)
+		if diff := cmp.Diff(want, got); (err == nil) != c.want || diff != "" {
+			t.Errorf("a file with the hash %q: got error %v; the keys differ (-want +got):\n%s", c.hash, err, diff)
+		}
+	}
+}
+
+// TestEachCharacterOfAKeyIsEquallyLikely counts the characters of many keys.
+func TestEachCharacterOfAKeyIsEquallyLikely(t *testing.T) {
+	const keys = 6000
+	count := map[rune]int{}
+	for range keys {
+		for _, r := range New()[len(prefix) : len(prefix)+random] {
+			count[r]++
+		}
+	}
+	const want = keys * random / len(alphabet)
+	for _, r := range alphabet {
+		if off := count[r] - want; off > 500 || off < -500 { // seven times the usual deviation
+			t.Errorf("got %q %d times, want about %d", r, count[r], want)
+		}
+	}
+}
+
+// TestTheOldestDayOfAReportCounts reports the use of a key on the oldest and on the newest day that a list may show.
+func TestTheOldestDayOfAReportCounts(t *testing.T) {
+	for _, days := range []int{-UsageDays, 1} {
+		to := &dayOf{}
+		day := now.AddDate(0, 0, days).Format(time.DateOnly)
+		report := authapi.ReportUsageRequest{Counts: []authapi.Count{{KeyID: "k", Day: day, Class: "read", Requests: 1}}}
+		if err := NewMeter(to, func() time.Time { return now }).Report(t.Context(), report); err != nil || to.day != day {
+			t.Errorf("got the day %s, %v; want %s", to.day, err, day)
+		}
+	}
+}
+
+// dayOf is a recorder that notes the day of a count.
+type dayOf struct{ day string }
+
+func (d *dayOf) AddUsage(_ context.Context, _ []authapi.Use, counts []authapi.Count) error {
+	d.day = counts[0].Day
+	return nil
+}

@@ -1,0 +1,193 @@
+package apikey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/authapi"
+)
+
+// record is an audit log in memory that counts its reads.
+type record struct {
+	mu      sync.Mutex
+	entries []adminapi.Entry
+	heads   int
+	headErr error
+	listErr error
+}
+
+func (r *record) Head(context.Context) (adminapi.Head, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.heads++
+	if len(r.entries) == 0 || r.headErr != nil {
+		return adminapi.Head{}, r.headErr
+	}
+	last := r.entries[len(r.entries)-1]
+	return adminapi.Head{Seq: last.Seq, Hash: last.Hash}, nil
+}
+
+func (r *record) Entries(_ context.Context, after int64, limit int) ([]adminapi.Entry, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	from := slices.IndexFunc(r.entries, func(e adminapi.Entry) bool { return e.Seq > after })
+	if from < 0 || r.listErr != nil {
+		return nil, r.listErr
+	}
+	return slices.Clone(r.entries[from:min(from+limit, len(r.entries))]), nil
+}
+
+// add appends an entry and returns the head.
+func (r *record) add(subject string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := int64(len(r.entries) + 1)
+	e := adminapi.Entry{Seq: n, Hash: authapi.Hash(fmt.Sprint(n)), Subject: subject}
+	r.entries = append(r.entries, e)
+	return adminapi.Head{Seq: n, Hash: e.Hash}.String()
+}
+
+// TestAWatchTellsEachChangeOrAll asks for the changes since several heads. A gateway must drop every key that may have
+// changed.
+func TestAWatchTellsEachChangeOrAll(t *testing.T) {
+	r := &record{}
+	first := r.add("key k1")
+	second := r.add("broker b1")
+	for range 2 {
+		r.add("webhook w")
+	}
+	head := r.add("key k2")
+	all := authapi.WatchKeysResponse{At: head, All: true}
+	few := authapi.WatchKeysResponse{At: head, Keys: []string{"k2"}, Brokers: []string{"b1"}}
+	none := adminapi.Head{}.String()
+	w := NewWatch(r)
+	for _, c := range []struct {
+		name, since string
+		want        authapi.WatchKeysResponse
+	}{
+		{"the first change", first, few},
+		{"the second change", second, authapi.WatchKeysResponse{At: head, Keys: []string{"k2"}}},
+		{"the beginning", none, authapi.WatchKeysResponse{At: head, Keys: []string{"k1", "k2"}, Brokers: []string{"b1"}}},
+		{"no head", "", all},
+		{"another log", strings.Replace(first, ":", ":00", 1)[:len(first)], all},
+		{"a longer log", adminapi.Head{Seq: 9, Hash: authapi.Hash("9")}.String(), all},
+		{"another log of this length", adminapi.Head{Seq: 5, Hash: authapi.Hash("x")}.String(), all},
+	} {
+		got, err := w.Await(t.Context(), c.since, time.Hour)
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("since %s: got error %v; the answer differs (-want +got):\n%s", c.name, err, diff)
+		}
+	}
+	kept := r.entries
+	for lost := range 3 { // entries are missing from the store, as after a restore of a part
+		r.entries = kept[lost+1:]
+		if got, err := w.Await(t.Context(), first, time.Hour); err != nil || !got.All {
+			t.Errorf("%d entries are lost: got %+v, %v; want all", lost+1, got, err)
+		}
+	}
+}
+
+// TestAWatchOfManyChangesSaysAll has answers at their bounds.
+func TestAWatchOfManyChangesSaysAll(t *testing.T) {
+	for _, c := range []struct {
+		changes int
+		length  int // of a key's id
+		all     bool
+	}{{maxChanges - 1, 5, false}, {maxChanges, 5, true}, {400, 100, true}} {
+		r := &record{}
+		since := r.add("key k")
+		for n := range c.changes {
+			r.add("key " + strings.Repeat("k", c.length-3) + fmt.Sprintf("%03d", n))
+		}
+		got, err := NewWatch(r).Await(t.Context(), since, time.Hour)
+		if err != nil || got.All != c.all || !c.all && len(got.Keys) != c.changes {
+			t.Errorf("%d changes: got all %t and %d keys, %v; want all: %t", c.changes, got.All, len(got.Keys), err, c.all)
+		}
+	}
+}
+
+// TestAWatchWaits has callers who wait for a change, in virtual time. They share the reads of the log.
+func TestAWatchWaits(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		within   time.Duration // the deadline of the callers
+		wait     time.Duration
+		change   time.Duration // when there is one
+		took     time.Duration
+		mostRead int
+	}{
+		{"no change", time.Hour, time.Second, time.Hour, time.Second, 11},
+		{"a deadline", time.Second, time.Hour, time.Hour, 800 * time.Millisecond, 9},
+		{"a change", time.Hour, time.Minute, 250 * time.Millisecond, 300 * time.Millisecond, 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &record{}
+				since := r.add("key k1")
+				w, begun := NewWatch(r), time.Now()
+				var callers sync.WaitGroup
+				for range 10 {
+					callers.Go(func() {
+						ctx, cancel := context.WithTimeout(t.Context(), c.within)
+						defer cancel()
+						got, err := w.Await(ctx, since, c.wait)
+						if took := time.Since(begun); err != nil || took != c.took {
+							t.Errorf("got an answer after %v, %v; want one after %v", took, err, c.took)
+						}
+						if changed := c.change < c.took; (got.At != since) != changed || (len(got.Keys) > 0) != changed {
+							t.Errorf("got %+v, want a change: %t", got, changed)
+						}
+					})
+				}
+				timer := time.AfterFunc(c.change, func() { r.add("key k2") })
+				callers.Wait()
+				timer.Stop()
+				if r.heads > c.mostRead {
+					t.Errorf("got %d reads of the log, want at most %d for all callers", r.heads, c.mostRead)
+				}
+			})
+		})
+	}
+}
+
+// TestAWatchWithoutItsLogIsAnError fails each read of the log: a gateway trusts its keys while answers come.
+func TestAWatchWithoutItsLogIsAnError(t *testing.T) {
+	down := errors.New("down")
+	r := &record{headErr: down}
+	first := r.add("key k1")
+	if got, err := NewWatch(r).Await(t.Context(), first, time.Hour); !errors.Is(err, down) {
+		t.Errorf("the first read: got %+v, %v; want %v", got, err, down)
+	}
+	r.headErr, r.listErr = nil, down
+	r.add("key k2")
+	if got, err := NewWatch(r).Await(t.Context(), first, time.Hour); !errors.Is(err, down) {
+		t.Errorf("the entries: got %+v, %v; want %v", got, err, down)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := &record{}
+		since := r.add("key k1")
+		time.AfterFunc(time.Second, func() { r.mu.Lock(); defer r.mu.Unlock(); r.headErr = down })
+		if got, err := NewWatch(r).Await(t.Context(), since, time.Hour); !errors.Is(err, down) {
+			t.Errorf("a read while a caller waits: got %+v, %v; want %v", got, err, down)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := &record{}
+		since := r.add("key k1")
+		ctx, leave := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, leave)
+		if got, err := NewWatch(r).Await(ctx, since, time.Hour); !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller who leaves: got %+v, %v; want the context's error", got, err)
+		}
+	})
+}
