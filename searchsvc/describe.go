@@ -8,6 +8,7 @@ import (
 // Parameters has the values and bounds of the parameters of a search (docs/contract.md, "Search").
 type Parameters struct {
 	Statuses, Sorts, Facets, Steps   []string // values, in the order of documents
+	Units                            []string // of quantities
 	MaxText                          int      // letters of q
 	MaxLimit, DefaultLimit           int      // assets of a page
 	MaxFacets                        int      // facets of a question
@@ -18,7 +19,7 @@ type Parameters struct {
 func Describe() Parameters {
 	return Parameters{
 		Statuses: texts(assetfilter.Statuses), Sorts: texts(search.Sorts), Facets: texts(search.FacetNames()),
-		Steps: texts(search.Steps), MaxText: search.MaxText,
+		Steps: texts(search.Steps), Units: texts(search.Units), MaxText: search.MaxText,
 		MaxLimit: search.MaxLimit, DefaultLimit: search.DefaultLimit,
 		MaxFacets: search.MaxFacets, MaxFacetLimit: search.MaxFacetLimit, DefaultFacetLimit: search.DefaultFacetLimit,
 	}

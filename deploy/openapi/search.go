@@ -73,7 +73,11 @@ func searchParameters() []searchParameter {
 		{"modified_to", "The last change is of this time or earlier.", day},
 		{"quantity_from", "An item has at least this quantity.", number},
 		{"quantity_to", "An item has at most this quantity.", number},
-		{"sort", "Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first.",
+		{"quantity_unit", "An item is measured by area (`m2`, `ha`) or counted in pieces. `quantity_from` and " +
+			"`quantity_to` are in this unit, and items in other units of area are converted. Without it, units do not count.",
+			object{{"type", "string"}, {"enum", search.Units}}},
+		{"sort", "Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first. " +
+			"`-area` has the largest area of all items first, `area` the smallest; assets without an area come last.",
 			object{{"type", "string"}, {"enum", search.Sorts}}},
 		{searchLimit, "Assets of a page.", count(search.MaxLimit, search.DefaultLimit)},
 		{"search_after", "The page after this one: the value that `next_page` has.", object{{"type", "string"}}},

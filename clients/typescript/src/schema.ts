@@ -4867,8 +4867,10 @@ export interface components {
         quantity_fromParameter: number | Decimal;
         /** @description An item has at most this quantity. */
         quantity_toParameter: number | Decimal;
-        /** @description Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first. */
-        sortParameter: "relevance" | "-modified" | "modified" | "-published" | "published";
+        /** @description An item is measured by area (`m2`, `ha`) or counted in pieces. `quantity_from` and `quantity_to` are in this unit, and items in other units of area are converted. Without it, units do not count. */
+        quantity_unitParameter: "m2" | "ha" | "pieces";
+        /** @description Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first. `-area` has the largest area of all items first, `area` the smallest; assets without an area come last. */
+        sortParameter: "relevance" | "-modified" | "modified" | "-published" | "published" | "-area" | "area";
         /** @description Assets of a page. */
         search_limitParameter: number;
         /** @description The page after this one: the value that `next_page` has. */
@@ -5460,7 +5462,9 @@ export interface operations {
                 quantity_from?: components["parameters"]["quantity_fromParameter"];
                 /** @description An item has at most this quantity. */
                 quantity_to?: components["parameters"]["quantity_toParameter"];
-                /** @description Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first. */
+                /** @description An item is measured by area (`m2`, `ha`) or counted in pieces. `quantity_from` and `quantity_to` are in this unit, and items in other units of area are converted. Without it, units do not count. */
+                quantity_unit?: components["parameters"]["quantity_unitParameter"];
+                /** @description Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first. `-area` has the largest area of all items first, `area` the smallest; assets without an area come last. */
                 sort?: components["parameters"]["sortParameter"];
                 /** @description Assets of a page. */
                 limit?: components["parameters"]["search_limitParameter"];

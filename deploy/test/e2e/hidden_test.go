@@ -91,7 +91,7 @@ func testHidden(t *testing.T, a api) {
 	shown := &shownTexts{in: map[string]string{}}
 	hook := newPlainReceiver(t, shown)
 	a.makeHook(t, "broker", fields{"url": hook, "opt_fields": "*"})
-	f := withCanaries()
+	f := withCanaries().set("items.0.unit.code", "MTK")
 	word := nonsense()
 	f["title"] = word
 	streams := shown.follow(t, a)
@@ -134,7 +134,7 @@ func testHidden(t *testing.T, a api) {
 	}
 	a.expectNoSuggestions(t, word)
 	for _, page := range []string{"/uk/assets/" + c.id, "/en/assets/" + c.id, "/uk/assets/" + c.id + "/changes?from=3",
-		"/uk/?q=" + url.QueryEscape(word), "/uk/feed.atom", statistics + url.QueryEscape(word)} {
+		"/uk/?q=" + url.QueryEscape(word), "/uk/?quantity_unit=m2&sort=-area&q=" + url.QueryEscape(word), "/uk/feed.atom", statistics + url.QueryEscape(word)} {
 		got := a.do(t, call{method: "GET", path: page})
 		if got.status != http.StatusOK {
 			t.Errorf("%s: got %d, want 200", page, got.status)

@@ -77,7 +77,7 @@ func testFoundAssets(t *testing.T, a api) {
 
 func (a api) findsWords(t *testing.T) {
 	word := nonsense()
-	f := validAsset()
+	f := validAsset().set("items.0.unit.code", "MTK")
 	f["title"] = "Приміщення " + word
 	f["description"] = "Об'єкт у м. Івано-Франківськ, ґанок; house near the lakes."
 	c := a.publish(t, f)
@@ -104,6 +104,8 @@ func (a api) findsWords(t *testing.T) {
 		"classification=06111000-3": true, "classification=0611": true, "classification=06": true,
 		"classification=04": false, "region=київ": true, "region=Львів": false, "locality=місто Київ": true,
 		"owner=broker": true, "owner=broker1": false, "quantity_from=5&quantity_to=5.001": true, "quantity_from=6": false,
+		"quantity_unit=m2&quantity_from=5&quantity_to=5.0001": true, "quantity_unit=ha&quantity_to=0.001": true,
+		"quantity_unit=ha&quantity_from=1": false, "quantity_unit=pieces": false,
 		"published_from=" + year: true, "published_to=2020-01-01": false, "modified_to=" + year: true,
 		"custodian=UA-EDR-00037256": true, "custodian=UA-EDR-1": false,
 	} {
@@ -123,7 +125,7 @@ func (a api) findsWords(t *testing.T) {
 func (a api) findsPages(t *testing.T) {
 	word, all := nonsense(), []string(nil)
 	for i := range 7 {
-		f := validAsset()
+		f := validAsset().set("items.0.unit.code", "MTK").set("items.0.quantity", json.Number(fmt.Sprint(i+1)))
 		f["title"] = fmt.Sprintf("%s %d", word, i)
 		all = append(all, a.publish(t, f).id)
 	}
@@ -134,7 +136,7 @@ func (a api) findsPages(t *testing.T) {
 	tag := first.header.Get("ETag")
 	again := a.do(t, call{method: "GET", path: "/api/2.5/search?" + query.Encode(), header: map[string]string{"If-None-Match": tag}})
 	equal(t, "the status with If-None-Match", again.status, 304)
-	for _, sort := range []string{"relevance", "-modified", "modified", "-published", "published"} {
+	for _, sort := range []string{"relevance", "-modified", "modified", "-published", "published", "-area", "area"} {
 		var got []string
 		page := a.find(t, url.Values{"q": {word}, "sort": {sort}, "limit": {"3"}})
 		for {
@@ -146,7 +148,7 @@ func (a api) findsPages(t *testing.T) {
 			page = a.do(t, call{method: "GET", path: next}).must(t, 200)
 		}
 		want := slices.Clone(all)
-		if sort != "modified" && sort != "published" {
+		if !slices.Contains([]string{"modified", "published", "area"}, sort) {
 			slices.Reverse(want)
 		}
 		equal(t, "the pages by "+sort, got, want)

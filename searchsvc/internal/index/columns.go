@@ -1,9 +1,7 @@
 package index
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,8 +19,10 @@ type columns struct {
 	tables     *tables
 	positions  []int64
 	published  []int64 // 0: never
-	quantities [][2]uint32
-	values     []float64 // those of quantities, from the first index up to the second
+	areas      []int64 // amounts of all items together; 0: none
+	quantities lists[float64]
+	amounts    lists[amount]     // of items
+	kinds      lists[kindAmount] // of the items of a code together
 	facets     map[facetColumn]*facetValues
 	names      sync.Map     // from namedValue to string: names of values of facets
 	saids      sync.Map     // from namedValue to []said: descriptions of codes
@@ -254,7 +254,8 @@ func (t *tables) isOvergrown(assets int64) bool {
 func newColumns(assets int, t *tables) *columns {
 	return &columns{
 		tables: t, positions: make([]int64, assets), published: make([]int64, assets),
-		quantities: make([][2]uint32, assets), facets: map[facetColumn]*facetValues{},
+		areas: make([]int64, assets), quantities: newLists[float64](assets), amounts: newLists[amount](assets),
+		kinds: newLists[kindAmount](assets), facets: map[facetColumn]*facetValues{},
 	}
 }
 
@@ -271,7 +272,14 @@ func readColumns(s segment.Segment, t *tables) (*columns, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if err := c.readQuantities(s); err != nil {
+	var err error
+	if c.quantities, err = readLists(s, quantityField, floatOf); err != nil {
+		return nil, err
+	}
+	if c.amounts, err = readLists(s, amountField, amountOf); err != nil {
+		return nil, err
+	}
+	if err := c.readKinds(s); err != nil {
 		return nil, err
 	}
 	for _, f := range facetFields {
@@ -282,31 +290,6 @@ func readColumns(s segment.Segment, t *tables) (*columns, error) {
 		c.facets[f.facetColumn] = values
 	}
 	return c, nil
-}
-
-// readQuantities reads the quantities of the items.
-func (c *columns) readQuantities(s segment.Segment) error {
-	type one struct {
-		number uint32
-		value  float64
-	}
-	var all []one
-	if err := eachTerm(s, quantityField, func(term string, p postings) {
-		value := floatOf(term)
-		p.each(func(n uint32) { all = append(all, one{n, value}) })
-	}); err != nil {
-		return err
-	}
-	slices.SortFunc(all, func(a, b one) int { return cmp.Compare(a.number, b.number) })
-	c.values = make([]float64, len(all))
-	for i, q := range all {
-		c.values[i] = q.value
-		if span := &c.quantities[q.number]; span[1] == 0 {
-			span[0] = uint32(i)
-		}
-		c.quantities[q.number][1] = uint32(i + 1)
-	}
-	return nil
 }
 
 // dropped is the new number of an asset that a merge leaves out.
@@ -355,23 +338,11 @@ func (c *columns) copy(old *columns, numbers []uint64) {
 			continue
 		}
 		c.positions[to], c.published[to] = old.positions[from], old.published[from]
-		if span := old.quantities[from]; span[1] > span[0] {
-			first := uint32(len(c.values))
-			c.values = append(c.values, old.values[span[0]:span[1]]...)
-			c.quantities[to] = [2]uint32{first, uint32(len(c.values))}
-		}
+		c.areas[to] = old.areas[from]
+		c.quantities.set(to, old.quantities.of(uint32(from)))
+		c.amounts.set(to, old.amounts.of(uint32(from)))
+		c.kinds.set(to, old.kinds.of(uint32(from)))
 	}
-}
-
-// hasQuantity tells whether an asset has a quantity in a range.
-func (c *columns) hasQuantity(n uint32, in search.Quantities) bool {
-	span := c.quantities[n]
-	for _, value := range c.values[span[0]:span[1]] {
-		if (in.From == nil || value >= *in.From) && (in.To == nil || value <= *in.To) {
-			return true
-		}
-	}
-	return false
 }
 
 // postings are the assets of a segment that have a term.

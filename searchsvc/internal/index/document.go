@@ -169,6 +169,7 @@ func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, e
 			t.add(quantityField, floatTerm(number))
 		}
 	}
+	a.amounts(&t)
 	for i := range a.Items {
 		t.place(a.Items[i].Address.Locality)
 		t.place(a.Items[i].Address.Region)

@@ -17,6 +17,8 @@ const (
 	positionField  = "at"  // numberTerm of the position
 	publishedField = "pub" // numberTerm of the publication
 	quantityField  = "q"   // floatTerm of each quantity
+	amountField    = "qa"  // amountTerm of each item that has an amount
+	kindField      = "qk"  // kindTerm of each code and measure
 	idField        = "_id" // the name that scorch demands
 	hitField       = "j"   // the text of a hit; stored only
 )

@@ -24,6 +24,7 @@ func computeFormat() string {
 	hash := sha256.New()
 	fmt.Fprintln(hash, layout, ukrainian.Fingerprint())
 	fmt.Fprintln(hash, maxID, maxShown, maxCode, shownItems, maxTerms, maxWords, maxTerm, maxKey, search.MaxHit)
+	fmt.Fprintln(hash, search.UnitCodes, search.MaxAmount)
 	for _, p := range search.Properties {
 		fmt.Fprintln(hash, p.Name, p.Field, p.Names, p.Levels)
 	}

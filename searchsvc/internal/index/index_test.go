@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,6 +41,7 @@ type simple struct {
 	code       string
 	regions    []string
 	quantities []int
+	units      []string
 	custodian  string
 }
 
@@ -64,6 +67,7 @@ func (s simple) entry(t testing.TB) replica.Entry {
 	for i, region := range s.regions {
 		a.Items = append(a.Items, client.Item{
 			Description: "річ", Quantity: client.Decimal(fmt.Sprint(s.quantities[i])),
+			Unit:           client.Unit{Code: s.units[i]},
 			Classification: client.Classification{ID: s.code, Description: "Код " + s.code},
 			Address:        client.Address{Region: region},
 		})
@@ -104,6 +108,7 @@ func random(r *rand.Rand, n int, position int64) simple {
 		}
 		s.regions = append(s.regions, region)
 		s.quantities = append(s.quantities, r.IntN(10))
+		s.units = append(s.units, []string{"MTK", "HAR", "H87", "LTR"}[r.IntN(4)])
 	}
 	return s
 }
@@ -175,7 +180,30 @@ func (s simple) finds(q search.Query) bool {
 	}
 	return some(f.Regions, func(want string, i int) bool { return s.regions[i] == want }) &&
 		some(f.Classifications, func(want string, _ int) bool { return strings.HasPrefix(s.code, strings.TrimRight(want, "0")) }) &&
-		(f.Quantity.From == nil || slices.ContainsFunc(s.quantities, func(n int) bool { return float64(n) >= *f.Quantity.From }))
+		(f.Quantity == search.Quantities{} || some([]string{""}, func(_ string, i int) bool { return s.isIn(i, f.Quantity) }))
+}
+
+// isIn tells whether the quantity of an item is in a range.
+func (s simple) isIn(i int, in search.Quantities) bool {
+	n := float64(s.quantities[i])
+	switch s.units[i] + " " + string(in.Unit) {
+	case "MTK m2", "HAR ha", "H87 pieces":
+	case "HAR m2":
+		n *= 10_000
+	case "MTK ha":
+		n /= 10_000
+	default:
+		return in.Unit == "" && n >= *in.From
+	}
+	return n > 0 && (in.From == nil || n >= *in.From)
+}
+
+// area returns the area of an asset in square metres.
+func (s simple) area() (sum int64) {
+	for i, unit := range s.units {
+		sum += int64(s.quantities[i]) * map[string]int64{"MTK": 1, "HAR": 10_000}[unit]
+	}
+	return sum
 }
 
 func slicesMap(list []string) map[int]bool {
@@ -214,6 +242,9 @@ func randomQuery(r *rand.Rand) search.Query {
 		at := float64(r.IntN(12))
 		q.Filters.Quantity.From = &at
 	}
+	if r.IntN(4) == 0 {
+		q.Filters.Quantity.Unit = search.Units[r.IntN(len(search.Units))]
+	}
 	if r.IntN(6) == 0 {
 		q.Filters.Custodians = []string{"UA-EDR-00000001"}
 	}
@@ -222,7 +253,7 @@ func randomQuery(r *rand.Rand) search.Query {
 
 // TestTheIndexFindsWhatALoopFinds makes random changes and asks random questions. It opens the
 // index again now and then.
-// Promises: search-words, search-codes, search-filters, search-total, search-facets, second-tries
+// Promises: search-words, search-codes, search-filters, search-total, search-facets, second-tries, search-units, search-area
 func TestTheIndexFindsWhatALoopFinds(t *testing.T) {
 	for seed := range uint64(2) {
 		r, dir := rand.New(rand.NewPCG(seed, 1)), t.TempDir()
@@ -317,7 +348,7 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 			if err != nil || a.ID != hit.ID {
 				t.Fatalf("the hit %s: got %v, %v", hit.Asset, a.ID, err)
 			}
-			if before != nil && !inOrder(t, q.Sort, *before, hit) {
+			if before != nil && !inOrder(t, all, q.Sort, *before, hit) {
 				t.Fatalf("%+v: %s came before %s", q, before.Asset, hit.Asset)
 			}
 			before = &hit
@@ -336,7 +367,7 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 	}
 }
 
-func inOrder(t *testing.T, sort search.Sort, a, b search.Hit) bool {
+func inOrder(t *testing.T, all map[int]simple, sort search.Sort, a, b search.Hit) bool {
 	t.Helper()
 	first, err1 := a.Decode()
 	second, err2 := b.Decode()
@@ -349,7 +380,22 @@ func inOrder(t *testing.T, sort search.Sort, a, b search.Hit) bool {
 		}
 		return a.RectificationPeriod.StartDate
 	}
+	areaOf := func(a client.Asset) int64 {
+		n, err := strconv.ParseInt(a.ID, 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		area := all[int(n)].area()
+		if area == 0 && sort == search.SmallestFirst {
+			return math.MaxInt64
+		}
+		return area
+	}
 	switch sort {
+	case search.LargestFirst:
+		return cmp.Or(cmp.Compare(areaOf(first), areaOf(second)), cmp.Compare(first.DateModified, second.DateModified)) > 0
+	case search.SmallestFirst:
+		return cmp.Or(cmp.Compare(areaOf(first), areaOf(second)), cmp.Compare(first.DateModified, second.DateModified)) < 0
 	case search.NewestFirst:
 		return first.DateModified > second.DateModified
 	case search.OldestFirst:

@@ -309,10 +309,14 @@ func (m *match) ranges(ctx context.Context, f search.Filters) error {
 			return err
 		}
 	}
-	if f.Quantity.From == nil && f.Quantity.To == nil {
-		return nil
+	switch in := f.Quantity; {
+	case in.Unit != "":
+		amounts := in.Amounts()
+		return m.keep(ctx, func(n uint32) bool { return m.hasAmount(n, amounts) })
+	case in.From != nil || in.To != nil:
+		return m.keep(ctx, func(n uint32) bool { return m.hasQuantity(n, in) })
 	}
-	return m.keep(ctx, func(n uint32) bool { return m.hasQuantity(n, f.Quantity) })
+	return nil
 }
 
 // keep keeps the found assets that are wanted.

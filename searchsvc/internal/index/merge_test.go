@@ -6,10 +6,13 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"asset-registry/searchsvc/internal/search"
 )
 
 // TestMergedColumnsAreThoseOfTheFile merges all segments of an index of which many assets
@@ -78,9 +81,16 @@ func TestMergedColumnsAreThoseOfTheFile(t *testing.T) {
 // contentOf returns what columns hold, by asset.
 func contentOf(c *columns) (all [][]string) {
 	for n := range c.positions {
-		span := c.quantities[n]
-		quantities := slices.Sorted(slices.Values(c.values[span[0]:span[1]]))
-		all = append(all, []string{fmt.Sprint(c.positions[n], c.published[n], quantities)})
+		quantities := slices.Sorted(slices.Values(c.quantities.of(uint32(n))))
+		amounts := slices.SortedFunc(slices.Values(c.amounts.of(uint32(n))), func(a, b amount) int {
+			return strings.Compare(a.term(), b.term())
+		})
+		var kinds []string
+		for _, k := range c.kinds.of(uint32(n)) {
+			kinds = append(kinds, c.tables.of[facetColumn{search.ByClassification, wholeLevel}].values[k.code]+k.term())
+		}
+		slices.Sort(kinds)
+		all = append(all, []string{fmt.Sprint(c.positions[n], c.published[n], c.areas[n], quantities, amounts), fmt.Sprintf("%q", kinds)})
 	}
 	for _, f := range facetFields {
 		values, totals := c.tables.of[f.facetColumn].values, map[uint32]uint32{}

@@ -15,7 +15,7 @@ import (
 
 // rank is the place of an asset in an order of hits. Higher ones come first.
 type rank struct {
-	key int64 // the score or the time of publication; 0: the order has none
+	key int64 // the score, the time of publication or the area; 0: the order has none
 	at  int64 // the position
 }
 
@@ -24,7 +24,8 @@ func (a rank) isBefore(b rank) bool { return a.key > b.key || a.key == b.key && 
 // direction returns -1 for the orders whose lowest values come first, else 1. Ranks are
 // multiplied by it.
 func direction(sort search.Sort) int64 {
-	if sort == search.OldestFirst || sort == search.FirstPublished {
+	switch sort {
+	case search.OldestFirst, search.FirstPublished, search.SmallestFirst:
 		return -1
 	}
 	return 1
@@ -57,7 +58,7 @@ func (v *view) rank(ctx context.Context, q *plan, matches []match) ([]place, err
 	sign := direction(q.Sort)
 	r := ranking{
 		after:  rank{math.MaxInt64, math.MaxInt64},
-		firsts: firsts[place]{most: q.Limit + 1, compare: comparePlaces},
+		firsts: firsts[place]{most: q.Limit + 1, compare: comparePlaces}, isNoneLast: q.Sort == search.SmallestFirst,
 	}
 	if q.After != nil {
 		r.after = rank{sign * q.After.Key, sign * q.After.At}
@@ -86,7 +87,8 @@ func (v *view) rank(ctx context.Context, q *plan, matches []match) ([]place, err
 
 // ranking keeps the places of a page.
 type ranking struct {
-	after rank // places up to it are left out
+	after      rank // places up to it are left out
+	isNoneLast bool // a key of 0 comes after the others
 	firsts[place]
 }
 
@@ -97,6 +99,9 @@ func (r *ranking) offer(p *part, keys []int64, sign int64, numbers []uint32) {
 		at := rank{at: sign * p.positions[n]}
 		if keys != nil {
 			at.key = sign * keys[n]
+			if at.key == 0 && r.isNoneLast {
+				at.key = sign * math.MaxInt64
+			}
 		}
 		if full && !at.isBefore(last.rank) || !r.after.isBefore(at) {
 			continue
@@ -115,6 +120,8 @@ func (m *match) keys(ctx context.Context, q *plan) (keys []int64, free func(), e
 		return m.scores(ctx, q)
 	case search.LatestPublished, search.FirstPublished:
 		return m.published, free, nil
+	case search.LargestFirst, search.SmallestFirst:
+		return m.areas, free, nil
 	}
 	return nil, free, nil
 }

@@ -10,7 +10,7 @@ import (
 // Cursor is the place of a hit in an order. The page after it begins with the next hit.
 type Cursor struct {
 	Sort Sort
-	Key  int64 // the score of ByRelevance, or the publication in microseconds since the epoch; else 0
+	Key  int64 // the score of ByRelevance, the publication in microseconds since the epoch, or the area; else 0
 	At   int64 // dateModified in microseconds since the epoch; no two assets share it
 	// Weights are those of the words of ByRelevance on the first page. Scores of all pages are made
 	// with them, so that a change of the number of assets moves none across a page.

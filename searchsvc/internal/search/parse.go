@@ -25,6 +25,7 @@ const (
 	modifiedToParam    = "modified_to"
 	quantityFromParam  = "quantity_from"
 	quantityToParam    = "quantity_to"
+	quantityUnitParam  = "quantity_unit"
 	sortParam          = "sort"
 	limitParam         = "limit"
 	afterParam         = "search_after"
@@ -49,7 +50,7 @@ func ParseIn(values url.Values, zone *time.Location) (Query, error) {
 	}
 	f.Published = p.times(publishedFromParam, publishedToParam)
 	f.Modified = p.times(modifiedFromParam, modifiedToParam)
-	f.Quantity = Quantities{p.number(quantityFromParam), p.number(quantityToParam)}
+	f.Quantity = Quantities{p.number(quantityFromParam), p.number(quantityToParam), p.unit()}
 	q.Limit = p.count(limitParam, DefaultLimit, MaxLimit)
 	q.FacetLimit = p.count(facetLimitParam, DefaultFacetLimit, MaxFacetLimit)
 	q.Facets = p.facets()
@@ -159,6 +160,14 @@ func (p *parser) number(name string) *float64 {
 	return &value
 }
 
+func (p *parser) unit() Unit {
+	unit := Unit(p.one(quantityUnitParam))
+	if unit != "" && !slices.Contains(Units, unit) {
+		p.fault(quantityUnitParam, "Value must be one of %s.", join(Units))
+	}
+	return unit
+}
+
 // count returns a parameter that is a whole number from 0 to most.
 func (p *parser) count(name string, without, most int) int {
 	text := p.one(name)
@@ -248,6 +257,7 @@ func (q Query) Values() url.Values {
 	set(modifiedToParam, timeText(f.Modified.Until, time.Microsecond, q.Zone))
 	set(quantityFromParam, numberText(f.Quantity.From))
 	set(quantityToParam, numberText(f.Quantity.To))
+	set(quantityUnitParam, string(f.Quantity.Unit))
 	if q.Sort != NewestFirst && q.Sort != ByRelevance || q.Sort == NewestFirst && q.Text != "" {
 		set(sortParam, string(q.Sort))
 	}

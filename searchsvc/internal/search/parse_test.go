@@ -58,7 +58,10 @@ func TestAQuestionIsReadFromItsParameters(t *testing.T) {
 		{"published_from=20261120&published_to=20261121", Query{
 			Filters: Filters{Published: Times{From: day(20), Until: day(22)}}, Sort: NewestFirst}},
 		{"quantity_from=-1&quantity_to=240.5", Query{
-			Filters: Filters{Quantity: Quantities{number(-1), number(240.5)}}, Sort: NewestFirst,
+			Filters: Filters{Quantity: Quantities{From: number(-1), To: number(240.5)}}, Sort: NewestFirst,
+		}},
+		{"quantity_from=2&quantity_unit=ha&sort=-area", Query{
+			Filters: Filters{Quantity: Quantities{From: number(2), Unit: Hectares}}, Sort: LargestFirst,
 		}},
 		{"facets=status,region&facets=month", Query{Sort: NewestFirst, Facets: []FacetName{ByStatus, ByRegion, ByMonth}}},
 		{"unknown=1", Query{Sort: NewestFirst}},
@@ -105,6 +108,7 @@ func TestFaultyParametersAreRefusedAllAtOnce(t *testing.T) {
 		{"quantity_from=0x1p4", "quantity_from"},
 		{"quantity_from=1e9", "quantity_from"},
 		{"quantity_to=" + strings.Repeat("9", 400), "quantity_to"},
+		{"quantity_unit=acre", "quantity_unit"},
 		{"sort=price", "sort"},
 		{"limit=101", "limit"},
 		{"limit=-1", "limit"},
@@ -168,7 +172,7 @@ func TestCodesHaveTheirParentsAsPrefixes(t *testing.T) {
 // and that its parameters are read as the same question.
 func FuzzParse(f *testing.F) {
 	f.Add("q=будинок&status=active&facets=status,region&limit=5")
-	f.Add("published_from=2026-11-20T01:02:03.123456Z&published_to=2026-11-21&quantity_from=1.5&sort=published")
+	f.Add("published_from=2026-11-20T01:02:03.123456Z&published_to=2026-11-21&quantity_from=1.5&quantity_unit=ha&sort=published")
 	f.Add("search_after=" + Cursor{Sort: NewestFirst, Key: -3, At: 7}.String() + "&classification=04121000-2")
 	f.Fuzz(func(t *testing.T, query string) {
 		values, err := url.ParseQuery(query)

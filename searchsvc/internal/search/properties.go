@@ -79,7 +79,7 @@ func FilterParams() []string {
 		}
 	}
 	return append(all, publishedFromParam, publishedToParam, modifiedFromParam, modifiedToParam,
-		quantityFromParam, quantityToParam)
+		quantityFromParam, quantityToParam, quantityUnitParam)
 }
 
 func texts[T ~string](values []T) []string {

@@ -77,7 +77,10 @@ type Times struct {
 
 // Quantities is a range of quantities, which at least one item of an asset has. A nil
 // pointer is no bound. The comparison is that of 64-bit floats.
-type Quantities struct{ From, To *float64 } // inclusive
+type Quantities struct {
+	From, To *float64 // inclusive
+	Unit     Unit     // of items in other units, too, that measure the same; empty: units do not count
+}
 
 // Sort is an order of hits.
 type Sort string
@@ -89,6 +92,8 @@ const (
 	OldestFirst     Sort = "modified"
 	LatestPublished Sort = "-published"
 	FirstPublished  Sort = "published"
+	LargestFirst    Sort = "-area" // of all items
+	SmallestFirst   Sort = "area"  // assets without an area come last
 )
 
 // FacetName names a property whose values are counted.
@@ -108,7 +113,7 @@ const (
 )
 
 // Sorts are all orders of hits.
-var Sorts = []Sort{ByRelevance, NewestFirst, OldestFirst, LatestPublished, FirstPublished}
+var Sorts = []Sort{ByRelevance, NewestFirst, OldestFirst, LatestPublished, FirstPublished, LargestFirst, SmallestFirst}
 
 // The bounds of a question (docs/contract.md, "Search").
 const (

@@ -163,7 +163,8 @@ type unit struct {
 // units are the names of common units of UN/CEFACT Recommendation 20.
 var units = map[string]unit{
 	"MTK": sign("м²", "m²"), "MTR": sign("м", "m"), "MTQ": sign("м³", "m³"), "KMT": sign("км", "km"),
-	"HAR": sign("га", "ha"), "KMK": sign("км²", "km²"), "KGM": sign("кг", "kg"), "GRM": sign("г", "g"),
+	"HAR": sign("га", "ha"), "ARE": sign("а", "a"), "KMK": sign("км²", "km²"),
+	"KGM": sign("кг", "kg"), "GRM": sign("г", "g"),
 	"TNE": sign("т", "t"), "LTR": sign("л", "l"), "KWH": sign("кВт·год", "kWh"), "KWT": sign("кВт", "kW"),
 	"H87": sign("шт.", "pcs"), "C62": sign("од.", "units"),
 	"E48": {noun: noun{forms{"послуга", "послуги", "послуг"}, forms{"service", "", "services"}}},

@@ -3,6 +3,7 @@ package site_test
 import (
 	"fmt"
 	"html"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -64,5 +65,23 @@ func TestFiltersAreAskedAsFacetsHaveThem(t *testing.T) {
 	}
 	if !asked.Apart {
 		t.Error("got counts that a filter narrows, want those of what else may be chosen")
+	}
+}
+
+// TestQuantitiesHaveAUnit looks at the unit of a range of quantities, at its chip and at the order by area.
+func TestQuantitiesHaveAUnit(t *testing.T) {
+	f := newFound()
+	s := newSite(t, newRegistry(whole), f)
+	for path, want := range map[string][]string{
+		"/uk/?quantity_from=2&quantity_unit=ha&sort=-area": {`<option value="ha" selected>га</option>`, `value="-area" selected>Найбільша площа<`,
+			`href="/uk/?quantity_from=2&sort=-area" aria-label="Прибрати фільтр: Одиниця, га"`},
+		"/en/?quantity_unit=pieces": {`<option value="pieces" selected>pieces</option>`, `aria-label="Remove the filter: Unit, pieces"`},
+		"/en/":                      {`<option value="" selected>any</option><option value="m2">m²</option>`},
+	} {
+		_, body := get(t, s, path)
+		mustHave(t, html.UnescapeString(body), want...)
+	}
+	if resp, _ := get(t, s, "/uk/?quantity_unit=acre"); resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("got %d for a unit that there is not, want 400", resp.StatusCode)
 	}
 }

@@ -50,7 +50,8 @@ type foundPage struct {
 	Counts  string // path of the statistics of the same search
 	API     string // path of the same search in the API
 	Sorts   []choice
-	IsBegun bool // the search has a text or a filter
+	Units   []choice // of quantities
+	IsBegun bool     // the search has a text or a filter
 	Read    reading
 	Tries   []link // other searches, if nothing was found
 	Unknown []search.Unknown
@@ -228,7 +229,8 @@ func queryOf(q search.Query) string {
 func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Result, more search.FacetName,
 ) foundPage {
 	plain := plainQuery(q)
-	p := foundPage{Query: q, Sent: plain.Values(), Total: found.Total, Sorts: sorts(l, q), Suggest: suggestions}
+	p := foundPage{Query: q, Sent: plain.Values(), Total: found.Total, Sorts: sorts(l, q), Units: unitsOf(l, q),
+		Suggest: suggestions}
 	root := "/" + string(l) + "/"
 	words, back := newFoundWords(q.Text, found.Reading), backFrom(plain)
 	for _, h := range found.Hits {
@@ -400,6 +402,8 @@ func valueName(l Lang, name search.FacetName, c search.Count) string {
 		return month(l, c.Value)
 	case name == search.ByClassification:
 		return joined(" ", c.Value, nameIn(l, c))
+	case name == "quantity_unit":
+		return texts["unit."+c.Value].in(l)
 	case c.Name != "":
 		return c.Name
 	}
@@ -459,6 +463,16 @@ func sorts(l Lang, q search.Query) []choice {
 		}
 		all = append(all, choice{
 			Value: value, Name: texts["sort."+string(sort)].in(l), Chosen: sort == q.Sort,
+		})
+	}
+	return all
+}
+
+// unitsOf returns the units of the range of quantities, and none.
+func unitsOf(l Lang, q search.Query) (all []choice) {
+	for _, unit := range append([]search.Unit{""}, search.Units...) {
+		all = append(all, choice{
+			Value: string(unit), Name: texts["unit."+string(unit)].in(l), Chosen: unit == q.Filters.Quantity.Unit,
 		})
 	}
 	return all

@@ -110,6 +110,7 @@ var texts = map[string]text{
 	"filter.quantity":       {"Кількість (площа, штуки)", "Quantity (area, pieces)"},
 	"filter.quantity_from":  {"Кількість від", "Quantity from"},
 	"filter.quantity_to":    {"Кількість до", "Quantity to"},
+	"filter.quantity_unit":  {"Одиниця", "Unit"},
 	"filter.sort":           {"Порядок", "Order"},
 	"filter.search_after":   {"Сторінка", "Page"},
 
@@ -118,6 +119,13 @@ var texts = map[string]text{
 	"sort.modified":   {"Давно змінені", "Changed long ago"},
 	"sort.-published": {"Нещодавно оприлюднені", "Published recently"},
 	"sort.published":  {"Давно оприлюднені", "Published long ago"},
+	"sort.-area":      {"Найбільша площа", "Largest area"},
+	"sort.area":       {"Найменша площа", "Smallest area"},
+
+	"unit.":       {"будь-яка", "any"},
+	"unit.m2":     {"м²", "m²"},
+	"unit.ha":     {"га", "ha"},
+	"unit.pieces": {"штуки", "pieces"},
 
 	"asset.crumb":     {"Усі активи", "All assets"},
 	"asset.back":      {"До результатів пошуку", "Back to the results"},

@@ -1,0 +1,148 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/assetfilter"
+)
+
+// lists are lists of values of the assets of a segment.
+type lists[T any] struct {
+	spans  [][2]uint32 // by asset: indexes of its first value, and after its last one
+	values []T
+}
+
+func newLists[T any](assets int) lists[T] { return lists[T]{spans: make([][2]uint32, assets)} }
+
+// of returns the values of an asset.
+func (l *lists[T]) of(n uint32) []T { return l.values[l.spans[n][0]:l.spans[n][1]] }
+
+// set gives an asset its values. It is called once for each asset.
+func (l *lists[T]) set(n uint64, values []T) {
+	first := uint32(len(l.values))
+	l.values = append(l.values, values...)
+	l.spans[n] = [2]uint32{first, uint32(len(l.values))}
+}
+
+// readLists reads the values of the terms of a field.
+func readLists[T any](s segment.Segment, field string, valueOf func(term string) T) (lists[T], error) {
+	type one struct {
+		number uint32
+		value  T
+	}
+	var all []one
+	if err := eachTerm(s, field, func(term string, p postings) {
+		value := valueOf(term)
+		p.each(func(n uint32) { all = append(all, one{n, value}) })
+	}); err != nil {
+		return lists[T]{}, err
+	}
+	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(a.number, b.number) })
+	l := newLists[T](int(s.Count()))
+	l.values = make([]T, len(all))
+	for i, a := range all {
+		l.values[i] = a.value
+		if span := &l.spans[a.number]; span[1] == 0 {
+			span[0] = uint32(i)
+		}
+		l.spans[a.number][1] = uint32(i + 1)
+	}
+	return l, nil
+}
+
+// hasQuantity tells whether an asset has a quantity in a range.
+func (c *columns) hasQuantity(n uint32, in search.Quantities) bool {
+	for _, value := range c.quantities.of(n) {
+		if (in.From == nil || value >= *in.From) && (in.To == nil || value <= *in.To) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasAmount tells whether an asset has an item with an amount in a range.
+func (c *columns) hasAmount(n uint32, in search.Amounts) bool {
+	return slices.ContainsFunc(c.amounts.of(n), func(a amount) bool { return in.Has(a.measure, a.amount) })
+}
+
+// amount is how much there is of an item (search.AmountOf).
+type amount struct {
+	amount  int64
+	measure search.Measure
+}
+
+// amountSize is the length of the term of an amount.
+const amountSize = 9
+
+func (a amount) term() string { return numberTerm(a.amount) + string(rune(a.measure)) }
+
+func amountOf(term string) amount {
+	if len(term) != amountSize {
+		return amount{}
+	}
+	return amount{numberOf(term[:amountSize-1]), search.Measure(term[amountSize-1])}
+}
+
+// kindAmount is how much there is of a kind of property in an asset.
+type kindAmount struct {
+	amount
+	code uint32 // number in the table of whole codes; noValue: the items have no code
+}
+
+// amounts adds the amounts of the items, and their sums for each code and measure.
+func (a *asset) amounts(t *termSet) {
+	type kind struct {
+		code string
+		of   search.Measure
+	}
+	var kinds []kind // in the order of the record
+	sums := map[kind]int64{}
+	for i := range a.Items {
+		item := &a.Items[i]
+		quantity, ok := item.number()
+		if !ok {
+			continue
+		}
+		measure, much, ok := search.AmountOf(item.Unit.Code, quantity)
+		if !ok {
+			continue
+		}
+		t.add(amountField, amount{much, measure}.term())
+		k := kind{item.Classification.ID, measure}
+		if _, isCode := assetfilter.CodePrefix(k.code); !isCode {
+			k.code = ""
+		}
+		if sums[k] == 0 {
+			kinds = append(kinds, k)
+		}
+		sums[k] = min(sums[k]+much, search.MaxAmount)
+	}
+	for _, k := range kinds {
+		t.add(kindField, amount{sums[k], k.of}.term()+k.code)
+	}
+}
+
+// readKinds reads the amounts of kinds, and adds up the areas.
+func (c *columns) readKinds(s segment.Segment) (err error) {
+	codes := c.tables.of[facetColumn{search.ByClassification, wholeLevel}]
+	c.kinds, err = readLists(s, kindField, func(term string) kindAmount {
+		size := min(len(term), amountSize)
+		k := kindAmount{amount: amountOf(term[:size])}
+		if code := term[size:]; code != "" {
+			k.code = codes.number(code)
+		}
+		return k
+	})
+	for n := range c.areas {
+		for _, k := range c.kinds.of(uint32(n)) {
+			if k.measure == search.Area {
+				c.areas[n] = min(c.areas[n]+k.amount.amount, search.MaxAmount)
+			}
+		}
+	}
+	return err
+}

@@ -1,0 +1,52 @@
+package index
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/replica"
+)
+
+// TestAreasAreBounded has quantities of brokers who want to be first, or to break sums. Pages of one hit follow
+// the cursor.
+func TestAreasAreBounded(t *testing.T) {
+	x := openIndex(t, t.TempDir())
+	defer x.Close()
+	c := replica.Change{State: stateAt(100)}
+	for n, items := range []string{
+		strings.Repeat(`{"unit":{"code":"KMK"},"quantity":1000000,"classification":{"id":"04121000-2"}},`, 2000),
+		`{"unit":{"code":"KMK"},"quantity":99999999999999999999999999999999999},`,
+		`{"unit":{"code":"MTK"},"quantity":-5},{"unit":{"code":"HAR"},"quantity":"1e400"},{"unit":{"code":"MTK"}},`,
+		`{"unit":{"code":"MTK"},"quantity":7,"classification":{"id":"none"}},{"unit":{"code":"H87"},"quantity":900},`,
+		`{"unit":{"code":"MTK"},"quantity":0.0001,"classification":{"id":"04121000-2"}},`,
+	} {
+		text := fmt.Sprintf(`{"id":%q,"dateModified":%q,"status":"active","items":[%s]}`, idOf(n), stamp(int64(n+1)), strings.TrimSuffix(items, ","))
+		c.Entries = append(c.Entries, replica.Entry{ID: idOf(n), Position: int64(n + 1), JSON: []byte(text)})
+	}
+	if err := x.Apply(c); err != nil {
+		t.Fatal(err)
+	}
+	for sort, want := range map[search.Sort][]int{search.LargestFirst: {0, 3, 4, 2, 1}, search.SmallestFirst: {4, 3, 0, 1, 2}} {
+		q, got := search.Query{Sort: sort, Limit: 1}, []int(nil)
+		for range want {
+			page := mustSearch(t, x, q)
+			var n int
+			fmt.Sscanf(page.Hits[0].ID, "%x", &n)
+			got = append(got, n)
+			if page.Next == nil {
+				break
+			}
+			after, err := search.ParseCursor(page.Next.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.After = &after
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got the assets %v, want %v", sort, got, want)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package search
+
+import "math"
+
+// Measure is what the quantity of an item measures.
+type Measure uint8
+
+// The measures. Amounts of each are in ten-thousandths: of a square metre and of a piece.
+const (
+	Area Measure = iota
+	Number
+	Measures // their number
+)
+
+// Unit is a unit of the range of quantities.
+type Unit string
+
+// The units.
+const (
+	SquareMetres Unit = "m2"
+	Hectares     Unit = "ha"
+	Pieces       Unit = "pieces"
+)
+
+// Units are all units, in the order of documents and pages.
+var Units = []Unit{SquareMetres, Hectares, Pieces}
+
+// scale says what a unit measures, and how many square metres or pieces it is.
+type scale struct {
+	of    Measure
+	times float64
+}
+
+var scales = map[Unit]scale{SquareMetres: {Area, 1}, Hectares: {Area, 10_000}, Pieces: {Number, 1}}
+
+// UnitCodes are the codes of UN/CEFACT Recommendation 20 whose quantities are amounts: square metre, are,
+// hectare and square kilometre; piece and one.
+var UnitCodes = map[string]scale{
+	"MTK": {Area, 1}, "ARE": {Area, 100}, "HAR": {Area, 10_000}, "KMK": {Area, 1_000_000},
+	"H87": {Number, 1}, "C62": {Number, 1},
+}
+
+// perUnit is the number of amounts in a square metre or a piece. Quantities have four decimals.
+const perUnit = 10_000
+
+// MaxAmount is the largest amount of an item or an asset: a million square kilometres, more than
+// Ukraine has. Larger ones of an item are none; larger sums are cut to it.
+const MaxAmount = 1_000_000_000_000 * perUnit
+
+// AmountOf returns the amount of a quantity in a unit with a code. ok is false for other units, and for
+// quantities that are no amount.
+func AmountOf(code string, quantity float64) (of Measure, amount int64, ok bool) {
+	unit, known := UnitCodes[code]
+	exact := math.Round(quantity * unit.times * perUnit)
+	if !known || !(exact > 0) || exact > MaxAmount {
+		return 0, 0, false
+	}
+	return unit.of, int64(exact), true
+}
+
+// Amounts is a range of amounts of one measure.
+type Amounts struct {
+	Of       Measure
+	From, To float64 // inclusive
+}
+
+// Amounts returns the range of quantities that have a Unit.
+func (q Quantities) Amounts() Amounts {
+	unit := scales[q.Unit]
+	bound := func(n *float64, without float64) float64 {
+		if n == nil {
+			return without
+		}
+		return math.Round(*n * unit.times * perUnit)
+	}
+	return Amounts{unit.of, bound(q.From, math.Inf(-1)), bound(q.To, math.Inf(1))}
+}
+
+// Has tells whether an amount is in the range.
+func (a Amounts) Has(of Measure, amount int64) bool {
+	return of == a.Of && float64(amount) >= a.From && float64(amount) <= a.To
+}
+
+// InUnits returns an amount, or a sum of amounts, in square metres or pieces.
+func InUnits(amount float64) float64 { return amount / perUnit }
