@@ -119,6 +119,11 @@ func Reseal(ctx context.Context, c Config) (entries int, err error) {
 // Reseal does the same in the store of a running service.
 func (s *Server) Reseal(ctx context.Context) (entries int, err error) { return s.admin.Reseal(ctx) }
 
+// CheckAudit checks the chain of the audit log. It reads all of it.
+func (s *Server) CheckAudit(ctx context.Context) (adminapi.Verification, error) {
+	return s.admin.Check(ctx)
+}
+
 // commandTimeout is the longest time for a command that works on the store.
 const commandTimeout = 10 * time.Second
 

@@ -26,6 +26,7 @@ const (
 	backupPath   = "/backup"
 	adminKeyPath = "/admin-key"
 	snapshotPath = "/snapshot"
+	statusPath   = "/status"
 )
 
 // withCertificate is the query of a backup with the keys of ACME.
@@ -37,6 +38,7 @@ type controlSocket struct {
 	snapshots map[string]snapshot // by file name
 	adminKey  adminKeyMaker
 	copyAll   snapshotMaker
+	status    func(context.Context) (Status, error)
 }
 
 // serveControl serves the socket in the background until stop. If the socket cannot
@@ -64,6 +66,7 @@ func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop 
 	})
 	mux.HandleFunc("POST "+adminKeyPath, answerAdminKey(c.adminKey))
 	mux.HandleFunc("POST "+snapshotPath, answerSnapshot(c.copyAll, log))
+	mux.HandleFunc("GET "+statusPath, answerStatus(c.status, log))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() { served <- httpserver.Serve(ctx, listener, mux, log, httpserver.ServeOptions{}) }()

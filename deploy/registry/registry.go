@@ -142,19 +142,22 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	opened = append(opened, stop)
+	var acme func() certificate.State
 	if c.ACME {
-		var stop func() error
-		if secure, stop, err = c.keepCertificate(ctx, on.plain, logger, t.Meter()); err != nil {
+		m, stop, err := c.keepCertificate(ctx, on.plain, logger, t.Meter())
+		if err != nil {
 			return err
 		}
 		opened = append(opened, stop)
+		secure, acme = m.TLS(), m.State
 	}
 	err = errors.Join(httpserver.MeasureCertificate(t.Meter(), secure), measureBackup(t.Meter(), c.Data))
 	if err != nil {
 		return err
 	}
 	at := on.public.Addr().String()
-	p := process{secrets: secrets, log: logger, telemetry: t, ownURL: c.ownURL(at), filesURL: c.filesURL(at)}
+	p := process{secrets: secrets, log: logger, telemetry: t.Telemetry, ownURL: c.ownURL(at), filesURL: c.filesURL(at)}
+	p.observer = observer{config: c, address: at, started: time.Now().UTC(), figures: t.Figures, certificate: acme}
 	if err := c.readLog(&p); err != nil {
 		return err
 	}
@@ -177,6 +180,7 @@ type process struct {
 	telemetry *telemetry.Telemetry
 	ownURL    string // address of the public listener
 	filesURL  string // address that addresses of files start with; "": the registry takes no files
+	observer  observer
 }
 
 // ownURL returns the URL of a listener as this machine reaches it; "" if its address is
@@ -324,6 +328,12 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 		return nil, err
 	}
 	*opened = append(*opened, edge.Close)
+	observer := p.observer
+	observer.audit = auth.CheckAudit
+	observer.parts = []part{
+		{"gateway", edge.Handler()}, {"assetsvc", assets.Handler()},
+		{"authsvc", auth.Handler()}, {"filesvc", files.Handler()},
+	}
 	if c.Search {
 		found, err := searchsvc.New(ctx, c.search(p, edge.Handler()))
 		if err != nil {
@@ -331,11 +341,13 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 		}
 		*opened = append(*opened, found.Close)
 		forSearch.set(found.Handler())
+		observer.parts = append(observer.parts, part{"searchsvc", found.Handler()})
 	}
 	snapshots := map[string]snapshot{
 		assetsFile: assets.Snapshot, tokensFile: auth.Snapshot, filesFile: files.Snapshot,
 	}
-	stopControl, err := serveControl(ctx, controlSocket{c.Data, snapshots, auth.AdminKey, assets.MakeSnapshot}, p.log)
+	control := controlSocket{c.Data, snapshots, auth.AdminKey, assets.MakeSnapshot, observer.look}
+	stopControl, err := serveControl(ctx, control, p.log)
 	if err != nil {
 		return nil, err
 	}

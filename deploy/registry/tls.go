@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -32,15 +31,15 @@ func (c Config) validateACME() error {
 const maxPlain = 512
 
 // keepCertificate keeps the certificate of the host until stop, and answers plain HTTP. It returns
-// the configuration of the public listener.
+// the manager of the certificate.
 func (c Config) keepCertificate(ctx context.Context, plain net.Listener, log *slog.Logger, meter metric.Meter) (
-	secure *tls.Config, stop func() error, err error,
+	m *certificate.Manager, stop func() error, err error,
 ) {
 	host, err := certificate.Host(c.BaseURL)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := certificate.Open(c.Authority, host, filepath.Join(c.Data, certificateDirectory), log, meter)
+	m, err = certificate.Open(c.Authority, host, filepath.Join(c.Data, certificateDirectory), log, meter)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,7 +53,7 @@ func (c Config) keepCertificate(ctx context.Context, plain net.Listener, log *sl
 		bounded := netutil.LimitListener(plain, maxPlain)
 		served <- httpserver.Serve(ctx, bounded, m.Plain(c.BaseURL), log, httpserver.ServeOptions{Std: true})
 	}()
-	return m.TLS(), func() error {
+	return m, func() error {
 		cancel()
 		<-kept
 		return <-served

@@ -69,14 +69,14 @@ func Run(
 	if err := httpserver.MeasureCertificate(t.Meter(), config); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	service, err := start(log, t)
+	service, err := start(log, t.Telemetry)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	current := NewReplaceable(service)
 	defer func() { err = errors.Join(err, current.Close()) }()
 	if p.Reloads {
-		defer current.onHangup(func() (Service, error) { return start(log, t) }, log)()
+		defer current.onHangup(func() (Service, error) { return start(log, t.Telemetry) }, log)()
 	}
 	log.Info("listening", "addr", listener.Addr().String())
 	options := p.Serving(config, current.Drain)
@@ -94,13 +94,13 @@ func (p Process) Serving(tls *tls.Config, drain func()) httpserver.ServeOptions 
 
 // Observe starts the process's telemetry. It answers Prometheus on MetricsAddr,
 // if that is set, until stop is called.
-func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *telemetry.Telemetry, stop func() error, err error) {
+func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *export.Export, stop func() error, err error) {
 	exported, err := export.Start(ctx, p.Name, log)
 	if err != nil {
 		return nil, nil, err
 	}
 	if p.MetricsAddr == "" {
-		return exported.Telemetry, func() error { exported.Close(); return nil }, nil
+		return exported, func() error { exported.Close(); return nil }, nil
 	}
 	listener, err := net.Listen("tcp", p.MetricsAddr)
 	if err != nil {
@@ -114,7 +114,7 @@ func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *telemetry.Te
 	go func() {
 		served <- httpserver.Serve(ctx, listener, mux, log, httpserver.ServeOptions{Std: p.Serving(nil, nil).Std})
 	}()
-	return exported.Telemetry, func() error {
+	return exported, func() error {
 		cancel()
 		err := <-served
 		exported.Close()

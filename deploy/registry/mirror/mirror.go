@@ -90,7 +90,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := httpserver.MeasureCertificate(t.Meter(), certificate); err != nil {
 		return err
 	}
-	m, err := newMirror(c, logger, t)
+	m, err := newMirror(c, logger, t.Telemetry)
 	if err != nil {
 		return err
 	}

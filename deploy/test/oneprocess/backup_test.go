@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,9 @@ func TestBackupsAreChecked(t *testing.T) {
 	if got := finished(); got != "0" {
 		t.Errorf("before a backup: got the end %q, want 0", got)
 	}
+	if got := problems(t, data); !slices.Contains(got, "BackupTooOld") {
+		t.Errorf("before a backup: got the problems %q, want BackupTooOld", got)
+	}
 	if err := os.MkdirAll(filepath.Join(into, "unchecked.new1", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +50,13 @@ func TestBackupsAreChecked(t *testing.T) {
 	restored := filepath.Join(t.TempDir(), "restored")
 	must(t, registry("registry"), "restore", "--from", good[0], "--data", restored)
 	must(t, registry("registry"), "check", "--data", restored)
+	if got := problems(t, data); slices.Contains(got, "BackupTooOld") {
+		t.Errorf("after a backup: got the problems %q, want none of backups", got)
+	}
 	stop(t, p, output)
+	if said, code := run(t, registry("registry"), "status", "--data", data); code != 2 || !strings.Contains(said, "no registry runs") {
+		t.Errorf("status of a stopped registry: got exit code %d and %q, want 2 and the reason", code, said)
+	}
 
 	secret := strings.Repeat("5", 64) + "\n"
 	if err := os.WriteFile(filepath.Join(data, "secret"), []byte(secret), 0o600); err != nil {
@@ -67,6 +77,38 @@ func TestBackupsAreChecked(t *testing.T) {
 	if err != nil || json.Unmarshal(text, &last) != nil || last.File != good[0] || last.Fault == "" || !last.Checked {
 		t.Errorf("got the note %s, %v; want the good backup and the fault", text, err)
 	}
+}
+
+// problems returns the alerts of the status of a running registry. The test machine may have its own.
+func problems(t *testing.T, data string) (alerts []string) {
+	t.Helper()
+	said, code := run(t, registry("registry"), "status", "--data", data, "-o", "json")
+	text, _, _ := strings.Cut(said, "\n}\n")
+	var told struct {
+		Problems []struct{ Alert string }
+		Services []struct {
+			Name  string
+			Ready bool
+		}
+	}
+	if err := json.Unmarshal([]byte(text+"}"), &told); err != nil {
+		t.Fatalf("status: %v in %s", err, said)
+	}
+	if (code == 1) != (len(told.Problems) > 0) || code > 1 {
+		t.Errorf("status: got exit code %d with %d problems", code, len(told.Problems))
+	}
+	for _, s := range told.Services {
+		if !s.Ready {
+			t.Errorf("status: got %s, which is not ready", s.Name)
+		}
+	}
+	if len(told.Services) != 4 {
+		t.Errorf("status: got %d services, want 4", len(told.Services))
+	}
+	for _, p := range told.Problems {
+		alerts = append(alerts, p.Alert)
+	}
+	return alerts
 }
 
 // backups returns the files in a directory of backups, save its lock.

@@ -72,6 +72,13 @@ func TestTheCertificateComesFromAnAuthority(t *testing.T) {
 		s.told(t, "registry_tls_expires_seconds"); failed != "1" || expires != "0" {
 		t.Errorf("the authority is away: got %q failures and the end %q, want 1 and 0", failed, expires)
 	}
+	if err := output.Await(t.Context(), "answers at"); err != nil {
+		t.Fatal(err)
+	}
+	if said, code := run(t, registry("registry"), "status", "--data", s.data); code != 1 ||
+		!strings.Contains(said, "none, of "+host) || !strings.Contains(said, "failures: 1, the last: ") {
+		t.Errorf("the authority is away: got exit code %d and the status %s, want 1 and why there is no certificate", code, said)
+	}
 	if _, serial := clientOf(t, s.addr, nil); serial() != "" {
 		t.Error("the authority is away: got a certificate, want none")
 	}

@@ -38,6 +38,7 @@ const closeTimeout = 3 * time.Second
 type Export struct {
 	*telemetry.Telemetry
 	metrics http.Handler // for Prometheus
+	gather  prometheus.Gatherer
 	closers []func(context.Context) error
 }
 
@@ -113,7 +114,7 @@ func (e *Export) startMetrics(ctx context.Context, described *resource.Resource)
 	if err := measureBuild(meters.Meter(telemetry.Scope)); err != nil {
 		return nil, err
 	}
-	e.metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	e.metrics, e.gather = promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), registry
 	e.closers = append(e.closers, meters.Shutdown)
 	return meters, nil
 }

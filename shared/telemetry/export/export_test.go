@@ -1,12 +1,16 @@
 package export
 
 import (
+	"errors"
 	"log/slog"
+	"maps"
 	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -35,6 +39,37 @@ func TestWithoutACollectorNothingIsRecorded(t *testing.T) {
 		if !strings.Contains(recorder.Body.String(), want) {
 			t.Errorf("got %s, want %s in it", recorder.Body, want)
 		}
+	}
+}
+
+func TestFiguresAreGaugesAndCountersWithTheirLabels(t *testing.T) {
+	told, err := Start(t.Context(), "service", quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer told.Close()
+	counter, err1 := told.Meter().Int64Counter("registry.test.things")
+	gauge, err2 := told.Meter().Float64Gauge("registry.test.age", metric.WithUnit("s"))
+	lasts, err3 := told.Meter().Float64Histogram("registry.test.lasts")
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	counter.Add(t.Context(), 3, metric.WithAttributes(attribute.String("kind", "new")))
+	gauge.Record(t.Context(), 1.5)
+	lasts.Record(t.Context(), 1)
+	all, err := told.Figures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range all {
+		if strings.HasPrefix(f.Name, "registry_test_") {
+			got[f.Name+" "+f.Labels["kind"]] = f.Value
+		}
+	}
+	want := map[string]float64{"registry_test_things_total new": 3, "registry_test_age_seconds ": 1.5}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

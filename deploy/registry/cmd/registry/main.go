@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"asset-registry/authsvc"
 	"asset-registry/deploy/registry"
@@ -30,6 +31,7 @@ type commands struct {
 
 	Snapshot snapshot `cmd:"" help:"Make the running registry copy all listed assets for synchronisers, at once."`
 
+	Status  status  `cmd:"" help:"Tell how the running registry is. The exit code is 1 if it has problems."`
 	Backup  backup  `cmd:"" help:"Write all data into a file. The registry may run or not."`
 	Restore restore `cmd:"" help:"Create a data directory from a backup."`
 	Check   check   `cmd:"" help:"Look for damage in the data of a stopped registry. The exit code is 1 if there is any."`
@@ -45,6 +47,27 @@ type adminKey struct {
 
 type snapshot struct {
 	Data string `default:"./data" help:"Data directory."`
+}
+
+type status struct {
+	Data   string `default:"./data" help:"Data directory."`
+	Output string `short:"o" enum:"table,json" default:"table" help:"Output format: table or json."`
+}
+
+func (s status) run(ctx context.Context) error {
+	found, err := registry.ReadStatus(ctx, s.Data)
+	if err != nil {
+		return err
+	}
+	if s.Output == "json" {
+		err = found.WriteJSON(os.Stdout)
+	} else {
+		err = found.WriteText(os.Stdout, time.Now())
+	}
+	if err == nil && len(found.Problems) > 0 {
+		err = registry.ErrProblems
+	}
+	return err
 }
 
 type backup struct {
@@ -88,7 +111,7 @@ func main() {
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "registry:", strings.ReplaceAll(err.Error(), "\n", "; "))
-		if errors.Is(err, registry.ErrDamaged) {
+		if errors.Is(err, registry.ErrDamaged) || errors.Is(err, registry.ErrProblems) {
 			os.Exit(1)
 		}
 		os.Exit(2)
@@ -136,6 +159,8 @@ func run(ctx context.Context, args []string) error {
 		}
 		fmt.Println(made)
 		return nil
+	case "status":
+		return c.Status.run(ctx)
 	case "backup":
 		return c.Backup.run(ctx)
 	case "restore":

@@ -1,0 +1,225 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/deploy/registry/certificate"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/telemetry/export"
+)
+
+func figure(name string, value float64, labels ...string) export.Figure {
+	f := export.Figure{Name: name, Labels: map[string]string{}, Value: value}
+	for i := 0; i < len(labels); i += 2 {
+		f.Labels[labels[i]] = labels[i+1]
+	}
+	return f
+}
+
+// healthy returns an observer of a registry without a problem.
+func healthy(t *testing.T) *observer {
+	t.Helper()
+	dir := t.TempDir()
+	if err := writeBackup(dir, LastBackup{File: "a.tar", Finished: time.Now(), Checked: true}); err != nil {
+		t.Fatal(err)
+	}
+	ready := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"status":"ok"}`) })
+	return &observer{
+		config: Config{Data: dir}, parts: []part{{"gateway", ready}, {"authsvc", ready}},
+		figures: func() ([]export.Figure, error) { return nil, nil },
+		audit:   func(context.Context) (adminapi.Verification, error) { return adminapi.Verification{Entries: 3}, nil },
+	}
+}
+
+// TestStatusNamesEachProblem breaks one thing of a healthy registry after another.
+func TestStatusNamesEachProblem(t *testing.T) {
+	tells := func(told ...export.Figure) func(*observer) {
+		return func(o *observer) { o.figures = func() ([]export.Figure, error) { return told, nil } }
+	}
+	soon := float64(time.Now().Add(time.Hour).Unix())
+	for _, c := range []struct {
+		name, want string
+		change     func(*observer)
+	}{
+		{"nothing", "", func(*observer) {}},
+		{"figures at their limits", "", tells(figure("registry_log_behind_seconds", 60), figure("registry_log_damaged", 0),
+			figure("registry_search_behind_seconds", 300), figure("registry_files_behind_seconds", 300),
+			figure("registry_webhooks_behind_seconds", 30), figure("registry_store_disk_free_bytes", 20, "store", "assets"),
+			figure("registry_store_disk_size_bytes", 100, "store", "assets"))},
+		{"the log is behind", "PublicLogBehind", tells(figure("registry_log_behind_seconds", 61))},
+		{"the log is damaged", "PublicLogDamaged", tells(figure("registry_log_damaged", 1))},
+		{"the index is behind", "SearchBehind", tells(figure("registry_search_behind_seconds", 301))},
+		{"files are behind", "FilesBehind", tells(figure("registry_files_behind_seconds", 301))},
+		{"webhooks are behind", "WebhooksBehind", tells(figure("registry_webhooks_behind_seconds", 31))},
+		{"one disk of two is full", "StoreDiskNearFull", tells(
+			figure("registry_store_disk_free_bytes", 90, "store", "assets"),
+			figure("registry_store_disk_size_bytes", 100, "store", "assets"),
+			figure("registry_store_disk_free_bytes", 19, "store", "files"),
+			figure("registry_store_disk_size_bytes", 100, "store", "files"))},
+		{"no certificate", "CertificateExpires", tells(figure("registry_tls_expires_seconds", 0))},
+		{"a certificate that expires", "CertificateExpires", tells(figure("registry_tls_expires_seconds", soon))},
+		{"no backup", "BackupTooOld", func(o *observer) { o.config.Data = t.TempDir() }},
+		{"a failed backup", "the last backup failed: no room", func(o *observer) {
+			if err := noteFailure(o.config.Data, errors.New("no room")); err != nil {
+				t.Error(err)
+			}
+		}},
+		{"a broken audit log", "AuditLogBroken", func(o *observer) {
+			o.audit = func(context.Context) (adminapi.Verification, error) {
+				return adminapi.Verification{Problems: []string{"entry 2 is not sealed"}}, nil
+			}
+		}},
+		{"an audit log that takes too long", "AuditLogUnchecked", func(o *observer) {
+			o.audit = func(ctx context.Context) (adminapi.Verification, error) {
+				if _, bounded := ctx.Deadline(); !bounded {
+					t.Error("got a check of the audit log without an end")
+				}
+				return adminapi.Verification{}, context.DeadlineExceeded
+			}
+		}},
+		{"a service that is not ready", "authsvc is not ready: url/store: no room", func(o *observer) {
+			o.parts[1].handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				faulthttp.Write(w, fault.New(fault.Unavailable, fault.URL, "store", "no room"))
+			})
+		}},
+	} {
+		o := healthy(t)
+		c.change(o)
+		s, err := o.look(t.Context())
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		var got []string
+		for _, p := range s.Problems {
+			if p.Alert == "" {
+				got = append(got, p.Says)
+			} else {
+				got = append(got, p.Alert)
+			}
+		}
+		if strings.Join(got, "; ") != c.want {
+			t.Errorf("%s: got the problems %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestProblemsHaveTheLimitsOfTheAlerts reads the rules of Prometheus.
+func TestProblemsHaveTheLimitsOfTheAlerts(t *testing.T) {
+	text, err := os.ReadFile("../observability/rules/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{
+		"BackupTooOld":       {"registry_backup_finished_seconds", "> " + strconv.Itoa(int(backupWithin.Hours())) + " * 3600"},
+		"CertificateExpires": {"registry_tls_expires_seconds", "< " + strconv.Itoa(int(certificateWithin.Hours()/24)) + " * 86400"},
+		"StoreDiskNearFull":  {"registry_store_disk_free_bytes / registry_store_disk_size_bytes", "< " + strconv.FormatFloat(leastFree, 'f', -1, 64)},
+		"AuditLogBroken":     {"registry_audit_problems"},
+		"AuditLogUnchecked":  {"registry_audit_checked_seconds"},
+	}
+	for _, r := range rules {
+		want[r.alert] = []string{r.metric, "> " + strconv.FormatFloat(r.above, 'f', -1, 64) + "\n"}
+	}
+	for alert, parts := range want {
+		_, rule, found := strings.Cut(string(text), "- alert: "+alert+"\n")
+		rule, _, _ = strings.Cut(rule, "labels:")
+		for _, part := range parts {
+			if !found || !strings.Contains(strings.ReplaceAll(rule, ")\n", "\n"), part) {
+				t.Errorf("%s: got the rule %q, want %q in it", alert, rule, part)
+			}
+		}
+	}
+}
+
+// TestStatusOnAScreen prints a status with everything, and with texts of others that take a terminal over.
+func TestStatusOnAScreen(t *testing.T) {
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	s := Status{
+		Version: "1.2.3", Started: now.Add(-72 * time.Hour), Address: ":443", BaseURL: "https://registry.example", Data: "/data",
+		Services: []Service{{Name: "gateway", Ready: true, Warnings: []string{"beware"}}, {Name: "authsvc", Says: "no room"}},
+		Backup: LastBackup{File: "a.tar", Bytes: 3 << 20, Finished: now.Add(-3 * time.Hour), Checked: true, Failed: now.Add(-time.Minute),
+			Fault: "x"},
+		Expires:     now.AddDate(0, 0, 80),
+		Certificate: &certificate.State{Host: "registry.example", Failures: 2, Cause: "\x1b[2Jwrong\nPROBLEM", Next: now.Add(time.Hour)},
+		Problems:    []Problem{{"BackupTooOld", "no backup"}, {"", "else"}},
+	}
+	s.take([]export.Figure{
+		figure("registry_assets_stored", 12, "state", "active"), figure("registry_assets_stored", 0, "state", "draft"),
+		figure("registry_store_size_bytes", 2048, "store", "assets"), figure("registry_log_size", 7),
+		figure("registry_log_cosignatures_total", 5, "witness", "w", "result", "given"),
+		figure("registry_log_cosignatures_total", 1, "witness", "w", "result", "missing"),
+		figure("registry_limits_decisions_total", 2, "class", "read", "outcome", "admitted"),
+		figure("registry_limits_decisions_total", 3, "class", "list", "outcome", "admitted"),
+		figure("registry_limits_refused_total", 4, "policy", "key-read"), figure("registry_gateway_streams", 6),
+		figure("registry_webhooks_endpoints", 1, "state", "failing"), figure("registry_search_behind_seconds", 2.4),
+		figure("go_memory_used_bytes", 1024, "go_memory_type", "stack"), figure("go_memory_used_bytes", 1024, "go_memory_type", "other"),
+		figure("process_resident_memory_bytes", 4<<20),
+	})
+	s.Expires = now.AddDate(0, 0, 80)
+	var got strings.Builder
+	if err := s.WriteText(&got, now); err != nil {
+		t.Fatal(err)
+	}
+	want := `registry     1.2.3, up 3 days
+address      :443 as https://registry.example
+services     gateway ready; beware
+             authsvc NOT READY: no room
+assets       active 12
+data         /data: assets 2.0 KiB; disk: 0 B of 0 B free
+backup       3 hours ago, checked: a.tar, 3.0 MiB; a later one failed 60 s ago
+certificate  expires in 80 days, of registry.example, next attempt in 60 min, failures: 2, the last:  [2Jwrong PROBLEM
+public log   7 leaves, signed up to 0 s ago
+             witness w: cosignatures given 5, missing 1
+audit log    0 entries, the chain is whole
+limits       5 admitted, refused: key-read 4
+streams      6 open, 0 ended as too slow, 0 refused
+webhooks     failing 1
+behind       search 2 s
+memory       4.0 MiB resident, of which Go uses 2.0 KiB
+PROBLEM      no backup (docs/operations.md#backuptooold)
+PROBLEM      else
+`
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("the screen differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnEndlessStatusIsCutOff has a control socket that answers without an end.
+func TestAnEndlessStatusIsCutOff(t *testing.T) {
+	dir, err := os.MkdirTemp("", "control") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for {
+			if _, err := io.WriteString(w, strings.Repeat(" ", 1<<16)); err != nil {
+				return
+			}
+		}
+	}))
+	server.Listener.Close()
+	if server.Listener, err = net.Listen("unix", filepath.Join(dir, controlFile)); err != nil {
+		t.Fatal(err)
+	}
+	server.Start()
+	defer server.Close()
+	if _, err := ReadStatus(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "read the registry's status") {
+		t.Errorf("got %v, want an error", err)
+	}
+}
