@@ -151,7 +151,7 @@ func view(q search.Query, r search.Result, base string) envelope {
 		}
 		counts := []count{}
 		for _, v := range f.Values {
-			counts = append(counts, count(v))
+			counts = append(counts, count{v.Value, v.Name, v.NameEn, v.Count})
 		}
 		e.Facets[f.Name] = facet{counts, f.More}
 	}

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	segment "github.com/blevesearch/scorch_segment_api/v2"
@@ -145,4 +146,55 @@ func (c *columns) readKinds(s segment.Segment) (err error) {
 		}
 	}
 	return err
+}
+
+// sum is how much there is of a kind, by measure. The area of Ukraine is an exact 64-bit float.
+type sum [search.Measures]float64
+
+var sumPool pool[sum]
+
+// addSums adds to values of a facet of codes how much the found assets have of them.
+func (v *view) addSums(ctx context.Context, level int, matches []match, to []search.Count) error {
+	codes := v.values[facetColumn{search.ByClassification, wholeLevel}]
+	sums, free := sumPool.zeros(len(codes))
+	defer free()
+	for i := range matches {
+		kinds := &matches[i].kinds
+		err := each(ctx, matches[i].found, func(numbers []uint32) {
+			for _, n := range numbers {
+				for _, k := range kinds.of(n) {
+					sums[k.code][k.measure] += float64(k.amount.amount)
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	values := map[string]sum{}
+	for code, one := range sums {
+		if value, ok := levelOf(codes[code], level); ok && one != (sum{}) {
+			all := values[value]
+			all[search.Area] += one[search.Area]
+			all[search.Number] += one[search.Number]
+			values[value] = all
+		}
+	}
+	for i := range to {
+		all := values[to[i].Value]
+		to[i].Area, to[i].Pieces = search.InUnits(all[search.Area]), search.InUnits(all[search.Number])
+	}
+	return nil
+}
+
+// levelOf returns the value of a whole code in a facet of a level. ok is false if it has none.
+func levelOf(code string, level int) (value string, ok bool) {
+	if level == wholeLevel {
+		return code, true
+	}
+	prefix, _ := assetfilter.CodePrefix(code)
+	if len(prefix) < level {
+		return "", false
+	}
+	return prefix[:level], true
 }

@@ -34,6 +34,11 @@ func (v *view) facets(ctx context.Context, q *plan, matches []match) ([]search.F
 		if facets[i], err = v.facet(column, counts[i], most, chosen); err != nil {
 			return nil, err
 		}
+		if q.Sums && column.name == search.ByClassification {
+			if err := v.addSums(ctx, column.level, matches, facets[i].Values); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return facets, nil
 }

@@ -329,6 +329,7 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 		t.Fatalf("%+v: got %d assets, want %d", q, result.Total, len(want))
 	}
 	compareFacets(t, want, q, result.Facets)
+	compareSums(t, x, want, q)
 	if free := q; q.Text != "" && result.Total%3 == 1 { // a part of those found as they are asked
 		asked := result
 		asked.Facets, free.Facets, free.Exact = nil, nil, false
@@ -442,6 +443,31 @@ func compareFacets(t *testing.T, found []simple, q search.Query, got []search.Fa
 		}
 		if diff := gocmp.Diff(want[facet.Name], counts); diff != "" {
 			t.Fatalf("%+v: the facet %s differs (-want +got):\n%s", q, facet.Name, diff)
+		}
+	}
+}
+
+// compareSums compares the areas and pieces by kind with those of a loop.
+func compareSums(t *testing.T, x *Index, found []simple, q search.Query) {
+	t.Helper()
+	q.Sums, q.Limit, q.Facets = true, 0, []search.FacetName{search.ByClassification}
+	level := q.Filters.CodeLevel()
+	for _, v := range mustSearch(t, x, q).Facets[0].Values {
+		var area, pieces int64
+		for _, s := range found {
+			prefix, _ := assetfilter.CodePrefix(s.code)
+			if level == 8 && s.code != v.Value || level < 8 && !strings.HasPrefix(prefix, v.Value) {
+				continue
+			}
+			area += s.area()
+			for i, unit := range s.units {
+				if unit == "H87" {
+					pieces += int64(s.quantities[i])
+				}
+			}
+		}
+		if v.Area != float64(area) || v.Pieces != float64(pieces) {
+			t.Fatalf("%+v: %s: got %v m² and %v pieces, want %d and %d", q, v.Value, v.Area, v.Pieces, area, pieces)
 		}
 	}
 }

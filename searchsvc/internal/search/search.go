@@ -49,6 +49,8 @@ type Query struct {
 	// Apart counts the values of a filtered property as if there were no filter by it, so that people see
 	// what else they may choose. Codes are counted within their filter.
 	Apart bool
+	// Sums adds up how much there is of each value of ByClassification.
+	Sums bool
 	// FacetLimit is the number of values of each facet. 0: DefaultFacetLimit.
 	FacetLimit int
 }
@@ -174,4 +176,7 @@ type Count struct {
 	Name   string // for people; empty: Value is all there is
 	NameEn string // in English, if there is an English name
 	Count  int64
+	// Area and Pieces are those of the items that have the value, in square metres and pieces. They are
+	// 0 unless Query.Sums asks for them.
+	Area, Pieces float64
 }

@@ -177,7 +177,7 @@ func TestALongSearchIsNotRepeatedInEachLink(t *testing.T) {
 	for _, p := range search.Properties {
 		facet := search.Facet{Name: p.Name}
 		for n := range 30 {
-			facet.Values = append(facet.Values, search.Count{Value: fmt.Sprintf("20%02d-01", n), Count: 5})
+			facet.Values = append(facet.Values, search.Count{Value: fmt.Sprintf("20%02d-01", n), Count: 5, Area: 5e6, Pieces: 2})
 		}
 		f.result.Facets = append(f.result.Facets, facet)
 	}

@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -51,7 +52,7 @@ func (s *Site) count(ctx context.Context) (search.Result, error) {
 // countsOf returns a question that counts what a search finds. A filtered property is counted as if there
 // were no filter by it, so that each number is that of the search it links to.
 func countsOf(q search.Query) search.Query {
-	q.Facets, q.FacetLimit, q.Apart, q.Limit, q.After = statisticsOf, mostShown, true, 0, nil
+	q.Facets, q.FacetLimit, q.Apart, q.Sums, q.Limit, q.After = statisticsOf, mostShown, true, true, 0, nil
 	return q
 }
 
@@ -91,7 +92,11 @@ type bar struct {
 	Link  string // path of the search; "": it is too long
 	Count int64
 	Width string // percent of the longest bar
+	Sums  []to   // the area and the pieces of the assets
 }
+
+// to is a text that leads to a path; Link "": it does not.
+type to struct{ Name, Link string }
 
 func (s *Site) statistics(w http.ResponseWriter, r request) error {
 	q, err := search.ParseIn(r.URL.Query(), kyiv)
@@ -141,11 +146,47 @@ func newBars(l Lang, q search.Query, f search.Facet) bars {
 		if in := search.PropertyOf(f.Name).In; in != nil {
 			*in(&q.Filters) = []string{c.Value}
 		}
-		chart.Rows = append(chart.Rows, bar{
-			valueName(l, f.Name, c), repeated("/"+string(l)+"/", queryOf(q)), c.Count, percent(c.Count, longest),
-		})
+		row := bar{
+			Name: valueName(l, f.Name, c), Link: repeated("/"+string(l)+"/", queryOf(q)), Count: c.Count,
+			Width: percent(c.Count, longest),
+		}
+		if c.Area > 0 {
+			row.Sums = append(row.Sums, sumOf(l, q, c.Area, search.SquareMetres, search.LargestFirst))
+		}
+		if c.Pieces > 0 {
+			row.Sums = append(row.Sums, sumOf(l, q, c.Pieces, search.Pieces, defaultSort(q)))
+		}
+		chart.Rows = append(chart.Rows, row)
 	}
 	return chart
+}
+
+// sumOf returns a sum of areas or pieces with a link to the assets in it. q is the search of its row.
+func sumOf(l Lang, q search.Query, number float64, unit search.Unit, sort search.Sort) to {
+	if q.Filters.Quantity == (search.Quantities{}) {
+		q.Filters.Quantity.Unit = unit
+	}
+	q.Sort = sort
+	return to{amountText(l, number, unit), repeated("/"+string(l)+"/", queryOf(q))}
+}
+
+// amountText returns square metres or pieces as people read them: large areas in hectares, and no more digits
+// than they need.
+func amountText(l Lang, number float64, unit search.Unit) string {
+	const hectare, manyHectares = 10_000, 100
+	code := "H87"
+	if unit == search.SquareMetres {
+		if code = "MTK"; number >= manyHectares*hectare {
+			code, number = "HAR", number/hectare
+		}
+	}
+	if number < 100 {
+		number = math.Round(number*100) / 100
+	} else {
+		number = math.Round(number)
+	}
+	said := strconv.FormatFloat(number, 'f', -1, 64)
+	return decimal(l, said) + "\u00a0" + units[code].afterText(l, said)
 }
 
 // percent returns a part of a whole in percent, with one digit after the point.

@@ -31,6 +31,23 @@ func TestStatisticsAreThoseOfASearch(t *testing.T) {
 		t.Errorf("got the question %+v, want counts of the search", asked)
 	}
 
+	for i := range f.result.Facets {
+		if facet := &f.result.Facets[i]; facet.Name == search.ByClassification {
+			facet.Values = []search.Count{
+				{Value: "04", Count: 9, Area: 1284.6}, {Value: "06", Count: 3, Area: 2_500_000, Pieces: 7}, {Value: "07", Count: 1, Area: 45.678},
+			}
+		}
+	}
+	_, sums := get(t, s, "/en/statistics?q=field")
+	mustHave(t, html.UnescapeString(sums), `href="/en/?classification=04&q=field&quantity_unit=m2&sort=-area">1,285 m²</a></span>`,
+		`href="/en/?classification=06&q=field&quantity_unit=m2&sort=-area">250 ha</a> · `+
+			`<a href="/en/?classification=06&q=field&quantity_unit=pieces">7 pcs</a>`, `>45.68 m²<`)
+	_, ranged := get(t, s, "/uk/statistics?quantity_from=2&quantity_unit=ha")
+	mustHave(t, html.UnescapeString(ranged), `href="/uk/?classification=04&quantity_from=2&quantity_unit=ha&sort=-area">1 285 м²</a>`)
+	if asked := f.queries(); !asked[len(asked)-1].Sums {
+		t.Error("got a question without sums, want areas and pieces")
+	}
+
 	_, found := get(t, s, "/en/?q=house&status=active")
 	mustHave(t, html.UnescapeString(found), `href="/en/statistics?q=house&`)
 	if resp, _ := get(t, s, "/en/statistics?status=none"); resp.StatusCode != http.StatusBadRequest {
