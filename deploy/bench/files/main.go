@@ -1,5 +1,5 @@
 // Command files measures transfers of files beside nginx and the bare disk, in turns, on one machine
-// (docs/files.md, "Bounds"):
+// (docs/files.md, "Cost"):
 //
 //   - readings of files from one process, beside nginx with the same files;
 //   - readings through a gateway and a file service, beside nginx that passes them on to nginx;
