@@ -59,7 +59,7 @@ func takeWhole(ctx context.Context, dir, file string, o BackupOptions) error {
 	}
 	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+durable.Unfinished) // its mode is 0600
 	if err != nil {
-		return err
+		return fmt.Errorf("create the backup: %w", err)
 	}
 	if err := errors.Join(takeBackup(ctx, dir, w, o), w.Sync(), w.Close()); err != nil {
 		return errors.Join(err, os.Remove(w.Name()))
@@ -82,6 +82,9 @@ func takeBackup(ctx context.Context, dir string, w io.Writer, o BackupOptions) e
 	}
 	resp, err := client.Do(req)
 	if isStopped(err) {
+		if err := mustBeOurs(dir, ""); err != nil {
+			return err
+		}
 		return archive(w, dir, map[string]snapshot{
 			assetsFile: stopped(dir, assetsFile),
 			tokensFile: stopped(dir, tokensFile),

@@ -41,6 +41,9 @@ func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOption
 	if keep.Days < 1 || keep.Weeks < 0 {
 		return errors.New("--keep-days must be at least 1, and --keep-weeks at least 0")
 	}
+	if err := mustBeOurs(dir, ""); err != nil {
+		return err
+	}
 	if err := makeDirectory(into); err != nil {
 		return fmt.Errorf("create the directory of backups: %w", err)
 	}

@@ -23,7 +23,7 @@ var ErrDamaged = errors.New("the data is damaged")
 // if a file has a fault. With files it also reads the bytes of all files of documents, and compares
 // their SHA-256; otherwise it looks at their lengths.
 func Check(dir string, files bool, w io.Writer) error {
-	if _, err := os.Stat(dir); err != nil {
+	if err := mustBeOurs(dir, ""); err != nil {
 		return err
 	}
 	var secrets [][]byte

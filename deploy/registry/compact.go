@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"asset-registry/shared/boltfile"
@@ -14,8 +13,8 @@ import (
 // erased values until they are used again. For each file it writes the sizes before and
 // after to w. The registry must not run. Each file is replaced completely or not at all.
 func Compact(dir string, w io.Writer) error {
-	if _, err := os.Stat(filepath.Join(dir, formatFile)); err != nil {
-		return fmt.Errorf("%s is no data directory of the registry: %w", dir, err)
+	if err := mustBeOurs(dir, formatFile); err != nil {
+		return err
 	}
 	for _, name := range []string{assetsFile, tokensFile, filesFile} {
 		if there, err := has(dir, name); err == nil && !there && isOptional(name) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"asset-registry/shared/durable"
 	"asset-registry/shared/keyring"
@@ -55,6 +56,15 @@ const (
 	secretBytes   = 32
 	directoryMode = 0o700
 )
+
+// mustBeOurs returns an error if a data directory lacks a file.
+func mustBeOurs(dir, file string) error {
+	_, err := os.Stat(filepath.Join(dir, file))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%s is no data directory of the registry: name it with --data; registry serve creates it", dir)
+	}
+	return err
+}
 
 // openData creates a data directory if it does not exist, and returns its secrets.
 // It writes nothing into a directory that holds other files.

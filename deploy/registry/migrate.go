@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,9 +20,12 @@ type Migrated struct{ Assets, Tokens, Files int }
 // its secret, and the file service its directory of files. The registry must not run. progress
 // may be called often, and total may grow. See assetsvc.Move, authsvc.Move and filesvc.Move.
 func Migrate(ctx context.Context, dir, mongo, redis string, progress func(done, total int)) (m Migrated, err error) {
+	if err := mustBeOurs(dir, formatFile); err != nil {
+		return m, err
+	}
 	found, err := os.ReadFile(filepath.Join(dir, formatFile))
 	if err != nil {
-		return m, fmt.Errorf("%s is no data directory of the registry: %w", dir, err)
+		return m, err
 	}
 	if strings.TrimSpace(string(found)) != format {
 		return m, errors.New("the data directory belongs to another version of the registry")

@@ -25,6 +25,7 @@ import (
 	"asset-registry/filesvc"
 	"asset-registry/gateway"
 	"asset-registry/searchsvc"
+	"asset-registry/shared/command"
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/durable"
@@ -255,17 +256,18 @@ type listeners struct{ public, admin, plain net.Listener }
 func (c Config) listen() (on listeners, err error) {
 	for _, l := range []struct {
 		at   *net.Listener
+		flag string
 		addr string
 		want bool
 	}{
-		{&on.public, c.Addr, true},
-		{&on.admin, c.AdminAddr, c.AdminAddr != ""},
-		{&on.plain, c.Authority.Addr, c.ACME},
+		{&on.public, "--addr", c.Addr, true},
+		{&on.admin, "--admin-addr", c.AdminAddr, c.AdminAddr != ""},
+		{&on.plain, "--acme-addr", c.Authority.Addr, c.ACME},
 	} {
 		if !l.want {
 			continue
 		}
-		if *l.at, err = net.Listen("tcp", l.addr); err != nil {
+		if *l.at, err = command.Listen(l.flag, l.addr); err != nil {
 			on.close()
 			return listeners{}, err
 		}

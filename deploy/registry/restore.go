@@ -23,7 +23,7 @@ func Restore(ctx context.Context, file, dir, former string) (err error) {
 	}
 	r, err := os.Open(file)
 	if err != nil {
-		return err
+		return fmt.Errorf("--from: %w", err)
 	}
 	defer r.Close()
 	dir = filepath.Clean(dir)
@@ -68,7 +68,7 @@ func copyRemovals(ctx context.Context, from, to string) error {
 		return nil
 	}
 	if _, err := os.Stat(from); err != nil {
-		return err
+		return fmt.Errorf("--former: %w", err)
 	}
 	if there, err := has(to, filesFile); err != nil || !there {
 		return err
@@ -91,7 +91,7 @@ func extract(r io.Reader, dir string) error {
 			return fmt.Errorf("it is no backup of the registry, or it is cut off: %s is missing", missing[0])
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("it is no backup of the registry, or it is damaged: %w", err)
 		}
 		if missing[0] == serverIDFile && header.Name != serverIDFile {
 			missing = missing[1:]

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 
 	"asset-registry/assetsvc"
@@ -65,8 +63,8 @@ func FinishRotation(ctx context.Context, dir string) (Rotated, error) {
 // openExisting returns the secrets of an existing data directory: two during a
 // rotation, else one.
 func openExisting(dir string) (keyring.Ring, error) {
-	if _, err := os.Stat(filepath.Join(dir, formatFile)); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no data directory of the registry: name it with --data; registry serve creates it", dir)
+	if err := mustBeOurs(dir, formatFile); err != nil {
+		return nil, err
 	}
 	return openData(dir)
 }

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -46,15 +46,14 @@ func parse(dst any, name, description, envPrefix string, args []string) (*kong.C
 		Version PrintVersion `env:"-" help:"Print the version, the revision of the source and the Go release, and exit."`
 	}
 	read := &settings{}
-	parser, err := kong.New(dst,
+	parser, err := kong.New(dst, append(Types(),
 		kong.Name(name),
 		kong.Description(description),
 		kong.Embed(&file),
 		kong.DefaultEnvars(envPrefix),
 		kong.Configuration(read.from),
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		helpTexts(reflect.ValueOf(dst).Elem()),
-	)
+	)...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("declare settings: %w", err)
 	}
@@ -62,6 +61,9 @@ func parse(dst any, name, description, envPrefix string, args []string) (*kong.C
 		args = args[1:] // as for a service that has other commands, too
 	}
 	parsed, err := parser.Parse(args)
+	if _, isFile := errors.AsType[*fs.PathError](err); isFile { // no other file is opened
+		err = fmt.Errorf("--config: %w", err)
+	}
 	if err = errors.Join(append(append(read.faults, read.unknown(parser.Model)...), err)...); err != nil {
 		return nil, nil, err
 	}
@@ -118,11 +120,11 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 	if value == nil && err == nil {
 		return nil, nil
 	}
-	if err == nil {
+	if err == nil { // the error names the flag
 		err = flag.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), reflect.New(flag.Target.Type()).Elem())
 	}
 	if err != nil {
-		s.faults = append(s.faults, fmt.Errorf("config file: %s: %w", flag.Name, err))
+		s.faults = append(s.faults, fmt.Errorf("config file: %w", err))
 		return nil, nil
 	}
 	return value, nil

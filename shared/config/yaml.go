@@ -2,13 +2,9 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"reflect"
 	"strconv"
-	"time"
 
-	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
@@ -59,20 +55,4 @@ func jsonOf(value any) any {
 		}
 	}
 	return value
-}
-
-// decodeDuration reads a setting that is a time.Duration. Kong itself would take a number
-// for nanoseconds, and does not say the accepted form.
-func decodeDuration(c *kong.DecodeContext, target reflect.Value) error {
-	read, err := c.Scan.PopValue("duration")
-	if err != nil {
-		return err
-	}
-	text := fmt.Sprint(read.Value)
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		return fmt.Errorf("a duration is written with its unit, such as 90s, 10m or 24h; got %q", text)
-	}
-	target.SetInt(int64(d))
-	return nil
 }

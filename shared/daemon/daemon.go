@@ -7,11 +7,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"time"
 
+	"asset-registry/shared/command"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
@@ -50,7 +50,7 @@ type Process struct {
 func Run(
 	ctx context.Context, addr string, p Process, start func(*slog.Logger, *telemetry.Telemetry) (Service, error),
 ) (err error) {
-	listener, err := net.Listen("tcp", addr)
+	listener, err := command.Listen("--addr", addr)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *export.Expor
 	if p.MetricsAddr == "" {
 		return exported, func() error { exported.Close(); return nil }, nil
 	}
-	listener, err := net.Listen("tcp", p.MetricsAddr)
+	listener, err := command.Listen("--metrics-addr", p.MetricsAddr)
 	if err != nil {
 		exported.Close()
 		return nil, nil, err

@@ -135,7 +135,8 @@ func (r *certReloader) load() error {
 	}
 	read, err := tls.LoadX509KeyPair(r.files.Cert, r.files.Key)
 	if err != nil {
-		return fmt.Errorf("read certificate: %w", err)
+		const text = "read certificate: %s and %s must be a certificate and its key in PEM: %w"
+		return fmt.Errorf(text, r.files.Cert, r.files.Key, err)
 	}
 	r.current, r.modified, r.checked = &read, times, time.Now()
 	return nil

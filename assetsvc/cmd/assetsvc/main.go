@@ -8,11 +8,10 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"asset-registry/assetsvc"
+	"asset-registry/shared/command"
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/keyring"
@@ -105,14 +104,7 @@ type settings struct {
 	FreshReads bool `help:"Reads never go back in time while MongoDB elects a primary. They wait for a shared barrier."`
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "assetsvc:", err)
-		os.Exit(2)
-	}
-}
+func main() { command.Main("assetsvc", run, nil) }
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
@@ -130,11 +122,11 @@ func run(ctx context.Context, args []string) error {
 		read.Log = slog.New(slog.DiscardHandler)
 		return errors.Join(err, read.Validate())
 	}
-	command, err := config.Parse(&c, "assetsvc", help, "ASSETSVC", args)
+	chosen, err := config.Parse(&c, "assetsvc", help, "ASSETSVC", args)
 	if err != nil {
 		return err
 	}
-	switch command {
+	switch chosen {
 	case "reseal":
 		return c.Reseal.run(ctx)
 	case "snapshot":

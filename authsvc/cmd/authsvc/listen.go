@@ -1,29 +1,31 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/netip"
+
+	"asset-registry/shared/command"
 )
 
 // listen listens on a TCP address. If the host is a network, as in
 // "10.230.0.0/24:8083", it listens on this machine's own address in the network. So
 // machines in other networks cannot connect. It fails if the machine has no address in
 // the network.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
+func listen(addr string) (net.Listener, error) {
+	const flag = "--admin-addr"
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("admin address: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	if network, err := netip.ParsePrefix(host); err == nil {
 		own, err := addressIn(network)
 		if err != nil {
-			return nil, fmt.Errorf("admin address: %w", err)
+			return nil, fmt.Errorf("%s: %w", flag, err)
 		}
 		addr = net.JoinHostPort(own.String(), port)
 	}
-	return (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	return command.Listen(flag, addr)
 }
 
 // addressIn returns the first address of this machine in a network.

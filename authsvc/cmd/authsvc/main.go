@@ -9,11 +9,10 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"asset-registry/authsvc"
+	"asset-registry/shared/command"
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/keyring"
@@ -77,14 +76,7 @@ func (settings) Help() string {
 		"that signs and seals, then the other one. A changed --transfer-lifetime holds for new transfers."
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "authsvc:", err)
-		os.Exit(2)
-	}
-}
+func main() { command.Main("authsvc", run, nil) }
 
 const description = `The auth service of the asset registry.
 
@@ -103,11 +95,11 @@ func run(ctx context.Context, args []string) error {
 		secrets, err := keyring.Read(c.Serve.SecretFile)
 		return errors.Join(err, c.Serve.config(secrets, newLog(), nil).Validate())
 	}
-	command, err := config.Parse(&c, "authsvc", description, "AUTHSVC", args)
+	chosen, err := config.Parse(&c, "authsvc", description, "AUTHSVC", args)
 	if err != nil {
 		return err
 	}
-	switch command {
+	switch chosen {
 	case "admin-key":
 		return c.AdminKey.run(ctx)
 	case "reseal":
@@ -182,7 +174,7 @@ func (s settings) newService(
 	var admin net.Listener
 	if s.AdminAddr != "" {
 		var err error
-		if admin, err = listen(ctx, s.AdminAddr); err != nil {
+		if admin, err = listen(s.AdminAddr); err != nil {
 			return nil, err
 		}
 	}

@@ -45,9 +45,7 @@ func (k Key) Check() error {
 	s := k.Settings
 	checkRequired(&found, "name", s.Name)
 	k.checkRole(&found)
-	levels := []byte(s.Levels)
-	slices.Sort(levels)
-	if strings.Trim(s.Levels, "01234") != "" || len(slices.Compact(levels)) < len(s.Levels) {
+	if strings.Trim(s.Levels, "01234") != "" || isRepeating(s.Levels) {
 		found.Add("levels", "The levels must be some of 0, 1, 2, 3 and 4, each once.")
 	}
 	if len(s.Allow) > maxAllow {
@@ -125,6 +123,13 @@ func (b Broker) Check() error {
 	checkText(&found, "contact", b.Contact)
 	b.checkRaise(&found)
 	return found.Err()
+}
+
+// isRepeating tells whether a level stands twice among levels.
+func isRepeating(levels string) bool {
+	sorted := []byte(levels)
+	slices.Sort(sorted)
+	return len(slices.Compact(sorted)) < len(levels)
 }
 
 // The bounds of raised limits.

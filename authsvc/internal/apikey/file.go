@@ -60,9 +60,15 @@ func read(r io.Reader) (Fixed, error) {
 	return keys, nil
 }
 
-// CheckEntry returns everything wrong with a key for a keys file.
+// CheckEntry returns everything wrong with a new key. Each of its levels must stand there once, which a
+// keys file may break.
 func CheckEntry(hash string, holder identity.Identity) error {
-	return entry{ID: holder.KeyID, Broker: holder.Broker, Role: holder.Role, Levels: holder.Levels, SHA256: hash}.check()
+	var twice error
+	if isRepeating(holder.Levels) {
+		twice = fmt.Errorf("levels %q must name each level once", holder.Levels)
+	}
+	e := entry{ID: holder.KeyID, Broker: holder.Broker, Role: holder.Role, Levels: holder.Levels, SHA256: hash}
+	return errors.Join(e.check(), twice)
 }
 
 func (e entry) check() error {

@@ -92,10 +92,13 @@ func (c Config) policy() (translog.Opener, error) {
 // validate reports everything that is wrong with the configuration.
 func (c Config) validate() error {
 	var faults []error
-	if _, err := client.New(client.Config{URL: c.Of}); err != nil {
-		faults = append(faults, fmt.Errorf("--of: %w", err))
+	_, badOf := client.New(client.Config{URL: c.Of})
+	if badOf != nil {
+		faults = append(faults, fmt.Errorf("--of: %w", badOf))
 	}
-	if _, err := client.New(client.Config{URL: c.origin()}); err != nil || strings.ContainsAny(c.origin(), "<>\"'\\` ") {
+	_, badOrigin := client.New(client.Config{URL: c.origin()})
+	isTold := badOf != nil && c.Origin == ""
+	if !isTold && (badOrigin != nil || strings.ContainsAny(c.origin(), "<>\"'\\` ")) {
 		faults = append(faults, errors.New("--origin, or without it --of: it must be an address without quotes and brackets"))
 	}
 	if c.Data == "" {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/gateway"
+	"asset-registry/shared/command"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/httpserver"
@@ -69,7 +69,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := c.validate(); err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", c.Addr)
+	listener, err := command.Listen("--addr", c.Addr)
 	if err != nil {
 		return err
 	}

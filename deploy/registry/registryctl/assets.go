@@ -3,7 +3,6 @@ package registryctl
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,7 +54,7 @@ func (g getAsset) Run(ctx context.Context, p *program) error {
 }
 
 type listAssets struct {
-	Limit      int    `default:"100" help:"Largest number of assets."`
+	Limit      int    `default:"100" least:"1" help:"Largest number of assets."`
 	Offset     string `help:"Start of the page, as printed after the previous page."`
 	Mode       string `complete:"test,_all_" help:"${mode}"`
 	Descending bool   `help:"List the newest change first."`
@@ -88,9 +87,9 @@ func (l listAssets) Run(ctx context.Context, p *program) error {
 }
 
 type createAsset struct {
-	File string `short:"f" required:"" help:"JSON of the asset, {\"data\": ...} or its content. - is the standard input."`
+	File string `short:"f" required:"" in:"" help:"JSON of an asset, {\"data\": ...} or its content. - is standard input."`
 
-	Access string `placeholder:"FILE" help:"New file for the tokens, which are not printed then. Name it again to go on."`
+	Access string `placeholder:"FILE" out:"" help:"New file for the tokens; they are not printed. Name it again to go on."`
 	Once   string `placeholder:"KEY" help:"Idempotency key: the same asset and key within 24 hours create one asset."`
 }
 
@@ -138,7 +137,7 @@ func (a publishAsset) Run(ctx context.Context, p *program) error {
 type patchAsset struct {
 	assetID    `embed:""`
 	ownerToken `embed:""`
-	File       string `short:"f" required:"" help:"JSON of the fields to change, as for create. null clears a field."`
+	File       string `short:"f" required:"" in:"" help:"JSON of the fields to change, as for create. null clears one."`
 	IfMatch    string `placeholder:"TAG" help:"Change the asset only if it still has this tag, as get shows it."`
 }
 
@@ -195,12 +194,12 @@ func (p *program) fields(file string) (client.Fields, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil {
-		return nil, usage("%s is not a JSON object%s", name, faultAt(err))
+		return nil, fmt.Errorf("%s is not a JSON object: %w", name, err)
 	}
 	if data, wrapped := object["data"]; wrapped {
 		object = nil
 		if err := json.Unmarshal(data, &object); err != nil {
-			return nil, usage("data in %s is not a JSON object%s", name, faultAt(err))
+			return nil, fmt.Errorf("data in %s is not a JSON object: %w", name, err)
 		}
 	}
 	fields := client.Fields{}
@@ -208,14 +207,6 @@ func (p *program) fields(file string) (client.Fields, error) {
 		fields[name] = value
 	}
 	return fields, nil
-}
-
-// faultAt tells where a text ceases to be JSON, "" if it is JSON.
-func faultAt(err error) string {
-	if broken, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Sprintf(": it breaks off or has a fault near byte %d", broken.Offset)
-	}
-	return ""
 }
 
 // printAssets prints the answer as JSON, or a row for each asset.

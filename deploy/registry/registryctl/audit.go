@@ -24,8 +24,8 @@ type auditCommands struct {
 }
 
 type listAudit struct {
-	After int64 `help:"List only entries with a higher number."`
-	Last  int   `help:"List only this many of the newest entries. 0 lists all."`
+	After int64 `least:"0" help:"List only entries with a higher number."`
+	Last  int   `least:"0" help:"List only this many of the newest entries. 0 lists all."`
 }
 
 // Run lists the entries of the audit log.
@@ -139,7 +139,7 @@ func (p *program) headFile() (string, error) {
 	}
 	address, err := url.Parse(p.AdminURL)
 	if err != nil {
-		return "", fmt.Errorf("%q is not a valid address", p.AdminURL)
+		return "", err
 	}
 	host := strings.NewReplacer(":", "_", "/", "_").Replace(address.Host)
 	return filepath.Join(dir, "audit-head-"+host), nil
@@ -158,7 +158,11 @@ func knownHead(text, file string) (adminapi.Head, error) {
 	if text == "" {
 		return adminapi.Head{}, nil
 	}
-	return adminapi.ParseHead(text)
+	head, err := adminapi.ParseHead(text)
+	if err != nil {
+		return head, fmt.Errorf("--head, or the file of --remember: %w", err)
+	}
+	return head, nil
 }
 
 // rememberHead replaces the file's content with the head, completely or not at all.

@@ -2,6 +2,7 @@ package registryctl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -84,15 +85,15 @@ func (c changeBroker) Run(ctx context.Context, p *program) error {
 		patch["blocked"] = *c.Blocked
 	}
 	if len(patch) == 0 {
-		return usage("nothing to change: give --title, --contact or --blocked")
+		return errors.New("nothing to change: give --title, --contact or --blocked")
 	}
 	return p.oneBroker(ctx, http.MethodPatch, c.path(), patch)
 }
 
 type raiseBroker struct {
 	brokerName `embed:""`
-	Times      int64         `default:"10" help:"The limits of all its keys are so many times as high: 2 to 100."`
-	For        time.Duration `default:"24h" help:"For how long, at most 744h."`
+	Times      int64         `default:"10" least:"2" most:"100" help:"Its keys have so many times the limits: 2 to 100."`
+	For        time.Duration `default:"24h" least:"1s" most:"744h" help:"For how long, at most 744h."`
 	End        bool          `help:"End raised limits now."`
 }
 

@@ -3,16 +3,13 @@ package registryctl
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
 	"time"
 
 	"asset-registry.example/client"
@@ -28,10 +25,10 @@ const (
 
 // The errors of requests that need an API key when none is set.
 var (
-	errNoKey = usage("no API key: set REGISTRYCTL_KEY, or key in the config file (registryctl --help); " +
+	errNoKey = errors.New("no API key: set REGISTRYCTL_KEY, or key in the config file (registryctl --help); " +
 		"an operator of the registry makes keys with registryctl keys create")
-	errNoAdminKey = usage("no API key for the admin API: set REGISTRYCTL_ADMIN_KEY, or admin-key in the config file; " +
-		"registry admin-key, or authsvc admin-key, makes the first one")
+	errNoAdminKey = errors.New("no API key for the admin API: set REGISTRYCTL_ADMIN_KEY, or admin-key in the " +
+		"config file; registry admin-key, or authsvc admin-key, makes the first one")
 )
 
 // public returns a client of the public API. withKey says that the call needs an
@@ -46,54 +43,6 @@ func (p *program) public(withKey bool) (*client.Client, error) {
 	})
 }
 
-// silence is the error of a registry that does not answer, in words. It wraps the cause.
-type silence struct {
-	address string
-	cause   error
-}
-
-// Error says which server does not answer, and why.
-func (s silence) Error() string {
-	why := "the connection fails"
-	var (
-		lookup    *net.DNSError
-		untrusted *tls.CertificateVerificationError
-		plainHTTP tls.RecordHeaderError
-		slow      net.Error
-	)
-	switch {
-	case errors.Is(s.cause, syscall.ECONNREFUSED):
-		why = "nothing listens there"
-	case errors.As(s.cause, &lookup):
-		why = "the name " + lookup.Name + " has no address"
-	case errors.As(s.cause, &untrusted):
-		why = "its certificate is not valid for the address"
-	case errors.As(s.cause, &plainHTTP), errors.Is(s.cause, http.ErrSchemeMismatch):
-		why = "it speaks HTTP where HTTPS is asked for, or the reverse"
-	case errors.Is(s.cause, context.Canceled):
-		why = "the command was interrupted"
-	case errors.Is(s.cause, context.DeadlineExceeded), errors.As(s.cause, &slow) && slow.Timeout():
-		why = "no answer came in time"
-	}
-	return "the registry at " + s.address + " does not answer: " + why
-}
-
-// Unwrap returns the cause.
-func (s silence) Unwrap() error { return s.cause }
-
-// noAnswer returns an error in words for one of the network.
-func noAnswer(err error) error {
-	failed, ok := errors.AsType[*url.Error](err)
-	if _, told := errors.AsType[silence](err); !ok || told {
-		return err
-	}
-	address := failed.URL
-	if u, err := url.Parse(failed.URL); err == nil {
-		address = u.Scheme + "://" + u.Host
-	}
-	return silence{address, err}
-}
-
 // send makes a request of the admin API and returns the body of the answer. For a
 // status of 400 or more, the error holds the registry's description. body may be nil.
 func send(ctx context.Context, method, address, key string, body []byte) ([]byte, error) {
@@ -101,7 +50,7 @@ func send(ctx context.Context, method, address, key string, body []byte) ([]byte
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
-		return nil, usage("%q is not a valid address", address)
+		return nil, err
 	}
 	req.SetBasicAuth(key, "")
 	if body != nil {
@@ -109,7 +58,7 @@ func send(ctx context.Context, method, address, key string, body []byte) ([]byte
 	}
 	resp, err := httpclient.New(nil).Do(req)
 	if err != nil {
-		return nil, noAnswer(err)
+		return nil, err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))

@@ -41,9 +41,6 @@ func (s *settings) override(more settings) {
 // are not given: both override the config file, and the file overrides the defaults.
 func (p *program) load(c commands) error {
 	p.config, p.output = c.Config, c.Output
-	if p.output != asTable && p.output != asJSON {
-		return fmt.Errorf("--output must be %s or %s, got %q", asTable, asJSON, p.output)
-	}
 	file, err := p.readConfig()
 	if err != nil {
 		return err
@@ -52,7 +49,7 @@ func (p *program) load(c commands) error {
 	p.settings = settings{URL: "http://127.0.0.1:8080", AdminURL: "http://127.0.0.1:8079"}
 	p.override(file)
 	p.override(c.Settings)
-	return nil
+	return errors.Join(checkAddress("--url", p.URL), checkAddress("--admin-url", p.AdminURL))
 }
 
 // configDir returns the default directory of the config file and of remembered

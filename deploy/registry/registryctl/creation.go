@@ -62,7 +62,7 @@ func resumed(c creation, once string, exists error) (creation, error) {
 		return c, exists
 	}
 	if once != "" && once != begun.Once {
-		return c, usage("%s keeps a creation with another idempotency key than --once: name a new file", c.file)
+		return c, fmt.Errorf("%s keeps a creation with another idempotency key than --once: name a new file", c.file)
 	}
 	c.key, c.resumed = begun.Once, true
 	return c, nil

@@ -10,7 +10,7 @@ import (
 
 type eraseRevisions struct {
 	assetID  `embed:""`
-	Revision int64 `required:"" help:"Number of the revision, as revisions lists it."`
+	Revision int64 `required:"" least:"1" help:"Number of the revision, as revisions lists it."`
 	Through  int64 `help:"Number of the last revision to erase, if there are several."`
 }
 
@@ -31,7 +31,7 @@ func (c eraseRevisions) Run(ctx context.Context, p *program) (err error) {
 		c.Through = c.Revision
 	}
 	if c.Revision < 1 || c.Through < c.Revision {
-		return usage("got the revisions %d through %d, want numbers from 1 in their order", c.Revision, c.Through)
+		return fmt.Errorf("got the revisions %d through %d, want numbers from 1 in their order", c.Revision, c.Through)
 	}
 	registry, err := p.public(true)
 	if err != nil {

@@ -2,38 +2,41 @@ package registryctl
 
 import (
 	"errors"
-	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/boltfile"
 )
 
 // The exit codes of registryctl.
 const (
-	exitRefused   = 1 // the registry refuses, something is forged or damaged, or a file cannot be used
-	exitUsage     = 2 // the command line or the settings are wrong; nothing was sent
+	exitRefused   = 1 // the registry refuses, or something is forged or damaged
+	exitUsage     = 2 // the command line, a setting or a file that they name is wrong; nothing was sent
 	exitNoAnswer  = 3 // the registry cannot be reached, or not now
 	exitCompleted = 0
 )
 
-// usageError is an error of the command line.
+// usageError is an error of a command that has sent nothing.
 type usageError struct{ error }
 
 // Unwrap returns the error itself.
 func (e usageError) Unwrap() error { return e.error }
 
-// usage returns an error of the command line, formatted like fmt.Errorf.
-func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+// verdict is the error of a command that found something forged without a request.
+type verdict struct{ error }
 
-// asUsage marks an error as one of the command line; nil stays nil.
-func asUsage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return usageError{err}
+// Unwrap returns the error itself.
+func (v verdict) Unwrap() error { return v.error }
+
+// isVerdict tells whether an error that came before any request is none of the command line.
+func isVerdict(err error) bool {
+	_, forged := errors.AsType[verdict](err)
+	file, ofFile := errors.AsType[*fs.PathError](err)
+	damaged := forged || errors.Is(err, boltfile.ErrDamaged)
+	return damaged || ofFile && file.Op == "write" // the disk or the reader of the output has failed
 }
 
 // statusError is a refusal of the admin API.
@@ -44,15 +47,6 @@ type statusError struct {
 
 // Error returns the refusal in words.
 func (e *statusError) Error() string { return e.text }
-
-// Describe returns an error of Run for a terminal: control characters of a server are replaced.
-func Describe(err error) string {
-	lines := strings.Split(err.Error(), "\n")
-	for i := range lines {
-		lines[i] = plain(lines[i])
-	}
-	return strings.Join(lines, "\n")
-}
 
 // ExitCode returns the exit code of a process whose Run returned err.
 func ExitCode(err error) int {

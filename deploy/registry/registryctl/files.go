@@ -18,7 +18,7 @@ type fileCommands struct {
 
 type uploadFile struct {
 	assetID    `embed:""`
-	Path       string `arg:"" help:"The file."`
+	Path       string `arg:"" in:"" help:"The file."`
 	Type       string `required:"" help:"Type of the document, such as notice."`
 	Title      string `help:"Title of the document; by default the name of the file."`
 	ownerToken `embed:""`
@@ -70,7 +70,7 @@ func (l listFiles) Run(ctx context.Context, p *program) error {
 
 type getFile struct {
 	File string `arg:"" help:"Id of the file, as its address has it."`
-	To   string `placeholder:"FILE" help:"File to write; it must not exist. By default the standard output."`
+	To   string `placeholder:"FILE" out:"" help:"File to write; it must not exist. By default the standard output."`
 }
 
 // Run writes the bytes of a file.

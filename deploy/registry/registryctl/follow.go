@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/command"
 	"asset-registry/shared/durable"
 )
 
 type listRevisions struct {
 	assetID    `embed:""`
 	ownerToken `embed:""`
-	Limit      int `default:"20" help:"Largest number of changes. 0 lists all."`
+	Limit      int `default:"20" least:"0" help:"Largest number of changes. 0 lists all."`
 }
 
 // Run lists the changes of an asset.
@@ -67,11 +68,11 @@ func changed(r client.Revision) string {
 }
 
 type followAssets struct {
-	State    string        `placeholder:"FILE" xor:"start" help:"File that keeps the position. A later run goes on there."`
+	State    string        `placeholder:"FILE" out:"" xor:"start" help:"File of the position, where a later run goes on."`
 	Offset   string        `xor:"start" help:"Place in the feed to start after, as a run prints at its end."`
 	Fields   []string      `default:"status,title,owner,assetID" help:"Fields of each entry with -o json. '*' is all."`
 	Mode     string        `complete:"test,_all_" help:"${mode}"`
-	Pause    time.Duration `default:"5m" help:"Time between requests, if the registry has no streams."`
+	Pause    time.Duration `default:"5m" least:"0s" help:"Time between requests, if the registry has no streams."`
 	UpToDate bool          `help:"End at the change that is the newest when the command begins."`
 }
 
@@ -122,7 +123,7 @@ func (f followAssets) Run(ctx context.Context, p *program) error {
 			if f.UpToDate || !passes(err) {
 				return err
 			}
-			if err := p.say("%s; the command waits and asks again", plain(noAnswer(err).Error())); err != nil {
+			if err := p.say("%s; the command waits and asks again", command.Words(err)); err != nil {
 				return err
 			}
 			continue

@@ -18,14 +18,14 @@ import (
 )
 
 type importAssets struct {
-	File string `arg:"" help:"CSV file, or a file with a JSON object a line."`
+	File string `arg:"" in:"" help:"CSV file, or a file with a JSON object a line."`
 
-	Mapping string `placeholder:"FILE" help:"YAML file: which column is which field. Without it FILE has lines of JSON."`
+	Mapping string `placeholder:"FILE" in:"" help:"YAML file: which column is which field. By default FILE is JSON lines."`
 	Folder  string `placeholder:"DIR" help:"Folder with the files of documents."`
-	Access  string `placeholder:"FILE" help:"File for tokens and progress. By default FILE.access beside the file."`
-	Report  string `placeholder:"FILE" help:"File for the result of each row, a line of JSON each, without tokens."`
+	Access  string `placeholder:"FILE" out:"" help:"File for tokens and progress. By default FILE.access beside the file."`
+	Report  string `placeholder:"FILE" out:"" help:"File for the result of each row, a line of JSON each, without tokens."`
 	Check   bool   `help:"Check all rows, and send nothing."`
-	Rows    int    `default:"16" help:"Rows that are sent at the same time, at most 256."`
+	Rows    int    `default:"16" least:"1" most:"256" help:"Rows that are sent at the same time, at most 256."`
 }
 
 // Help says how an import goes on.
@@ -38,13 +38,8 @@ The file of tokens has the tokens of all assets. Only you may access it; keep it
 --access. The format of mappings and of lines of JSON is in docs/import.md.`
 }
 
-const mostRows = 256
-
 // Run checks and loads a file.
 func (a importAssets) Run(ctx context.Context, p *program) (err error) {
-	if a.Rows < 1 || a.Rows > mostRows {
-		return usage("--rows must be from 1 to %d, got %d", mostRows, a.Rows)
-	}
 	if a.Access == "" {
 		a.Access = a.File + ".access"
 	}
@@ -93,7 +88,7 @@ func (a importAssets) open(p *program) (s bulk.Source, closeFile func() error, e
 		return s, nil, fmt.Errorf("read the rows: %w", err)
 	}
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return s, nil, errors.Join(usage("%s is not a file: rows are read twice", a.File), err, file.Close())
+		return s, nil, errors.Join(fmt.Errorf("%s is not a file: rows are read twice", a.File), err, file.Close())
 	}
 	s.File = file
 	return s, file.Close, nil
@@ -120,7 +115,7 @@ func (a importAssets) check(p *program, source bulk.Source, files *bulk.Folder) 
 	case err != nil || printing != nil:
 		return checked, errors.Join(err, printing)
 	case !ok:
-		return checked, fmt.Errorf("%s has %d faults; nothing was sent", a.File, found)
+		return checked, verdict{fmt.Errorf("%s has %d faults; nothing was sent", a.File, found)}
 	}
 	return checked, p.say("%d rows with %d documents have no faults.", checked.Rows, checked.Documents)
 }
@@ -164,7 +159,7 @@ func (a importAssets) load(
 	}
 	counts, err := load.Run(ctx, source, checked)
 	if err != nil {
-		err = fmt.Errorf("%w; the same command goes on from here", noAnswer(err))
+		err = fmt.Errorf("%w; the same command goes on from here", err)
 	}
 	return errors.Join(err, told.end(counts, a.Access))
 }

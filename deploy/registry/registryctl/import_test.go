@@ -40,11 +40,11 @@ func TestAnImportWithFaultsSendsNothing(t *testing.T) {
 		{"rows with faults as JSON", []string{at("rows.csv"), "--mapping", at("map.yaml"), "-o", "json"},
 			[]string{`{"row":2,"column":"Назва","fault":"This field is required."}`}, exitRefused},
 		{"a mapping with faults", []string{at("rows.csv"), "--mapping", at("bad.yaml")},
-			[]string{"mapping: version must be one of", "bad.yaml has 1 faults"}, exitRefused},
+			[]string{"mapping: version must be one of", "bad.yaml has 1 faults"}, exitUsage},
 		{"lines with faults", []string{at("rows.json"), "--check"}, []string{"row 1, title: This field is required."}, exitRefused},
-		{"a directory", []string{dir}, []string{"is not a file"}, exitUsage},
-		{"no file", []string{at("none")}, []string{"no such file"}, exitRefused},
-		{"too many rows at once", []string{at("rows.json"), "--rows", "1000"}, []string{"--rows must be from 1 to 256"}, exitUsage},
+		{"a directory", []string{dir}, []string{"is a directory"}, exitUsage},
+		{"no file", []string{at("none")}, []string{"no such file"}, exitUsage},
+		{"too many rows at once", []string{at("rows.json"), "--rows", "1000"}, []string{"--rows: it must be 1 to 256"}, exitUsage},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := run(t, append(append(api.flags, "assets", "import"), c.args...)...)

@@ -2,6 +2,7 @@ package registryctl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -79,7 +80,7 @@ func (c createKey) Run(ctx context.Context, p *program) error {
 	}
 	body, err := c.body()
 	if err != nil {
-		return asUsage(err)
+		return err
 	}
 	body["broker"] = c.Broker
 	return p.oneKey(ctx, http.MethodPost, "/keys", body)
@@ -94,17 +95,17 @@ type changeKey struct {
 func (c changeKey) Run(ctx context.Context, p *program) error {
 	body, err := c.body()
 	if err != nil {
-		return asUsage(err)
+		return err
 	}
 	if len(body) == 0 {
-		return usage("nothing to change: give --name, --role, --levels, --expires, --test, --limit or --allow")
+		return errors.New("nothing to change: give --name, --role, --levels, --expires, --test, --limit or --allow")
 	}
 	return p.oneKey(ctx, http.MethodPatch, c.path(), body)
 }
 
 type rotateKey struct {
 	keyID `embed:""`
-	Grace time.Duration `help:"How long former secrets stay valid at most, such as 24h. By default all end immediately."`
+	Grace time.Duration `least:"0s" help:"How long former secrets stay valid at most, such as 24h. By default they end."`
 }
 
 // Run gives the key a new secret.
@@ -123,7 +124,7 @@ func (r revokeKey) Run(ctx context.Context, p *program) error {
 
 type keyUsage struct {
 	keyID `embed:""`
-	Days  int `default:"30" help:"Number of days, up to today."`
+	Days  int `default:"30" least:"1" help:"Number of days, up to today."`
 }
 
 // Run prints the requests of each day.

@@ -20,7 +20,7 @@ type logKeyCommands struct {
 
 // logKeyFile is the argument of commands about a key file.
 type logKeyFile struct {
-	File string `arg:"" help:"Key file of the log, as assetsvc reads it."`
+	File string `arg:"" out:"" help:"Key file of the log, as assetsvc reads it."`
 }
 
 // print prints the public keys of the file.

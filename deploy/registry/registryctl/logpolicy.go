@@ -14,10 +14,10 @@ import (
 
 // newLogPolicy makes the policy files of a log and of witnesses on the same machine.
 type newLogPolicy struct {
-	File    string   `arg:"" help:"Policy file of the log. An existing one is replaced."`
-	LogKey  string   `required:"" placeholder:"FILE" help:"Key file of the log, as assetsvc reads it."`
+	File    string   `arg:"" out:"" help:"Policy file of the log. An existing one is replaced."`
+	LogKey  string   `required:"" placeholder:"FILE" in:"" help:"Key file of the log, as assetsvc reads it."`
 	Witness []string `required:"" placeholder:"DIR=ADDRESS" help:"Directory and address of a witness. May be repeated."`
-	Owner   int      `default:"-1" help:"User id that gets the directories of the witnesses. By default they stay."`
+	Owner   int      `default:"-1" least:"-1" help:"User id that gets the directories of witnesses. By default they stay."`
 }
 
 // Help describes the files.

@@ -30,7 +30,7 @@ func (a answer) without(file string) answer {
 // ownerToken are the flags of commands that an asset's owner runs.
 type ownerToken struct {
 	Token  string `env:"REGISTRYCTL_TOKEN" help:"Owner token. The process list shows flags: set the variable."`
-	Access string `placeholder:"FILE" help:"File with the asset's tokens, as create and accept write it."`
+	Access string `placeholder:"FILE" in:"" help:"File with the asset's tokens, as create and accept write it."`
 }
 
 // secret returns the owner token of an asset, "" if there is none.
@@ -47,7 +47,7 @@ func (o ownerToken) secret(id string) (client.Secret, error) {
 
 type transferAsset struct {
 	assetID `embed:""`
-	Access  string `placeholder:"FILE" help:"File with the asset's tokens, as create and accept write it."`
+	Access  string `placeholder:"FILE" in:"" help:"File with the asset's tokens, as create and accept write it."`
 	Secret  string `name:"transfer" env:"REGISTRYCTL_TRANSFER" help:"Transfer token, if no file has it. Set the variable."`
 }
 
@@ -104,7 +104,7 @@ func (a transferAsset) Run(ctx context.Context, p *program) error {
 
 type acceptAsset struct {
 	assetID `embed:""`
-	Access  string `placeholder:"FILE" help:"Write the new tokens to this file. After an interruption, name it again."`
+	Access  string `placeholder:"FILE" out:"" help:"File for the new tokens. After an interruption, name it again."`
 	Secret  string `name:"transfer" env:"REGISTRYCTL_TRANSFER" help:"Transfer token from the owner. Set the variable."`
 }
 

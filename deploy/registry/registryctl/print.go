@@ -7,9 +7,13 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"asset-registry/shared/command"
 )
+
+// plain makes a text harmless for a terminal.
+var plain = command.Plain
 
 // row is one line of a table.
 type row []string
@@ -47,37 +51,20 @@ func (p *program) printJSON(value any, indent string) error {
 	return err
 }
 
-// isControl tells whether a terminal may take a character for a command: control characters (C0,
-// DEL, C1), ends of lines, and characters that change the direction of text.
-func isControl(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
-}
-
 // escaped returns the same JSON without control characters, save line feeds between values.
 func escaped(text []byte) []byte {
-	if !bytes.ContainsFunc(text, func(r rune) bool { return r >= '\u007f' && isControl(r) }) {
+	if !bytes.ContainsFunc(text, func(r rune) bool { return r >= '\u007f' && command.IsControl(r) }) {
 		return text // JSON itself escapes C0 in its strings
 	}
 	var out []byte
 	for _, r := range string(text) {
-		if r >= '\u007f' && isControl(r) {
+		if r >= '\u007f' && command.IsControl(r) {
 			out = fmt.Appendf(out, "\\u%04x", r)
 		} else {
 			out = utf8.AppendRune(out, r)
 		}
 	}
 	return out
-}
-
-// plain replaces control characters, those that change the direction of text among them, so that
-// a terminal does not interpret them.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if isControl(r) {
-			return '?'
-		}
-		return r
-	}, text)
 }
 
 // note prints lines with a table, without control characters. JSON output has no notes.

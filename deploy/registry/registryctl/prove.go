@@ -13,7 +13,7 @@ import (
 
 type proveAsset struct {
 	assetID  `embed:""`
-	Revision int64 `help:"Number of the change, as revisions lists it. By default the newest public one."`
+	Revision int64 `least:"0" help:"Number of the change, as revisions lists it. By default the newest public one."`
 }
 
 // Help says how the proof is used.
@@ -25,9 +25,6 @@ without a network.`
 
 // Run prints the proof of a change of an asset as a proof file.
 func (c proveAsset) Run(ctx context.Context, p *program) error {
-	if c.Revision < 0 {
-		return fmt.Errorf("--revision must be a number from 1, got %d", c.Revision)
-	}
 	registry, err := p.public(false)
 	if err != nil {
 		return err
@@ -103,11 +100,11 @@ func (p *program) verifyProof(file string, policy *translog.Policy) error {
 	}
 	proof, err := translog.ParseProof(text)
 	if err != nil {
-		return fmt.Errorf("%s is not valid: %w", file, err)
+		return verdict{fmt.Errorf("%s is not valid: %w", file, err)}
 	}
 	leaf, evidence, signed, err := proof.VerifyAsset(policy)
 	if err != nil {
-		return fmt.Errorf("%s is not valid: %w", file, err)
+		return verdict{fmt.Errorf("%s is not valid: %w", file, err)}
 	}
 	content := matches
 	if evidence.Salt == nil {
@@ -121,7 +118,8 @@ func (p *program) verifyProof(file string, policy *translog.Policy) error {
 		Revision: leaf.Revision, Time: timeOf(leaf.Position), Content: content, Cosigned: cosigners(signed),
 	})
 	if err == nil && content == erased {
-		err = fmt.Errorf("%s proves that there was a change, and no content: it has neither salt nor asset", file)
+		const text = "%s proves that there was a change, and no content: it has neither salt nor asset"
+		err = verdict{fmt.Errorf(text, file)}
 	}
 	return err
 }

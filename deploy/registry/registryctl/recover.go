@@ -7,7 +7,7 @@ import (
 type recoverAsset struct {
 	assetID `embed:""`
 	Reason  string `required:"" help:"Why the asset gets new tokens. Only the audit log keeps it."`
-	Access  string `required:"" placeholder:"FILE" help:"New file for the tokens, which are not printed."`
+	Access  string `required:"" placeholder:"FILE" out:"" help:"New file for the tokens, which are not printed."`
 }
 
 // Help says what a recovery does.

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 
 	"github.com/alecthomas/kong"
 
@@ -73,27 +75,41 @@ Keep keys in the file: every user of the machine can see flags in the process li
 
 // Run parses args, which exclude the program's name, and runs the command. errOut is
 // for what a command says beside its output. Without a command, or with the name of a
-// group only, it prints help. --help prints help and exits the process with 0. Describe and
-// ExitCode tell what a process says and returns after an error.
+// group only, it prints help. --help prints help and exits the process with 0. ExitCode tells what
+// the process returns after an error: one before the first request is of the command line, unless
+// it is a verdict.
 func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) error {
+	var asks atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: func(string) { asks.Store(true) }})
+	err := parseAndRun(ctx, args, &program{in: in, out: out, errOut: errOut})
+	if err == nil || asks.Load() || isVerdict(err) {
+		return err
+	}
+	return usageError{err}
+}
+
+// parseAndRun runs the command of args.
+func parseAndRun(ctx context.Context, args []string, p *program) error {
 	var c commands
-	parser, err := newParser(&c, out)
+	parser, err := newParser(&c, p.out)
 	if err != nil {
 		return err
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return asUsage(explain(err))
+		return explain(err)
 	}
 	if err := missingValue(parsed, args); err != nil {
-		return asUsage(err)
+		return err
 	}
-	p := &program{in: in, out: out, errOut: errOut}
+	if err := checkValues(parsed); err != nil {
+		return err
+	}
 	if err := p.load(c); err != nil {
-		return asUsage(err)
+		return err
 	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
-	return noAnswer(parsed.Run(p))
+	return parsed.Run(p)
 }
 
 // helpOf prints the help of a command, or of a group with that of the command that it stands for.
@@ -115,7 +131,7 @@ func helpOf(o kong.HelpOptions, of *kong.Context) error {
 }
 
 func newParser(c *commands, out io.Writer) (*kong.Kong, error) {
-	parser, err := kong.New(c,
+	parser, err := kong.New(c, append(config.Types(),
 		kong.Name("registryctl"),
 		kong.Description(description),
 		kong.Help(helpOf),
@@ -126,7 +142,7 @@ func newParser(c *commands, out io.Writer) (*kong.Kong, error) {
 		},
 		kong.WithHyphenPrefixedParameters(true), // an offset or a token may start with a hyphen
 		kong.Writers(out, out),
-	)
+	)...)
 	if err != nil {
 		return nil, fmt.Errorf("declare commands: %w", err)
 	}

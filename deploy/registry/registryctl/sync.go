@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/command"
 	"asset-registry/shared/replica"
 	"asset-registry/shared/sleep"
 )
@@ -27,9 +28,9 @@ type syncCopy struct {
 	copyDir      `embed:""`
 	Once         bool          `help:"End when the copy is up to date."`
 	Restart      bool          `help:"If the registry has other data than the copy, begin anew."`
-	Pause        time.Duration `default:"5m" help:"Time between requests, if the registry has no streams."`
+	Pause        time.Duration `default:"5m" least:"0s" help:"Time between requests, if the registry has no streams."`
 	Verify       bool          `help:"Check each asset against the public log once the copy is up to date, then end."`
-	VerifySample int           `placeholder:"N" help:"Check N assets that are chosen at random only."`
+	VerifySample int           `placeholder:"N" least:"1" help:"Check N assets that are chosen at random only."`
 	trust        `embed:""`
 }
 
@@ -52,11 +53,8 @@ const reconnect = 5 * time.Second
 // Run synchronises the copy.
 func (s syncCopy) Run(ctx context.Context, p *program) error {
 	verifies := s.Verify || s.VerifySample > 0
-	switch {
-	case s.VerifySample < 0:
-		return usage("--verify-sample must not be negative, got %d", s.VerifySample)
-	case !verifies && (s.Policy != "" || len(s.PublicKey) > 0):
-		return usage("--public-key and --policy are for --verify and --verify-sample")
+	if !verifies && (s.Policy != "" || len(s.PublicKey) > 0) {
+		return errors.New("--public-key and --policy are for --verify and --verify-sample")
 	}
 	var v copyVerifier
 	if verifies {
@@ -167,7 +165,7 @@ func (s syncCopy) once(
 			return err
 		}
 		shown.end()
-		if err := p.say("%s", plain(noAnswer(err).Error())); err != nil {
+		if err := p.say("%s", command.Words(err)); err != nil {
 			return err
 		}
 		if !sleep.For(ctx, reconnect) {

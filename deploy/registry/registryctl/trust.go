@@ -13,7 +13,7 @@ import (
 // trust are the flags that say which checkpoints to trust.
 type trust struct {
 	PublicKey []string `sep:"none" placeholder:"KEY" help:"Public key of the log. May be repeated."`
-	Policy    string   `placeholder:"FILE" help:"Policy file (C2SP tlog-policy) with the log's key and witnesses."`
+	Policy    string   `placeholder:"FILE" in:"" help:"Policy file (C2SP tlog-policy) with the log's key and witnesses."`
 }
 
 // policy returns the policy that the flags name.
@@ -30,7 +30,7 @@ func (t trust) policy() (*translog.Policy, error) {
 	for _, text := range t.PublicKey {
 		key, err := translog.ParsePublicKey(text)
 		if err != nil {
-			return nil, fmt.Errorf("--public-key: %w", err)
+			return nil, fmt.Errorf("--public-key must be the whole line NAME+ID+KEY that the log's operator gives: %w", err)
 		}
 		keys = append(keys, key)
 	}

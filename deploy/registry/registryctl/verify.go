@@ -18,10 +18,10 @@ import (
 const parallel = 8
 
 type verifyLog struct {
-	File     string `arg:"" optional:"" help:"Proof file, as prove writes it. It is checked without a network."`
+	File     string `arg:"" optional:"" in:"" help:"Proof file, as prove writes it. It is checked without a network."`
 	trust    `embed:""`
 	Log      string `placeholder:"URL" help:"Address of the log, by default URL/log of the registry's address."`
-	Remember string `placeholder:"FILE" help:"File that remembers the checkpoint. The next log must continue it."`
+	Remember string `placeholder:"FILE" out:"" help:"File that remembers the checkpoint. The next log must continue it."`
 	Assets   bool   `help:"Compare each leaf with the registry's assets, too."`
 	Files    bool   `help:"Fetch each file of the assets' documents, too, and compare it with what the log covers."`
 }

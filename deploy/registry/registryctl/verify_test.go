@@ -148,24 +148,25 @@ func TestVerifyRefusesAWrongCommandLine(t *testing.T) {
 	r := newTestRegistry(t, 0)
 	key := r.key.Public().String()
 	damaged := file(t, "remembered", []byte("registry.example/log\n3\n"))
+	x := file(t, "x", nil)
 	for _, c := range []struct {
 		name string
 		args []string
 		want string
 	}{
-		{"no key", []string{"x"}, "--public-key, or a policy file with --policy"},
-		{"a key and a policy", []string{"x", "--public-key", key, "--policy", "y"}, "exclude each other"},
-		{"a damaged key", []string{"x", "--public-key", key[1:]}, "malformed key"},
-		{"no policy file", []string{"x", "--policy", "/absent"}, "read the policy"},
-		{"a proof and a log", []string{"x", "--public-key", key, "--assets"}, "leave out FILE"},
-		{"no proof", []string{"/absent", "--public-key", key}, "read the proof"},
+		{"no key", []string{x}, "--public-key, or a policy file with --policy"},
+		{"a key and a policy", []string{x, "--public-key", key, "--policy", x}, "exclude each other"},
+		{"a damaged key", []string{x, "--public-key", key[1:]}, "malformed key"},
+		{"no policy file", []string{x, "--policy", "/absent"}, "--policy"},
+		{"a proof and a log", []string{x, "--public-key", key, "--assets"}, "leave out FILE"},
+		{"no proof", []string{"/absent", "--public-key", key}, "FILE"},
 		{"no address", []string{"--log", "registry.example", "--public-key", key}, "--log: "},
 		{"a damaged memory", []string{"--public-key", key, "--remember", damaged}, "holds no checkpoint"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := run(t, append([]string{"--url", r.URL, "verify"}, c.args...)...)
-			if err == nil || got != "" || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %q, %v, want %q", got, err, c.want)
+			if err == nil || got != "" || ExitCode(err) != 2 || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %q, %v, with the code %d, want %q and 2", got, err, ExitCode(err), c.want)
 			}
 		})
 	}

@@ -37,8 +37,7 @@ func (v verifyRelease) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	var problems []error
-	checked := 0
+	checked, forged := 0, 0
 	err = filepath.WalkDir(v.Dir, func(path string, d fs.DirEntry, err error) error {
 		name, pathErr := filepath.Rel(v.Dir, path)
 		if err := errors.Join(err, pathErr); err != nil || d.IsDir() || name == releaseSums {
@@ -50,19 +49,23 @@ func (v verifyRelease) Run(p *program) error {
 		}
 		switch want := signed[filepath.ToSlash(name)]; want {
 		case "":
-			problems = append(problems, fmt.Errorf("%s was not signed", name))
+			forged++
+			return p.say("%s was not signed", name)
 		case sum:
 			checked++
 		default:
-			problems = append(problems, fmt.Errorf("%s is not the file that was signed", name))
+			forged++
+			return p.say("%s is not the file that was signed", name)
 		}
 		return nil
 	})
-	if err := errors.Join(append(problems, err)...); err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if checked == 0 {
-		return fmt.Errorf("%s has no file of the release", v.Dir)
+	case forged > 0:
+		return verdict{fmt.Errorf("%d files of %s are not those that were signed", forged, v.Dir)}
+	case checked == 0:
+		return verdict{fmt.Errorf("%s has no file of the release", v.Dir)}
 	}
 	return p.note("%d of %d files are here, as %s signed them", checked, len(signed), by)
 }
@@ -71,7 +74,7 @@ func (v verifyRelease) Run(p *program) error {
 func openSums(file, key string) (sums map[string]string, by string, err error) {
 	verifier, err := note.NewVerifier(key)
 	if err != nil {
-		return nil, "", fmt.Errorf("read the public key: %w", err)
+		return nil, "", errors.New("--public-key must be the whole public key of releases, NAME+ID+KEY")
 	}
 	r, err := os.Open(file)
 	if err != nil {
@@ -83,7 +86,7 @@ func openSums(file, key string) (sums map[string]string, by string, err error) {
 	}
 	opened, err := note.Open(text, note.VerifierList(verifier))
 	if err != nil {
-		return nil, "", fmt.Errorf("verify %s: %w", file, err)
+		return nil, "", verdict{fmt.Errorf("verify %s: %w", file, err)}
 	}
 	sums = map[string]string{}
 	for line := range strings.Lines(opened.Text) {

@@ -55,7 +55,7 @@ func TestAReleaseIsVerified(t *testing.T) {
 		{"other checksums", public, "invalid signature", with("SHA256SUMS", strings.Replace(string(signed), "  LICENSE", "  COPYING", 1)), true},
 		{"no signature", public, "malformed note", with("SHA256SUMS", text), true},
 		{"another key", other, "no verifiable signatures", all, true},
-		{"no key", "key", "read the public key", all, true},
+		{"no key", "key", "--public-key", all, true},
 		{"no checksums", public, "SHA256SUMS", map[string]string{"LICENSE": "a"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,18 +4,18 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"os"
 
 	"asset-registry/deploy/registry/witness"
+	"asset-registry/shared/command"
 )
 
 // runWitness runs a witness of public logs until it is told to end.
 type runWitness struct {
 	Addr    string `default:"127.0.0.1:8090" help:"Address on which the witness answers."`
-	KeyFile string `required:"" placeholder:"FILE" help:"Secret key of the witness. With --name it is made if absent."`
+	KeyFile string `required:"" placeholder:"FILE" out:"" help:"Secret key of the witness. --name makes an absent one."`
 	Name    string `help:"Name of the witness, such as witness.example/w1. By default that of the key."`
-	Policy  string `required:"" placeholder:"FILE" help:"Policy file (C2SP tlog-policy). The witness knows its logs."`
+	Policy  string `required:"" placeholder:"FILE" in:"" help:"Policy file (C2SP tlog-policy). It names the logs."`
 	State   string `required:"" placeholder:"DIR" help:"Memory of the witness. Never restore an older copy of it."`
 }
 
@@ -37,7 +37,7 @@ func (c runWitness) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", c.Addr)
+	listener, err := command.Listen("--addr", c.Addr)
 	if err != nil {
 		return errors.Join(err, w.Close())
 	}

@@ -116,8 +116,8 @@ func TestWitnessRefusesToStart(t *testing.T) {
 	}
 	for _, c := range []struct{ policy, want string }{
 		{policy, "knows no log"},
-		{filepath.Join(dir, "none"), "read the policy"},
-		{dir, "read the policy"},
+		{filepath.Join(dir, "none"), "--policy"},
+		{dir, "--policy"},
 	} {
 		arguments := append(witnessArguments(dir, freeAddress(t), c.policy), "--name", "w")
 		err := Run(t.Context(), arguments, strings.NewReader(""), io.Discard, io.Discard)

@@ -4,14 +4,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"asset-registry/filesvc"
+	"asset-registry/shared/command"
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/keyring"
@@ -33,14 +31,7 @@ type settings struct {
 	Limits     filesvc.Limits `embed:""`
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "filesvc:", err)
-		os.Exit(2)
-	}
-}
+func main() { command.Main("filesvc", run, nil) }
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {

@@ -4,15 +4,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"asset-registry/gateway"
+	"asset-registry/shared/command"
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/httpserver"
@@ -71,12 +69,7 @@ const description = "The public entry of the asset registry. " +
 
 func main() {
 	memory.RelaxCollector()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "gateway:", err)
-		os.Exit(2)
-	}
+	command.Main("gateway", run, nil)
 }
 
 // run runs the command with its arguments until ctx is done.

@@ -3,14 +3,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"asset-registry/searchsvc"
+	"asset-registry/shared/command"
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/probe"
@@ -43,14 +41,7 @@ func (settings) HelpTexts() map[string]string {
 	}
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "searchsvc:", err)
-		os.Exit(2)
-	}
-}
+func main() { command.Main("searchsvc", run, nil) }
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {

@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 	"time"
 
 	"asset-registry/authsvc"
 	"asset-registry/deploy/registry"
 	"asset-registry/deploy/registry/mirror"
+	"asset-registry/shared/command"
 	"asset-registry/shared/config"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/probe"
@@ -107,15 +105,12 @@ type compact struct {
 
 func main() {
 	memory.RelaxCollector()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "registry:", strings.ReplaceAll(err.Error(), "\n", "; "))
+	command.Main("registry", run, func(err error) int {
 		if errors.Is(err, registry.ErrDamaged) || errors.Is(err, registry.ErrProblems) {
-			os.Exit(1)
+			return 1
 		}
-		os.Exit(2)
-	}
+		return command.Usage
+	})
 }
 
 func run(ctx context.Context, args []string) error {
@@ -131,11 +126,11 @@ func run(ctx context.Context, args []string) error {
 	}
 	const help = "The asset registry. \"registry check-config [FILE] [flags]\" checks the settings of serve, " +
 		"and prints what is in force and where it came from."
-	command, err := config.Parse(&c, "registry", help, "REGISTRY", args)
+	chosen, err := config.Parse(&c, "registry", help, "REGISTRY", args)
 	if err != nil {
 		return err
 	}
-	switch command {
+	switch chosen {
 	case "mirror":
 		return mirror.Run(ctx, c.Mirror, os.Stderr, func(addr string) {
 			fmt.Printf("The mirror of %s answers at http://%s once /readyz does, with its copy in %s.\n",

@@ -4,19 +4,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"asset-registry/deploy/registry/registryctl"
+	"asset-registry/shared/command"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := registryctl.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "registryctl:", registryctl.Describe(err))
-		os.Exit(registryctl.ExitCode(err))
-	}
+	command.Main("registryctl", func(ctx context.Context, args []string) error {
+		return registryctl.Run(ctx, args, os.Stdin, os.Stdout, os.Stderr)
+	}, registryctl.ExitCode)
 }

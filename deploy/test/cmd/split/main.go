@@ -7,11 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"asset-registry/deploy/registry"
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/command"
 	"asset-registry/shared/config"
 )
 
@@ -24,14 +23,7 @@ type settings struct {
 	Bin    string `default:"./bin" help:"Directory of the programs."`
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "split:", err)
-		os.Exit(2)
-	}
-}
+func main() { command.Main("split", run, nil) }
 
 func run(ctx context.Context, args []string) error {
 	var s settings

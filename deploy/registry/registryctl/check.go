@@ -1,0 +1,136 @@
+package registryctl
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// checkValues returns a fault for each value that its flag or argument does not take. An argument must
+// not be empty. Tags declare the rest:
+//
+//   - complete:"a,b" lists the values; complete:"keys" and "brokers" are lists of the registry;
+//   - least:"1" and most:"9" bound a number or a duration;
+//   - in is for a file that exists, out for one in a folder that exists.
+func checkValues(line *kong.Context) error {
+	var values []*kong.Value
+	for _, flag := range line.Flags() {
+		values = append(values, flag.Value)
+	}
+	if command := line.Selected(); command != nil {
+		values = append(values, command.Positional...)
+	}
+	var faults []error
+	for _, v := range values {
+		if err := checkValue(v); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", nameOf(v), err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// nameOf returns the name of a flag, or of an argument as the help has it.
+func nameOf(v *kong.Value) string {
+	if v.Flag != nil {
+		return "--" + v.Name
+	}
+	return strings.ToUpper(v.Name)
+}
+
+func checkValue(v *kong.Value) error {
+	target := reflect.Indirect(v.Target)
+	switch {
+	case !target.IsValid(): // a flag that is not given
+		return nil
+	case target.Kind() == reflect.Int, target.Kind() == reflect.Int64:
+		if !v.Set {
+			return nil
+		}
+		return checkNumber(v.Tag, target)
+	case target.Kind() != reflect.String:
+		return nil
+	}
+	text := target.String()
+	isFile := v.Tag.Has("in") || v.Tag.Has("out")
+	if text == "" && v.Set && (v.Flag == nil || isFile) {
+		return errors.New("it must not be empty")
+	}
+	known := strings.Split(v.Tag.Get("complete"), ",")
+	last := len(known) - 1
+	isNamed := text != "" || v.Target.Kind() == reflect.Pointer
+	if last > 0 && isNamed && !slices.Contains(known, text) {
+		return fmt.Errorf("it must be %s or %s, got %q", strings.Join(known[:last], ", "), known[last], text)
+	}
+	if !isFile || text == "" || text == "-" { // the standard input
+		return nil
+	}
+	return checkFile(text, v.Tag.Has("out"))
+}
+
+func checkNumber(tag *kong.Tag, target reflect.Value) error {
+	least, most := numberOf(tag.Get("least"), target.Type()), numberOf(tag.Get("most"), target.Type())
+	switch n := target.Int(); {
+	case tag.Has("least") && n < least, tag.Has("most") && n > most:
+		return fmt.Errorf("it must be %s, got %v", boundsOf(tag), target.Interface())
+	}
+	return nil
+}
+
+func boundsOf(tag *kong.Tag) string {
+	if tag.Has("most") {
+		return tag.Get("least") + " to " + tag.Get("most")
+	}
+	return tag.Get("least") + " or more"
+}
+
+// numberOf reads the bound of a tag.
+func numberOf(text string, of reflect.Type) int64 {
+	if of == reflect.TypeFor[time.Duration]() {
+		d, _ := time.ParseDuration(text)
+		return int64(d)
+	}
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+// checkFile looks at a file, or at the folder of one to be written. It opens nothing: it may be a pipe.
+func checkFile(name string, isOut bool) error {
+	if isOut {
+		name = filepath.Dir(name)
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return err
+	case isOut && !info.IsDir():
+		return &os.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
+	case !isOut && info.IsDir():
+		return &os.PathError{Op: "open", Path: name, Err: syscall.EISDIR}
+	}
+	return nil
+}
+
+// checkAddress accepts the address of a server.
+func checkAddress(flag, address string) error {
+	u, err := url.Parse(address)
+	if err == nil {
+		_, err = strconv.ParseUint("0"+u.Port(), 10, 16)
+	}
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return fmt.Errorf("%s must be an address such as https://HOST or http://HOST:PORT", flag) // it may have a password
+	case u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return fmt.Errorf("%s must have no user, query or fragment: API keys have flags and settings of their own", flag)
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+package docs
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/porttest"
+)
+
+// goWords are words of Go, of its packages and of the system, which no user of a program reads.
+var goWords = []string{
+	"invalid syntax", "strconv", "no such file or directory", "is a directory", "not a directory", "file exists",
+	"permission denied", "missing port in address", "unknown port", "invalid port", "dial ", "listen tcp", "lookup ",
+	"connection refused", "already in use", "cannot assign", "EOF", "JSON input", "unmarshal", "Unmarshal", "context ",
+	"x509:", "tls:", " json:", "netip.", "slog:", "time:", "strings.", "unsupported protocol", "out of range", "bit int",
+	"envar", "stat ", "mkdir ", "topology", "%!",
+}
+
+// TestAFaultIsToldInOnePlainLine runs programs with command lines and settings that cannot be. The
+// registry and MongoDB of the rows are at ports that nobody listens on.
+func TestAFaultIsToldInOnePlainLine(t *testing.T) {
+	programs, dir := build(t), t.TempDir()
+	for name, text := range map[string]string{
+		"text": "x\n", "a.json": "{}\n", "broken.json": `{"data":`, "list.json": "[1]", "empty": "",
+		"secret": strings.Repeat("0123456789", 4) + "\n", "bad.yaml": "a: [\n", "number.yaml": "max-body: 2MB\n",
+		"rows.csv": "id,title\n1,x\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	addr, err := porttest.FreeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := processes.Standalone(t.Context(), programs, addr, filepath.Join(dir, "data"), &processes.Output{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := made.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	const (
+		redis, mongo = "redis://127.0.0.1:1/0", "mongodb://127.0.0.1:1/x"
+		service      = " --secret-file secret --addr 127.0.0.1:0"
+	)
+	for _, c := range []struct {
+		line string // a word "" is an empty argument; words with = in front are of the environment
+		code int
+		says string
+	}{
+		{"registryctl verify", 2, "--public-key"},
+		{"registryctl verify --public-key x", 2, "--public-key"},
+		{"registryctl verify --policy none", 2, `--policy: "none": there is no such file`},
+		{"registryctl verify --policy text", 2, "text: malformed policy: line 1"},
+		{"registryctl verify none --public-key x", 2, "FILE"},
+		{"registryctl verify-release . --public-key x", 2, "--public-key"},
+		{"registryctl verify-release none --public-key x", 2, "--public-key"},
+		{"registryctl me --url 127.0.0.1:8080", 2, "--url must be an address such as"},
+		{"registryctl me --url http://127.0.0.1:99999", 2, "--url must be an address such as"},
+		{"registryctl me --url http://u:hunter2@127.0.0.1:1", 2, "--url must have no user"},
+		{"REGISTRYCTL_URL=x registryctl me", 2, "--url must be an address such as"},
+		{"registryctl me", 3, "http://127.0.0.1:1 does not answer: nothing listens there"},
+		{"registryctl me --url http://none.invalid", 3, "the name none.invalid has no address"},
+		{"registryctl assets create -f none", 2, `--file: "none"`},
+		{"registryctl assets create -f .", 2, "it is a folder"},
+		{"registryctl assets create -f broken.json", 2, "broken.json is not a JSON object"},
+		{"registryctl assets create -f list.json", 2, "list.json is not a JSON object"},
+		{"registryctl assets create -f empty", 2, "empty is not a JSON object"},
+		{"registryctl assets create -f a.json --access none/x", 2, `--access: "none"`},
+		{"registryctl assets create -f a.json --access text", 2, `"text": it is there already`},
+		{`registryctl assets create -f a.json --access "" --once x`, 2, "--access: it must not be empty"},
+		{"registryctl assets import none.csv", 2, `FILE: "none.csv"`},
+		{"registryctl assets import rows.csv --mapping none", 2, `--mapping: "none"`},
+		{"registryctl assets import rows.csv --folder none", 2, "none"},
+		{"registryctl assets import rows.csv --rows 257", 2, "--rows: it must be 1 to 256"},
+		{"registryctl assets import rows.csv", 1, "rows.csv has"},
+		{`registryctl assets get ""`, 2, "ID: it must not be empty"},
+		{"registryctl assets list --limit 0", 2, "--limit: it must be 1 or more"},
+		{"registryctl assets list --limit 1.5", 2, "--limit: want a whole number"},
+		{"registryctl assets list --mode real", 2, "--mode: it must be test or _all_"},
+		{"registryctl assets follow --state text", 2, "text holds no position"},
+		{"registryctl assets follow --pause 5", 2, "--pause: want a duration with its unit"},
+		{"registryctl assets follow --pause -5s", 2, "--pause: it must be 0s or more"},
+		{"registryctl assets publish x --access none", 2, `--access: "none"`},
+		{"registryctl witness --key-file k --policy none --state w", 2, `--policy: "none"`},
+		{"registryctl witness", 2, "--key-file"},
+		{`registryctl sync ""`, 2, "DIR: it must not be empty"},
+		{"registryctl sync text", 2, `"text": it is not a folder`},
+		{"registryctl sync copy --verify-sample 0", 2, "--verify-sample: it must be 1 or more"},
+		{"registryctl sync export none", 2, "none"},
+		{"registryctl keys list --admin-url ftp://x", 2, "--admin-url must be an address such as"},
+		{"registryctl keys list --admin-url http://", 2, "--admin-url must be an address such as"},
+		{"registryctl keys list", 3, "nothing listens there"},
+		{"registryctl keys list --state lost", 2, "active, expired, revoked or blocked"},
+		{"registryctl keys create --role boss", 2, "--role: it must be broker"},
+		{"registryctl keys create --expires soon", 2, "--expires must be"},
+		{"registryctl keys rotate k --grace 9", 2, "--grace: want a duration"},
+		{"registryctl keys usage k --days -3", 2, "--days: it must be 1 or more"},
+		{"registryctl keys usage k --days 99999999999999999999", 2, "--days: want a whole number, at most"},
+		{"registryctl brokers raise b --times 101", 2, "--times: it must be 2 to 100"},
+		{"registryctl brokers raise b --for 745h", 2, "--for: it must be 1s to 744h"},
+		{"registryctl audit verify --head 1", 2, "--head"},
+		{"registryctl health x", 2, "an address must be such as"},
+		{"registryctl health http://127.0.0.1:1/readyz", 3, "nothing listens there"},
+		{"registryctl log key show none", 2, `"none"`},
+		{"registryctl log policy p --log-key none --witness w=http://w", 2, `--log-key: "none"`},
+		{"registryctl prove x --revision -1", 2, "--revision"},
+		{"registryctl webhooks new https://x --filter colour=red", 2, `--filter: unknown field "colour"`},
+		{"registryctl files upload x none --type notice", 2, `PATH: "none"`},
+		{"registryctl files get x --to text", 2, "it is there already"},
+		{"registryctl --config none me", 2, `"none"`},
+
+		{"registry serve --data new --trusted-proxies 1.2.3", 2, "--trusted-proxies: want a network such as"},
+		{"registry serve --data new --addr nope", 2, `--addr: "nope" must be an address such as`},
+		{"registry serve --data new --addr 1.2.3.4:99999", 2, `--addr: "99999" is not a port`},
+		{"registry serve --data new --addr :http-ish", 2, `--addr: "http-ish" is not a port`},
+		{"registry serve --data new --addr 192.0.2.1:8080", 2, "does not have the address"},
+		{"registry serve --data new --addr 127.0.0.1:0 --metrics-addr x", 2, "--metrics-addr"},
+		{"registry serve --data new --addr 127.0.0.1:0 --admin-addr x:y", 2, "--admin-addr"},
+		{"registry serve --data new --base-url=http://a%zz", 2, "base URL"},
+		{"registry serve --data new --memory 1G", 2, "--memory: want a whole number"},
+		{"registry serve --data new --log-level loud", 2, "--log-level: want debug, info"},
+		{"registry serve --data new --addr 127.0.0.1:0 --tls-cert text --tls-key text", 2, "PEM"},
+		{"registry serve --data /dev/null/x --addr 127.0.0.1:0", 2, "it is not a folder"},
+		{"registry serve --config none", 2, `--config: "`},
+		{"registry serve --config number.yaml", 2, "config file: --max-body: want a whole number"},
+		{"registry check-config bad.yaml", 2, "config file"},
+		{"REGISTRY_MAX_BODY=2MB registry serve --data new", 2, "(from the environment, REGISTRY_MAX_BODY)"},
+		{"registry restore --from a.json --data restored", 2, "a.json: it is no backup"},
+		{"registry restore --from none --data restored", 2, `--from: "none"`},
+		{"registry backup --data data --to none/x", 2, `create the backup: "none/x": there is no such`},
+		{"registry backup --data none --into x", 2, "name it with --data"},
+		{"registry status --data none", 2, "no registry runs"},
+		{"registry backup --data none --to x", 2, "name it with --data"},
+		{"registry check --data none", 2, "name it with --data"},
+		{"registry compact --data none", 2, "name it with --data"},
+		{"registry admin-key --data none --name x", 2, "name it with --data"},
+		{"registry migrate --from file:data --to " + mongo + " --redis " + redis, 2, "127.0.0.1:1 does not answer"},
+		{"registry migrate --from file:none --to " + mongo + " --redis " + redis, 2, "name it with --data"},
+		{"registry new-key --broker b --id k --levels 33", 2, `levels "33" must name each level once`},
+		{"registry new-key --broker b --id k --levels 7", 2, `levels "7"`},
+		{"registry new-key --broker b --id k --store " + redis, 2, "127.0.0.1:1 does not answer"},
+		{"registry mirror --of x --data new", 2, "--of"},
+		{"registry health http://127.0.0.1:1/", 2, "nothing listens there"},
+
+		{"gateway --secret-file none", 2, `"none"`},
+		{"gateway --secret-file secret --addr nope", 2, `--addr: "nope"`},
+		{"gateway --secret-file secret --trusted-proxies x", 2, "--trusted-proxies: want a network"},
+		{"gateway check --secret-file secret --base-url=http://a%zz", 2, "base URL"},
+		{"assetsvc" + service + " --store file:none/a.db", 2, `"none"`},
+		{"assetsvc" + service + " --store file:a.db --log-key-file none", 2, `"none"`},
+		{"assetsvc log-key none/x", 2, `"none/x"`},
+		{"assetsvc reseal --secret-file secret --store " + mongo, 2, "no server of MongoDB answers"},
+		{"authsvc" + service + " --store file:t.db --keys-file none", 2, `"none"`},
+		{"authsvc" + service + " --store file:t.db --admin-addr nope", 2, `--admin-addr: "nope"`},
+		{"authsvc reseal --secret-file secret --store " + redis, 2, "127.0.0.1:1 does not answer"},
+		{"searchsvc --addr 127.0.0.1:0 --of x --data s", 2, "--of"},
+		{"searchsvc --addr 127.0.0.1:0 --synonyms none --data s", 2, `--synonyms: "none"`},
+		{"filesvc" + service + " --store file:f.db --data /dev/null/x", 2, "it is not a folder"},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			code, said := runLine(t, programs, dir, c.line)
+			if code != c.code || !strings.Contains(said, c.says) {
+				t.Errorf("got the code %d and %q, want %d and %q", code, said, c.code, c.says)
+			}
+			if strings.Count(said, "\n") != 1 {
+				t.Errorf("got %q, want one line", said)
+			}
+			parts := strings.Split(strings.TrimSpace(said), "; ")
+			for i, part := range parts {
+				if i > 0 && strings.HasSuffix(parts[0], part) {
+					t.Errorf("got %q, want each fault once", said)
+				}
+			}
+			for _, word := range append(goWords, "hunter2") {
+				if strings.Contains(said, word) {
+					t.Errorf("got %q, want no %q in it", said, word)
+				}
+			}
+		})
+	}
+}
+
+// runLine runs a program with a line, and returns its exit code and what it said beside its log.
+func runLine(t *testing.T, programs, dir, line string) (code int, said string) {
+	t.Helper()
+	words := strings.Fields(line)
+	env := []string{
+		"HOME=" + dir, "REGISTRYCTL_URL=http://127.0.0.1:1", "REGISTRYCTL_ADMIN_URL=http://127.0.0.1:1",
+		"REGISTRYCTL_KEY=k", "REGISTRYCTL_ADMIN_KEY=k",
+	}
+	for strings.Contains(words[0], "=") {
+		env, words = append(env, words[0]), words[1:]
+	}
+	for i, word := range words {
+		if word == `""` {
+			words[i] = ""
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // so long only if the program does not end
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(programs, words[0]), words[1:]...)
+	var stderr strings.Builder
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, env, &stderr
+	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(stderr.String()) {
+		if !strings.HasPrefix(line, `{"time"`) {
+			said += line
+		}
+	}
+	return cmd.ProcessState.ExitCode(), said
+}

@@ -1,0 +1,39 @@
+// Package command is the frame of a program: its signals, its last words and its exit code.
+package command
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Usage is the exit code of a program that cannot do what it shall.
+const Usage = 2
+
+// Main runs a program with its arguments until SIGTERM or an interrupt. It prints an error of the
+// program as one line (Words), and exits with the code of the error. A nil code stands for Usage.
+func Main(name string, run func(ctx context.Context, args []string) error, code func(error) int) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	err := run(ctx, os.Args[1:])
+	if err == nil {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "%s: %s\n", name, Words(err))
+	if code == nil {
+		os.Exit(Usage)
+	}
+	os.Exit(code(err))
+}
+
+// Listen listens on a TCP address. The error names the flag that has the address.
+func Listen(flag, addr string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return listener, nil
+}
