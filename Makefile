@@ -211,7 +211,8 @@ test-release: build ## a release: its files, alone on a bare root; two versions 
 	@deploy/test/setup.sh $@
 	go test -count=1 -timeout 20m ./deploy/test/releases -bin $(CURDIR)/bin
 
-test-oneprocess: build ## one process in production: its certificate, by an authority that others wrote
+test-oneprocess: build ## one process in production: certificate by an authority that others wrote, backups, units, a mirror that takes over
+	@deploy/test/setup.sh $@
 	@deploy/test/tool.sh pebble
 	go test -count=1 -timeout 10m ./deploy/test/oneprocess -bin $(CURDIR)/bin
 

@@ -79,6 +79,10 @@ func run(ctx context.Context, args []string) (err error) {
 	if err := r.programs(ctx, flags.Args()); err != nil {
 		return err
 	}
+	units := os.DirFS(filepath.Join(r.source, "deploy", "systemd"))
+	if err := os.CopyFS(filepath.Join(r.out, "systemd"), units); err != nil {
+		return err
+	}
 	return r.sign(signer)
 }
 

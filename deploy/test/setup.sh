@@ -43,6 +43,7 @@ for command in $missing; do
 	hatchling) packages+=(python3-hatchling) ;;
 	pip3) packages+=(python3-pip) ;;
 	promtool) packages+=(prometheus) ;;
+	systemd-analyze) packages+=(systemd) ;;
 	*) packages+=("$command") ;;
 	esac
 done

@@ -1,0 +1,135 @@
+package oneprocess
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/needtest"
+)
+
+// units is the directory of what an operator copies.
+const units = "../../systemd"
+
+// mostExposed is the highest exposure of a unit in the words of `systemd-analyze security`.
+const mostExposed = 2.0
+
+// TestUnitsOfSystemd verifies the units on a copy whose programs are those of this build, and
+// looks how much of the machine each of ours may reach.
+func TestUnitsOfSystemd(t *testing.T) {
+	needtest.Commands(t, "systemd-analyze")
+	dir := t.TempDir()
+	names, err := filepath.Glob(filepath.Join(units, "*.*er"))
+	services, err2 := filepath.Glob(filepath.Join(units, "*.service"))
+	if err != nil || err2 != nil || len(services) != 4 || len(names) != 2 {
+		t.Fatalf("got the timers %q and the services %q, want two and four", names, services)
+	}
+	args := []string{"verify", "--man=no"}
+	for _, name := range append(names, services...) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		here := strings.ReplaceAll(string(text), "/usr/local/bin/registry ", registry("registry")+" ")
+		here = strings.ReplaceAll(here, "/etc/registry/alert", filepath.Join(mustAbs(t, units), "alert"))
+		copied := filepath.Join(dir, filepath.Base(name))
+		if err := os.WriteFile(copied, []byte(here), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(name, "@") {
+			args = append(args, copied)
+		}
+	}
+	if said := must(t, "systemd-analyze", args...); strings.Contains(said, dir) {
+		t.Errorf("verify: got %s, want nothing about the units", said)
+	}
+	level := regexp.MustCompile(`Overall exposure level for .*: ([0-9.]+) `)
+	for _, name := range services {
+		if strings.Contains(name, "@") {
+			continue // runs a script of the operator
+		}
+		said := must(t, "systemd-analyze", "security", "--offline=true", "--no-pager", filepath.Join(dir, filepath.Base(name)))
+		found := level.FindStringSubmatch(said)
+		if found == nil {
+			t.Errorf("%s: got %s, want an exposure", name, said)
+			continue
+		}
+		if got, err := strconv.ParseFloat(found[1], 64); err != nil || got >= mostExposed {
+			t.Errorf("%s: got the exposure %v, %v, want under %v", name, got, err, mostExposed)
+		}
+	}
+}
+
+// TestCommandsOfUnits runs what the units start, with the settings of the example, on directories
+// and addresses of this test.
+func TestCommandsOfUnits(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "registry.yaml")
+	text, err := os.ReadFile(filepath.Join(units, "registry.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, registry("registry"), "check-config", filepath.Join(units, "registry.yaml"))
+	addr := freeAddr(t)
+	settings := string(text)
+	for was, is := range map[string]string{
+		`":443"`: `"` + addr + `"`, "acme: true": "acme: false",
+		"127.0.0.1:8079": freeAddr(t), "127.0.0.1:9464": freeAddr(t),
+	} {
+		if !strings.Contains(settings, was) {
+			t.Fatalf("got the settings %s, want %s in them", settings, was)
+		}
+		settings = strings.ReplaceAll(settings, was, is)
+	}
+	if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	here := strings.NewReplacer("/usr/local/bin/", *bin+"/", "/etc/registry/registry.yaml", config, "/var/lib/", dir+"/")
+	command := func(unit string) []string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(units, unit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, line, found := strings.Cut(string(text), "\nExecStart=")
+		line, _, _ = strings.Cut(line, "\n")
+		if !found {
+			t.Fatalf("%s: got no ExecStart", unit)
+		}
+		return strings.Fields(here.Replace(line))
+	}
+	output := &processes.Output{}
+	serve := command("registry.service")
+	p := start(t, addr, output, serve[0], serve[1:]...)
+	if err := output.Await(t.Context(), "answers at"); err != nil {
+		t.Fatal(err)
+	}
+	status := command("registry-status.service")
+	if said, code := run(t, status[0], status[1:]...); code != 1 || !strings.Contains(said, "no backup was made") {
+		t.Errorf("status before a backup: got exit code %d and %s, want 1 and that there is no backup", code, said)
+	}
+	backup := command("registry-backup.service")
+	must(t, backup[0], backup[1:]...)
+	if said, _ := run(t, status[0], status[1:]...); strings.Contains(said, "no backup was made") || !strings.Contains(said, ", checked: ") {
+		t.Errorf("status after a backup: got %s, want the backup", said)
+	}
+	stop(t, p, output)
+	alert := exec.CommandContext(t.Context(), filepath.Join(units, "alert"), "registry-backup.service")
+	if said, err := alert.CombinedOutput(); err != nil || !strings.Contains(string(said), "registry-backup.service of ") {
+		t.Errorf("the alert: got %s, %v, want the unit's name", said, err)
+	}
+}
+
+func mustAbs(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
