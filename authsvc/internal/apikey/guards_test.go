@@ -110,6 +110,7 @@ func TestAKeyStaysOnItsSideOfTheAdminAPI(t *testing.T) {
 		{"a broker's key to an unknown role", kept(), "king", 1},
 		{"an operator's key to an auditor's", operator, Auditor, 0},
 		{"an operator's key to a broker's", operator, identity.Broker, 1},
+		{"an operator's key to an unknown role", operator, "king", 1},
 	} {
 		s := c.key.Settings
 		s.Role = c.to

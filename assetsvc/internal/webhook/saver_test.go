@@ -1,0 +1,110 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"asset-registry/shared/failurelog"
+)
+
+// scripted is a store whose saves answer with the errors of a list, and then with none. It notes the sizes of saves.
+type scripted struct {
+	Store
+	mu    sync.Mutex
+	errs  []error
+	stale []string
+	sizes []int
+}
+
+func (s *scripted) Save(_ context.Context, _ int64, steps []Step) (stale []string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sizes = append(s.sizes, len(steps))
+	if len(s.errs) > 0 {
+		err, s.errs = s.errs[0], s.errs[1:]
+		return nil, err
+	}
+	return s.stale, nil
+}
+
+// TestProgressIsSavedOrTheTermEnds saves steps while the store fails in several ways. A message counts as sent only once
+// its step is stored.
+func TestProgressIsSavedOrTheTermEnds(t *testing.T) {
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		name  string
+		errs  []error
+		stale []string
+		leave bool // while the store is broken
+		want  error
+		saves int
+		lost  bool
+	}{
+		{"the store works", nil, nil, false, nil, 1, false},
+		{"the endpoint has changed", nil, []string{"a"}, false, ErrStale, 1, false},
+		{"another endpoint has changed", nil, []string{"b"}, false, nil, 1, false},
+		{"the store fails twice", []error{broken, broken}, nil, false, nil, 3, false},
+		{"the term is over", []error{ErrTermOver}, nil, false, ErrTermOver, 1, true},
+		{"the term is over after a failure", []error{broken, ErrTermOver}, nil, false, ErrTermOver, 2, true},
+		{"the process ends", slices.Repeat([]error{broken}, 1000), nil, true, context.Canceled, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				store, lost := &scripted{errs: c.errs, stale: c.stale}, false
+				log := failurelog.New(slog.New(slog.DiscardHandler), "save")
+				defer log.Close()
+				v := &saver{store: store, steps: make(chan pending), lost: func() { lost = true }, failures: log}
+				go v.run(ctx)
+				done := make(chan error)
+				go func() { done <- v.save(ctx, Step{ID: "a"}) }()
+				if c.leave {
+					time.Sleep(2 * gather) // in virtual time: the first save has failed
+					leave()
+				}
+				err := <-done
+				if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || lost != c.lost {
+					t.Errorf("got %v and the term lost: %t, want %v and %t", err, lost, c.want, c.lost)
+				}
+				if c.saves > 0 && len(store.sizes) != c.saves {
+					t.Errorf("got %d saves, want %d", len(store.sizes), c.saves)
+				}
+				leave()
+				if err := v.save(ctx, Step{ID: "a"}); !errors.Is(err, context.Canceled) {
+					t.Errorf("after the end: got %v, want the context's error", err)
+				}
+			})
+		})
+	}
+}
+
+// TestOneSaveHasABoundedNumberOfSteps saves many at the same time.
+func TestOneSaveHasABoundedNumberOfSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		store := &scripted{}
+		v := &saver{store: store, steps: make(chan pending)}
+		go v.run(ctx)
+		var callers sync.WaitGroup
+		for n := range maxSteps + 10 {
+			callers.Go(func() {
+				if err := v.save(ctx, Step{ID: fmt.Sprint(n)}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		callers.Wait()
+		if want := []int{maxSteps, 10}; !slices.Equal(store.sizes, want) {
+			t.Errorf("got saves of %v steps, want %v", store.sizes, want)
+		}
+	})
+}
