@@ -379,19 +379,25 @@ func TestWithoutRedis(t *testing.T) {
 type failing struct {
 	connections
 	fails atomic.Int64 // so many of the next such calls fail
+	told  atomic.Int64 // so many such calls were sent
 }
 
 func (c *failing) take(ctx context.Context, keys []string, args [][]any) ([][]int64, error) {
 	const unreported = 6 // its place in the arguments
 	for _, a := range args {
-		if a[unreported] != int64(0) && c.fails.Add(-1) >= 0 {
+		if a[unreported] == int64(0) {
+			continue
+		}
+		if c.fails.Add(-1) >= 0 {
 			return nil, errors.New("Redis fails again")
 		}
+		c.told.Add(1)
 	}
 	return c.connections.take(ctx, keys, args)
 }
 
-// TestWhatWasUsedWithoutRedisIsToldToIt lets Redis come back, and then fail some reports of used tokens.
+// TestWhatWasUsedWithoutRedisIsToldToIt lets Redis come back, and then fail some reports of used tokens. A report whose
+// answer is late is made again, and then fewer tokens are left.
 func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	for _, fails := range []int64{0, 1, 2} {
 		server := redistest.Start(t)
@@ -412,8 +418,9 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 		}
 		other := borrowerAt(t, server.URL(), nil, nil)
 		states, err := other.Peek(t.Context(), bucket, nil)
-		if err != nil || states[0].Left != 3 {
-			t.Errorf("after %d failures, at another gateway: got %+v, %v; want 3 left", fails, states, err)
+		if err != nil || states[0].Left > 3 || states[0].Left < 3 && link.told.Load() == 1 {
+			t.Errorf("after %d failures and %d reports, at another gateway: got %+v, %v; want 3 left",
+				fails, link.told.Load(), states, err)
 		}
 		if left := link.fails.Load(); left > 0 {
 			t.Errorf("got %d of %d failures left, want none", left, fails)
