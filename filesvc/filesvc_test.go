@@ -1,6 +1,7 @@
 package filesvc
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/md5"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"mime/multipart"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/textproto"
@@ -430,6 +432,54 @@ func TestForms(t *testing.T) {
 	} {
 		r.send(broker, http.MethodPost, "/upload", "multipart/form-data; boundary=b", strings.NewReader(c.body)).
 			is(t, c.name, c.status, c.fault)
+	}
+}
+
+// TestABodyThatCannotBeDecoded sends chunks that are none. That is the client's fault, whom nobody is
+// woken for.
+func TestABodyThatCannotBeDecoded(t *testing.T) {
+	r := start(t, same)
+	signed, err := r.signer.Sign(broker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/register", "/upload", "/forms"} {
+		for _, chunk := range []string{"", "3\r\n--b\r\n"} {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\n%s: %s\r\nContent-Type: multipart/form-data; boundary=b\r\n"+
+				"Transfer-Encoding: chunked\r\n\r\n%szz\r\n", path, identity.Header, signed, chunk)
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer{resp.StatusCode, resp.Header, string(text)}.is(t, path, 400, "body/file/The body ended before it was complete.")
+		}
+	}
+}
+
+// TestALongTypeIsNone uploads a file with a type that no type can be. Headers with it would be refused by
+// proxies.
+func TestALongTypeIsNone(t *testing.T) {
+	r := start(t, same)
+	const most = 127 + len("/") + 127 // RFC 6838, 4.2
+	for _, c := range []struct {
+		declared, want string
+	}{
+		{"a/" + strings.Repeat("b", most-2), "a/" + strings.Repeat("b", most-2)},
+		{"a/" + strings.Repeat("b", most-1), "text/plain"},
+	} {
+		a := r.upload(broker, "/upload", "a.txt", c.declared, "content")
+		if got := a.field(t, "data", "format"); got != c.want {
+			t.Errorf("a type of %d bytes: got %q, want %q", len(c.declared), got, c.want)
+		}
 	}
 }
 

@@ -64,6 +64,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 		err = fault.New(fault.TooLarge, fault.Body, dataField, "The header of a part has more than %d bytes.", maxField)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
+		err = cut(err)
 		b.failed = err
 	}
 	return n, err
@@ -163,10 +164,13 @@ func nameOf(part *multipart.Part) string {
 	return params["filename"]
 }
 
+// maxType is how long a type can be (RFC 6838, 4.2). Proxies refuse answers with a very long header.
+const maxType = 127 + len("/") + 127
+
 // mediaType returns a type without parameters; "" for none.
 func mediaType(sent string) string {
 	media, _, err := mime.ParseMediaType(sent)
-	if err != nil {
+	if err != nil || len(media) > maxType {
 		return ""
 	}
 	return media
@@ -207,6 +211,9 @@ func (f *form) rest() error {
 		}
 	}
 }
+
+// cut returns the error of a body of which no more can be read, whatever the reason, for bodyFault.
+func cut(err error) error { return fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err) }
 
 // bodyFault returns err, or the fault for a body that could not be read.
 func bodyFault(err error) error {

@@ -28,7 +28,7 @@ const (
 func readRegistration(r *http.Request) (map[string]json.RawMessage, error) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxField+1))
 	if err != nil {
-		return nil, bodyFault(err)
+		return nil, bodyFault(cut(err))
 	}
 	if len(text) > maxField {
 		return nil, fault.New(fault.TooLarge, fault.Body, "data", "The body has more than %d bytes.", maxField)
