@@ -126,14 +126,9 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err != nil {
 		return err
 	}
-	secrets, err := openData(c.Data)
+	policy, givenKeys, err := c.readLog()
 	if err != nil {
 		return err
-	}
-	if c.ServerID == "" {
-		if c.ServerID, err = pinnedServerID(c.Data); err != nil {
-			return fmt.Errorf("open data directory: %w", err)
-		}
 	}
 	var opened closers
 	defer func() { err = errors.Join(err, opened.close()) }()
@@ -143,6 +138,15 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	opened = append(opened, stop)
+	secrets, err := openData(c.Data) // the first step that writes
+	if err != nil {
+		return err
+	}
+	if c.ServerID == "" {
+		if c.ServerID, err = pinnedServerID(c.Data); err != nil {
+			return fmt.Errorf("open data directory: %w", err)
+		}
+	}
 	var acme func() certificate.State
 	if c.ACME {
 		m, stop, err := c.keepCertificate(ctx, on.plain, logger, t.Meter())
@@ -159,7 +163,9 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	at := on.public.Addr().String()
 	p := process{secrets: secrets, log: logger, telemetry: t.Telemetry, ownURL: c.ownURL(at), filesURL: c.filesURL(at)}
 	p.observer = observer{config: c, address: at, started: time.Now().UTC(), figures: t.Figures, certificate: acme}
-	if err := c.readLog(&p); err != nil {
+	if p.logPolicy = policy; len(givenKeys) > 0 {
+		p.logKeys = givenKeys
+	} else if p.logKeys, err = logkey.ReadOrCreate(filepath.Join(c.Data, logKeyFile), cmp.Or(c.BaseURL, c.Addr)); err != nil {
 		return err
 	}
 	service, err := c.start(ctx, p, on.admin, &opened)
@@ -220,21 +226,19 @@ func (c Config) filesURL(addr string) string {
 	}
 }
 
-// readLog reads the policy and the keys of the public log. It makes a key if the data
-// directory has none. Each key that is made has an origin of its own: after a restore of older data the
-// log would otherwise sign other trees than before.
-func (c Config) readLog(p *process) (err error) {
+// readLog reads the files of the public log that the operator names. Without keys the data directory has
+// them; the first start makes one. Each key that is made has an origin of its own: after a restore of older
+// data the log would otherwise sign other trees than before.
+func (c Config) readLog() (policy *translog.Policy, keys []translog.Key, err error) {
 	if c.LogPolicy != "" {
-		if p.logPolicy, err = logclient.ReadPolicy(c.LogPolicy); err != nil {
-			return err
+		if policy, err = logclient.ReadPolicy(c.LogPolicy); err != nil {
+			return nil, nil, err
 		}
 	}
 	if c.LogKeyFile != "" {
-		p.logKeys, err = logkey.Read(c.LogKeyFile)
-		return err
+		keys, err = logkey.Read(c.LogKeyFile)
 	}
-	p.logKeys, err = logkey.ReadOrCreate(filepath.Join(c.Data, logKeyFile), cmp.Or(c.BaseURL, c.Addr))
-	return err
+	return policy, keys, err
 }
 
 // closers are the Close functions of what Run has opened, in the order of opening.

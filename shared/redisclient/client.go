@@ -64,7 +64,7 @@ func OpenServer(address string, t Timeouts) (*redis.Client, error) {
 		return openSentinels(address, t)
 	}
 	o, err := redis.ParseURL(address)
-	if err != nil {
+	if err != nil || !strings.Contains(address, "://") { // redis:x would be the server of this machine
 		return nil, ErrMalformed
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = t.Dial, t.Call, t.Call, t.Pool

@@ -22,7 +22,8 @@ func TestEachSchemeIsAnAddress(t *testing.T) {
 
 func TestAMalformedAddressIsNotQuoted(t *testing.T) {
 	for _, address := range []string{
-		"redis://:hunter2@a:x", "redis://:hunter2@a/b", "hunter2", "redis://:hunter2@a?addr=b:1&pool_size=x",
+		"redis://:hunter2@a:x", "redis://:hunter2@a/b", "hunter2", "redis:hunter2",
+		"rediss:hunter2", "redis://:hunter2@a?addr=b:1&pool_size=x",
 		"redis+sentinel://:hunter2@a", "rediss+sentinel://:hunter2@a/m?db=x",
 	} {
 		if err := Check(address); err == nil || strings.Contains(err.Error(), "hunter2") {
