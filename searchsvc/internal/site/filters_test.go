@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -84,4 +85,35 @@ func TestQuantitiesHaveAUnit(t *testing.T) {
 	if resp, _ := get(t, s, "/uk/?quantity_unit=acre"); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("got %d for a unit that there is not, want 400", resp.StatusCode)
 	}
+}
+
+// TestAPageHasAsManyAssetsAsChosen follows the choice into the links of the page, back from an asset too. Statistics and
+// the feed of the search do not have it.
+func TestAPageHasAsManyAssetsAsChosen(t *testing.T) {
+	for _, c := range []struct {
+		path string
+		rows int
+	}{
+		{"/uk/?q=x", 20}, {"/uk/?q=x&limit=50", 50}, {"/en/?q=x&limit=100", 100}, {"/uk/?q=x&limit=101", 20},
+		{"/uk/?q=x&limit=7", 20}, {"/uk/?q=x&limit=many", 20}, {"/uk/?q=x&limit=", 20},
+	} {
+		f := newFound()
+		f.result.Next = &search.Cursor{Sort: search.ByRelevance, Key: 5, At: 1}
+		resp, body := get(t, newSite(t, newRegistry(whole), f), c.path)
+		body = html.UnescapeString(body)
+		if asked := f.queries()[0].Limit; asked != c.rows || resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: got %d and %d assets asked for, want %d", c.path, resp.StatusCode, asked, c.rows)
+		}
+		if c.rows == search.DefaultLimit {
+			mustHave(t, body, `<option value="" selected>20</option><option value="50">50</option>`)
+			mustLack(t, body, "limit=")
+			continue
+		}
+		limit := fmt.Sprintf("limit=%d", c.rows)
+		mustHave(t, body, fmt.Sprintf(`<option value="%d" selected>`, c.rows), `/?`+limit+`&q=x&search_after=`,
+			`?back=`+url.QueryEscape(limit+"&q=x"), `/api/2.5/search?`+limit+`&q=x`, `/statistics?q=x&sort=-modified"`, `/feed.atom?q=x&`)
+	}
+	back := url.QueryEscape("limit=50&q=x")
+	_, asset := get(t, newSite(t, newRegistry(whole), newFound()), "/uk/assets/"+id+"?back="+back)
+	mustHave(t, html.UnescapeString(asset), `href="/uk/?limit=50&q=x"`)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,6 +52,7 @@ type foundPage struct {
 	API     string // path of the same search in the API
 	Sorts   []choice
 	Units   []choice // of quantities
+	Rows    []choice // assets of a page
 	IsBegun bool     // the search has a text or a filter
 	Read    reading
 	Tries   []link // other searches, if nothing was found
@@ -104,8 +106,8 @@ type chip struct{ Name, Value, Without string }
 // search shows the search, its filters and a page of the found assets.
 func (s *Site) search(w http.ResponseWriter, r request) error {
 	sent := r.URL.Query()
-	more := search.FacetName(sent.Get(moreParam))
-	for _, name := range []string{"limit", "facets", "facet_limit", moreParam} { // of the API only, or of this page
+	more, rows := search.FacetName(sent.Get(moreParam)), rowsIn(sent)
+	for _, name := range []string{rowsParam, "facets", "facet_limit", moreParam} { // of the API only, or of this page
 		sent.Del(name)
 	}
 	if s.tagAt(w, r) {
@@ -117,7 +119,7 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 		return s.showFaults(w, r, sent, f)
 	}
 	q.Filters = tidied(q.Filters)
-	q.Facets, q.Apart, q.FacetLimit = facetsOf(), true, mostShown
+	q.Facets, q.Apart, q.FacetLimit, q.Limit = facetsOf(), true, mostShown, rows
 	if slices.Contains(q.Facets, more) {
 		q.FacetLimit = search.MaxFacetLimit
 	}
@@ -207,14 +209,14 @@ func narrowest(codes []string) []string {
 
 // plainQuery returns a question without what the site adds.
 func plainQuery(q search.Query) search.Query {
-	q.Facets, q.FacetLimit, q.Apart, q.Limit = nil, 0, false, search.DefaultLimit
+	q.Facets, q.FacetLimit, q.Apart = nil, 0, false
 	return q
 }
 
 // feedQuery returns the question of the Atom feed of a search: the newest first.
 func feedQuery(q search.Query) search.Query {
 	q = plainQuery(q)
-	q.After, q.Sort = nil, search.NewestFirst
+	q.After, q.Sort, q.Limit = nil, search.NewestFirst, search.DefaultLimit
 	return q
 }
 
@@ -229,8 +231,10 @@ func queryOf(q search.Query) string {
 func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Result, more search.FacetName,
 ) foundPage {
 	plain := plainQuery(q)
-	p := foundPage{Query: q, Sent: plain.Values(), Total: found.Total, Sorts: sorts(l, q), Units: unitsOf(l, q),
-		Suggest: suggestions}
+	p := foundPage{
+		Query: q, Sent: plain.Values(), Total: found.Total, Suggest: suggestions,
+		Sorts: sorts(l, q), Units: unitsOf(l, q), Rows: rowsOf(q),
+	}
 	root := "/" + string(l) + "/"
 	words, back := newFoundWords(q.Text, found.Reading), backFrom(plain)
 	for _, h := range found.Hits {
@@ -253,7 +257,7 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 		p.Missing = quoted(found.NotFound)
 		p.Tries = tries(l, root, plain)
 	}
-	p.Clear = root + queryOf(search.Query{Text: q.Text, Limit: search.DefaultLimit})
+	p.Clear = root + queryOf(search.Query{Text: q.Text, Limit: q.Limit})
 	if found.Next != nil {
 		next := plain
 		next.After = found.Next
@@ -474,6 +478,32 @@ func unitsOf(l Lang, q search.Query) (all []choice) {
 		all = append(all, choice{
 			Value: string(unit), Name: texts["unit."+string(unit)].in(l), Chosen: unit == q.Filters.Quantity.Unit,
 		})
+	}
+	return all
+}
+
+const rowsParam = "limit"
+
+// rowChoices are the numbers of assets that a page may have.
+var rowChoices = []int{search.DefaultLimit, 50, search.MaxLimit}
+
+// rowsIn returns the number of assets of a page. A number that a page does not offer is the default.
+func rowsIn(sent url.Values) int {
+	n, err := strconv.Atoi(sent.Get(rowsParam))
+	if err != nil || !slices.Contains(rowChoices, n) {
+		return search.DefaultLimit
+	}
+	return n
+}
+
+func rowsOf(q search.Query) (all []choice) {
+	for _, n := range rowChoices {
+		value := strconv.Itoa(n)
+		shown := choice{Value: value, Name: value, Chosen: n == q.Limit}
+		if n == search.DefaultLimit { // the form sends none
+			shown.Value = ""
+		}
+		all = append(all, shown)
 	}
 	return all
 }

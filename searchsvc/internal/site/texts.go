@@ -73,6 +73,7 @@ var texts = map[string]text{
 
 	"search.next":                {"Наступна сторінка", "Next page"},
 	"search.first":               {"Перша сторінка", "First page"},
+	"search.rows":                {"Активів на сторінці", "Assets per page"},
 	"search.pages":               {"Сторінки результатів", "Pages of results"},
 	"search.feed":                {"Стрічка Atom цього пошуку", "Atom feed of this search"},
 	"search.api":                 {"Цей пошук в API", "This search in the API"},
