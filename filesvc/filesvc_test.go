@@ -435,8 +435,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestABodyThatCannotBeDecoded sends chunks that are none. That is the client's fault, whom nobody is
-// woken for.
+// TestABodyThatCannotBeDecoded sends chunks that are none. The fault is the client's, and wakes nobody.
 func TestABodyThatCannotBeDecoded(t *testing.T) {
 	r := start(t, same)
 	signed, err := r.signer.Sign(broker)

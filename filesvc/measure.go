@@ -18,24 +18,32 @@ func (s *Server) measure(meter metric.Meter) error {
 	behind, err1 := meter.Float64ObservableGauge("registry.files.behind", metric.WithUnit("s"),
 		metric.WithDescription("Time since the file service last read the feed of assets to its end."))
 	uploads, err2 := meter.Int64ObservableCounter("registry.files.uploads", metric.WithUnit("{upload}"),
-		metric.WithDescription("Uploads by their end: stored, refused, full (no room), failed."))
+		metric.WithDescription("Uploads by their end: stored, refused, quota (of the broker), full (no room), failed."))
 	collected, err3 := meter.Int64ObservableCounter("registry.files.collected", metric.WithUnit("{file}"),
 		metric.WithDescription("Files that were removed because no document names them."))
-	if err := errors.Join(err1, err2, err3); err != nil {
+	removed, err4 := meter.Int64ObservableCounter("registry.files.removed", metric.WithUnit("{file}"),
+		metric.WithDescription("Files that an administrator has removed, and those with the same bytes."))
+	carried, err5 := meter.Int64ObservableCounter("registry.files.bytes", metric.WithUnit("By"),
+		metric.WithDescription("Bytes of files that were stored (in) and sent (out)."))
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}
 	counts := &s.files.Counts
 	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		o.ObserveFloat64(behind, s.config.Now().Sub(time.UnixMilli(s.followed.Load())).Seconds())
 		o.ObserveInt64(collected, counts.Collected.Load())
+		o.ObserveInt64(removed, counts.Removed.Load())
+		for direction, n := range map[string]int64{"in": counts.Received.Load(), "out": counts.Sent.Load()} {
+			o.ObserveInt64(carried, n, metric.WithAttributes(attribute.String("direction", direction)))
+		}
 		for result, n := range map[string]int64{
-			"stored": counts.Stored.Load(), "refused": counts.Refused.Load(),
+			"stored": counts.Stored.Load(), "refused": counts.Refused.Load(), "quota": counts.Quota.Load(),
 			"full": counts.Full.Load(), "failed": counts.Failed.Load(),
 		} {
 			o.ObserveInt64(uploads, n, metric.WithAttributes(attribute.String("result", result)))
 		}
 		return nil
-	}, behind, uploads, collected)
+	}, behind, uploads, collected, removed, carried)
 	if err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}

@@ -163,9 +163,11 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	at := on.public.Addr().String()
 	p := process{secrets: secrets, log: logger, telemetry: t.Telemetry, ownURL: c.ownURL(at), filesURL: c.filesURL(at)}
 	p.observer = observer{config: c, address: at, started: time.Now().UTC(), figures: t.Figures, certificate: acme}
-	if p.logPolicy = policy; len(givenKeys) > 0 {
-		p.logKeys = givenKeys
-	} else if p.logKeys, err = logkey.ReadOrCreate(filepath.Join(c.Data, logKeyFile), cmp.Or(c.BaseURL, c.Addr)); err != nil {
+	p.logPolicy, p.logKeys = policy, givenKeys
+	if len(givenKeys) == 0 {
+		p.logKeys, err = logkey.ReadOrCreate(filepath.Join(c.Data, logKeyFile), cmp.Or(c.BaseURL, c.Addr))
+	}
+	if err != nil {
 		return err
 	}
 	service, err := c.start(ctx, p, on.admin, &opened)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/identity"
 )
 
 // TestCounts ends uploads in each way, and collects one of two files.
@@ -33,9 +35,20 @@ func TestCounts(t *testing.T) {
 	if must(t, done, err).Kept != kept.Size {
 		t.Errorf("got %d bytes that stay, want %d", done.Kept, kept.Size)
 	}
+	b.limits.BrokerBytes = kept.Size
+	if _, err := b.Add(t.Context(), broker, upload("more")); err == nil {
+		t.Error("got no fault beyond the quota, want one")
+	}
+	admin := identity.Identity{Role: identity.Administrator}
+	for range 2 { // the second changes nothing
+		if _, err := b.Remove(t.Context(), admin, kept.ID, "a reason"); err != nil {
+			t.Error(err)
+		}
+	}
 	n := &b.Counts
-	got := []int64{n.Stored.Load(), n.Refused.Load(), n.Full.Load(), n.Failed.Load(), n.Collected.Load()}
-	if diff := cmp.Diff([]int64{1, 1, 1, 1, 3}, got); diff != "" {
+	got := []int64{n.Stored.Load(), n.Refused.Load(), n.Quota.Load(), n.Full.Load(), n.Failed.Load(), n.Collected.Load(),
+		n.Removed.Load(), n.Received.Load()}
+	if diff := cmp.Diff([]int64{1, 1, 1, 1, 1, 3, 1, int64(len("content"))}, got); diff != "" {
 		t.Errorf("got other counts (-want +got):\n%s", diff)
 	}
 }

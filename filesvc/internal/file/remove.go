@@ -60,10 +60,14 @@ func (s *Service) takeDown(ctx context.Context, id, by, reason string) (File, er
 		f.State, f.RemovedBy, f.Reason = Removed, by, reason
 		return nil
 	})
-	if errors.Is(err, errSame) {
-		f, err = s.find(ctx, id)
-	}
-	if err != nil {
+	switch {
+	case err == nil:
+		s.Counts.Removed.Add(1)
+	case errors.Is(err, errSame):
+		if f, err = s.find(ctx, id); err != nil {
+			return File{}, err
+		}
+	default:
 		return File{}, err
 	}
 	return f, s.dropRemoved(ctx, f)

@@ -80,11 +80,11 @@ func (s *Service) checkQuota(ctx context.Context, by identity.Identity, waiting,
 	case err != nil:
 		return fmt.Errorf("count the files of %s: %w", by.Broker, err)
 	case waiting > 0 && has.Waiting+waiting > s.limits.Waiting:
-		return fault.New(fault.Forbidden, fault.Body, "hash",
-			"You have %d files that were registered and not uploaded; upload them first, or wait for a day.", has.Waiting)
+		return fmt.Errorf("%w: %w", errQuota, fault.New(fault.Forbidden, fault.Body, "hash",
+			"You have %d files that were registered and not uploaded; upload them first, or wait for a day.", has.Waiting))
 	case has.Bytes+bytes > s.limits.BrokerBytes:
-		return fault.New(fault.Forbidden, fault.Body, "file",
-			"Your files have %d bytes, and may have %d; ask the operator for more.", has.Bytes, s.limits.BrokerBytes)
+		return fmt.Errorf("%w: %w", errQuota, fault.New(fault.Forbidden, fault.Body, "file",
+			"Your files have %d bytes, and may have %d; ask the operator for more.", has.Bytes, s.limits.BrokerBytes))
 	}
 	return nil
 }

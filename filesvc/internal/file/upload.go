@@ -27,7 +27,7 @@ type Upload struct {
 
 // Add makes a file of bytes. Faults: those of Upload.
 func (s *Service) Add(ctx context.Context, by identity.Identity, u Upload) (stored File, err error) {
-	defer func() { s.Counts.count(err) }()
+	defer func() { s.Counts.count(stored.Size, err) }()
 	if err := s.admit(ctx, by, u); err != nil {
 		return File{}, err
 	}
@@ -47,7 +47,7 @@ func (s *Service) Add(ctx context.Context, by identity.Identity, u Upload) (stor
 // Upload adds the bytes to a file that the broker has registered. Faults: Forbidden if the
 // file has its bytes, or another MD5, or is another broker's; TooLarge; Full without room.
 func (s *Service) Upload(ctx context.Context, by identity.Identity, id string, u Upload) (stored File, err error) {
-	defer func() { s.Counts.count(err) }()
+	defer func() { s.Counts.count(stored.Size, err) }()
 	f, err := s.Get(ctx, id)
 	switch {
 	case err != nil:

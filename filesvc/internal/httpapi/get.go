@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -42,7 +43,7 @@ func (a *API) get(c *gin.Context) error {
 	}
 	h.Set("ETag", `"`+f.SHA256+`"`)
 	protect(h, f)
-	w := &paced{ResponseWriter: c.Writer, sender: httpserver.NewSender(c.Writer, a.down)}
+	w := &paced{ResponseWriter: c.Writer, sender: httpserver.NewSender(c.Writer, a.down), sent: &a.Files.Counts.Sent}
 	http.ServeContent(w, c.Request, "", time.Time{}, blob)
 	return w.fault(f)
 }
@@ -62,7 +63,8 @@ func (a *API) maySee(c *gin.Context, f file.File) error {
 type paced struct {
 	http.ResponseWriter
 	sender  *httpserver.Sender
-	refused int // status of a refusal; 0: none
+	sent    *atomic.Int64 // counts the bytes of files
+	refused int           // status of a refusal; 0: none
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -79,7 +81,9 @@ func (p *paced) Write(b []byte) (int, error) {
 	if p.refused != 0 {
 		return len(b), nil
 	}
-	return p.sender.Write(b)
+	n, err := p.sender.Write(b)
+	p.sent.Add(int64(n))
+	return n, err
 }
 
 // fault returns the refusal of a reading of f; nil: there was none.
@@ -104,7 +108,11 @@ func (p *paced) fault(f file.File) error {
 }
 
 // ReadFrom implements io.ReaderFrom.
-func (p *paced) ReadFrom(from io.Reader) (int64, error) { return p.sender.SendFrom(from) }
+func (p *paced) ReadFrom(from io.Reader) (int64, error) {
+	n, err := p.sender.SendFrom(from)
+	p.sent.Add(n)
+	return n, err
+}
 
 // Policies of content (docs/files.md, "Invariants", D6). The viewer of PDF of a browser does
 // not work under sandbox or default-src.
