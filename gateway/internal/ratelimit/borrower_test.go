@@ -428,6 +428,79 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	}
 }
 
+// held holds calls for a key back until they shall fail, and runs a function while its use is told.
+type held struct {
+	connections
+	key      string        // part of the key
+	fail     chan struct{} // closed when the calls fail
+	arrived  chan struct{} // closed when the first call has come
+	arrive   sync.Once
+	inReport func()
+	once     sync.Once
+}
+
+func (c *held) take(ctx context.Context, keys []string, args [][]any) ([][]int64, error) {
+	const unreported = 6 // its place in the arguments
+	for i, key := range keys {
+		if args[i][unreported] != int64(0) {
+			if strings.Contains(key, c.key) { // the last report
+				c.once.Do(c.inReport)
+			}
+			continue
+		}
+		if strings.Contains(key, c.key) {
+			c.arrive.Do(func() { close(c.arrived) })
+			<-c.fail
+			return nil, errors.New("Redis fails")
+		}
+	}
+	return c.connections.take(ctx, keys, args)
+}
+
+// TestAllThatWasUsedWithoutRedisIsToldToIt has a call under way when Redis fails and comes back, and requests during the
+// last report. Another gateway sees the use of both keys.
+func TestAllThatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
+	server := redistest.Start(t)
+	one, other := borrowerAt(t, server.URL(), nil, nil), borrowerAt(t, server.URL(), nil, nil)
+	bucket := func(name string) []Bucket {
+		return []Bucket{{Key: Key{Name: name}, Cost: 1, Rates: []limiter.Rate{{Limit: 10, Period: time.Minute}}}}
+	}
+	use := func(name string) {
+		for range 7 {
+			if v, err := one.Take(t.Context(), bucket(name), nil); err != nil || v.Wait > 0 {
+				t.Errorf("key %s: got %+v, %v; want the request admitted", name, v, err)
+			}
+		}
+	}
+	link := &held{connections: one.redis.connections, key: "under-way", fail: make(chan struct{}), arrived: make(chan struct{}),
+		inReport: func() { use("in-report") }}
+	one.redis.connections = link
+	var waiting sync.WaitGroup
+	waiting.Go(func() { _, _ = one.Take(t.Context(), bucket("under-way"), nil) })
+	<-link.arrived
+	one.markDown(errors.New("Redis is away"))
+	use("before")
+	time.Sleep(lastProbe)
+	if !one.IsDown() {
+		close(link.fail)
+		t.Fatal("got that Redis is back while a call is under way, want that its end is awaited")
+	}
+	use("under-way")
+	close(link.fail)
+	waiting.Wait()
+	for _, name := range []string{"before", "under-way", "in-report"} {
+		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			states, err := other.Peek(t.Context(), bucket(name), nil)
+			if err == nil && states[0].Left <= 3 {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("key %s at another gateway: got %+v, %v; want at most 3 left", name, states, err)
+			}
+		}
+	}
+}
+
 func TestAHungRedisHoldsUpOneRoundOfRequests(t *testing.T) {
 	server := redistest.Start(t)
 	s := borrowerAt(t, server.URL(), nil, nil)

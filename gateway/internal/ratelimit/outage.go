@@ -58,6 +58,10 @@ func (s *Borrower) monitor(ctx context.Context) {
 			return
 		}
 		s.down.Store(false)
+		// Requests came during the last report.
+		if err := s.report(ctx); err != nil && !errors.Is(err, errUnderWay) {
+			s.markDown(err)
+		}
 		s.config.Log.Info("the limits' Redis answers again",
 			"seconds", s.config.Now().Sub(since).Seconds(), "requests", s.unaided.Load()-before)
 	}
@@ -82,13 +86,18 @@ func (s *Borrower) probe(ctx context.Context) error {
 	return s.redis.run(ctx, []*scriptCall{{key: redisKey(&b), rates: b.Rates, least: 1, most: 1}})
 }
 
+// errUnderWay is for calls from before the outage. If they fail, there is more to report.
+var errUnderWay = errors.New("calls to Redis are under way")
+
 // report tells Redis what was used during the outage. It runs before this
 // gateway borrows again.
 func (s *Borrower) report(ctx context.Context) error {
 	var reports []*renewal
+	var underWay bool
 	now := s.clock.elapsed()
 	for i := range s.table.parts {
-		reports = append(reports, s.table.parts[i].reports(now, s.config.Gateways)...)
+		more, waits := s.table.parts[i].reports(now, s.config.Gateways)
+		reports, underWay = append(reports, more...), underWay || waits
 	}
 	for len(reports) > 0 {
 		n := min(len(reports), maxBatch)
@@ -100,20 +109,25 @@ func (s *Borrower) report(ctx context.Context) error {
 			return err
 		}
 	}
+	if underWay {
+		return errUnderWay
+	}
 	return nil
 }
 
-// reports returns a call for each entry with unreported tokens.
-func (p *part) reports(now, gateways int64) (reports []*renewal) {
+// reports returns a call for each entry with unreported tokens, and whether entries have a call
+// under way.
+func (p *part) reports(now, gateways int64) (reports []*renewal, underWay bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for k, e := range p.entries {
 		e.mu.Lock()
+		underWay = underWay || e.loan.renewal != nil
 		if e.loan.unreported > 0 && now < e.loan.unreportedUntil && e.loan.renewal == nil {
 			key := redisKey(&Bucket{Key: k, Rates: e.rates})
 			reports = append(reports, e.renew(now, key, 0, gateways))
 		}
 		e.mu.Unlock()
 	}
-	return reports
+	return reports, underWay
 }
