@@ -253,7 +253,7 @@ func randomQuery(r *rand.Rand) search.Query {
 
 // TestTheIndexFindsWhatALoopFinds makes random changes and asks random questions. It opens the
 // index again now and then.
-// Promises: search-words, search-codes, search-filters, search-total, search-facets, second-tries, search-units, search-area
+// Promises: search-words, search-codes, search-filters, search-total, search-facets, second-tries, search-units, search-area, search-back
 func TestTheIndexFindsWhatALoopFinds(t *testing.T) {
 	for seed := range uint64(2) {
 		r, dir := rand.New(rand.NewPCG(seed, 1)), t.TempDir()
@@ -339,7 +339,12 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 	}
 	got := map[string]bool{}
 	var before *search.Hit
+	var pages []search.Result
 	for page := result; ; page = mustSearch(t, x, q) {
+		if page.Before != int64(len(got)) || (page.Prev == nil) != (page.Before == 0) {
+			t.Fatalf("%+v: got %d assets before the page, and %v for those, want %d", q, page.Before, page.Prev, len(got))
+		}
+		pages = append(pages, page)
 		for _, hit := range page.Hits {
 			if got[hit.ID] {
 				t.Fatalf("%+v: asset %s came twice", q, hit.ID)
@@ -358,6 +363,13 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 			break
 		}
 	}
+	for n := len(pages) - 1; n > 0; n-- {
+		q.After = parsed(t, pages[n].Prev)
+		if diff := gocmp.Diff(pages[n-1].Hits, mustSearch(t, x, q).Hits); diff != "" {
+			t.Fatalf("%+v: the page before differs (-forwards +back):\n%s", q, diff)
+		}
+		pages[n-1] = mustSearch(t, x, q)
+	}
 	for _, s := range want {
 		if !got[idOf(s.n)] {
 			t.Fatalf("%+v: asset %+v is missing", q, s)
@@ -366,6 +378,16 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 	if len(got) != len(want) {
 		t.Fatalf("%+v: got %d hits, want %d", q, len(got), len(want))
 	}
+}
+
+// parsed returns a cursor as a client sends it back.
+func parsed(t *testing.T, c *search.Cursor) *search.Cursor {
+	t.Helper()
+	back, err := search.ParseCursor(c.String())
+	if err != nil {
+		t.Fatalf("the cursor %s: %v", c, err)
+	}
+	return &back
 }
 
 func inOrder(t *testing.T, all map[int]simple, sort search.Sort, a, b search.Hit) bool {

@@ -1,7 +1,10 @@
 package index
 
 import (
+	"strconv"
 	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
@@ -39,17 +42,110 @@ func TestPagesLoseNothingWhenCountsChange(t *testing.T) {
 			if page.Next == nil {
 				break
 			}
-			parsed, err := search.ParseCursor(page.Next.String())
-			if err != nil {
-				t.Fatalf("%s: the cursor %s: %v", c.name, page.Next, err)
-			}
-			q.After = &parsed
+			q.After = parsed(t, page.Next)
 			add(len(got)*len(got), c.title, c.text)
 		}
 		for i := range 15 {
 			if !got[idOf(i+1)] {
 				t.Errorf("%s: got no asset %d on any page, want it", c.name, i+1)
 			}
+		}
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPagesLeadBackWhileTheRegistryChanges walks to the last page and back in each order. Between two pages
+// assets come, change and go. Each asset that does not change is on a page of the way back.
+// Promises: search-back
+func TestPagesLeadBackWhileTheRegistryChanges(t *testing.T) {
+	const still, limit = 31, 5 // assets that do not change
+	for _, sort := range search.Sorts {
+		t.Run(string(sort), func(t *testing.T) {
+			x, position := openIndex(t, t.TempDir()), int64(1_000_000)
+			put := func(status client.Status, numbers ...int) {
+				var all []simple
+				for _, n := range numbers {
+					position++
+					all = append(all, simple{n: n, position: position, published: int64(1 + n%7*1000), status: status, title: "альфа",
+						text: "бета", code: codes[0], regions: []string{regions[0]}, quantities: []int{n % 6}, units: []string{"MTK"}})
+				}
+				apply(t, x, stateAt(position), all...)
+			}
+			for n := range 2 * still {
+				put(client.Active, n+1) // the odd ones stay
+			}
+			q := search.Query{Sort: sort, Limit: limit, Exact: true}
+			if sort == search.ByRelevance {
+				q.Text = "альфа"
+			}
+			page := mustSearch(t, x, q)
+			for page.Next != nil {
+				q.After = parsed(t, page.Next)
+				page = mustSearch(t, x, q)
+			}
+			seen, next := map[string]bool{}, 3*still
+			for round := 0; ; round++ {
+				for _, hit := range page.Hits {
+					seen[hit.ID] = true
+				}
+				if page.Prev == nil {
+					break
+				}
+				if round < still { // an asset changes, one goes and one comes
+					put(client.Active, 2*round+2)
+					put(client.Deleted, 2*(round+5)%(2*still)+2)
+					next++
+					put(client.Active, next)
+				}
+				q.After = parsed(t, page.Prev)
+				before := page.Before
+				if page = mustSearch(t, x, q); page.Before > max(0, before+2-limit) {
+					t.Fatalf("got %d assets before a page after one with %d, want at most two more without the page's", page.Before, before)
+				}
+			}
+			for n := 1; n <= 2*still; n += 2 {
+				if !seen[idOf(n)] {
+					t.Errorf("got no asset %d on the way back, want it", n)
+				}
+			}
+			if page.Before != 0 || len(page.Hits) != limit {
+				t.Errorf("got %d assets before the first page and %d on it, want 0 and %d", page.Before, len(page.Hits), limit)
+			}
+			if err := x.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestAnEmptyPageLeadsBack loses the assets after the second page. The page before the empty one is the second.
+// Promises: search-back
+func TestAnEmptyPageLeadsBack(t *testing.T) {
+	for _, sort := range []search.Sort{search.NewestFirst, search.SmallestFirst} {
+		x := openIndex(t, t.TempDir())
+		for n := range 14 {
+			apply(t, x, stateAt(int64(n+1)), simple{n: n, position: int64(n + 1), status: client.Active})
+		}
+		q := search.Query{Sort: sort, Limit: 5}
+		q.After = parsed(t, mustSearch(t, x, q).Next)
+		second := mustSearch(t, x, q)
+		q.After = parsed(t, second.Next)
+		for i, hit := range mustSearch(t, x, q).Hits {
+			n, err := strconv.ParseInt(hit.ID, 16, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			apply(t, x, stateAt(int64(i+20)), simple{n: int(n), position: int64(i + 20), status: client.Deleted})
+		}
+		empty := mustSearch(t, x, q)
+		if len(empty.Hits) > 0 || empty.Before != 10 || empty.Next != nil {
+			t.Fatalf("got %d assets after %d and %v, want an empty page after 10", len(empty.Hits), empty.Before, empty.Next)
+		}
+		q.After = parsed(t, empty.Prev)
+		if diff := gocmp.Diff(second.Hits, mustSearch(t, x, q).Hits); diff != "" {
+			t.Errorf("%s: the page before the empty one differs (-want +got):\n%s", sort, diff)
 		}
 		if err := x.Close(); err != nil {
 			t.Fatal(err)

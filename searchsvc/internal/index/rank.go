@@ -50,25 +50,58 @@ func (p place) cursor(q *plan) *search.Cursor {
 
 func comparePlaces(a, b place) int { return cmp.Or(cmp.Compare(b.key, a.key), cmp.Compare(b.at, a.at)) }
 
-// rank returns the places of the page, and one more if there is one.
-func (v *view) rank(ctx context.Context, q *plan, matches []match) ([]place, error) {
-	if q.Limit == 0 {
-		return nil, nil
+// pageBefore returns the cursor of the page before one with these places. An empty page has lost the
+// assets after its cursor: the page before ends with the asset of the cursor.
+func (q *plan) pageBefore(page []place) *search.Cursor {
+	var c search.Cursor
+	if len(page) > 0 {
+		c = *page[0].cursor(q)
+	} else {
+		c = *q.After
+		c.At -= direction(q.Sort) // no two assets share a position
 	}
-	sign := direction(q.Sort)
-	r := ranking{
-		after:  rank{math.MaxInt64, math.MaxInt64},
-		firsts: firsts[place]{most: q.Limit + 1, compare: comparePlaces}, isNoneLast: q.Sort == search.SmallestFirst,
-	}
-	if q.After != nil {
-		r.after = rank{sign * q.After.Key, sign * q.After.At}
-	}
+	c.Back = true
+	return &c
+}
+
+// rank returns the places of the page, and how many are before them.
+func (v *view) rank(ctx context.Context, q *plan, matches []match) (page []place, before int64, err error) {
 	switch {
 	case q.Sort != search.ByRelevance:
 	case q.After != nil && len(q.After.Weights) == len(q.words): // the order is that of the first page
 		q.weigh = q.After.Weights
 	default:
 		q.weigh = weights(matches, len(q.words), v.assets)
+	}
+	sign := direction(q.Sort)
+	start := rank{math.MaxInt64, math.MaxInt64}
+	if q.After != nil && q.After.Back {
+		r, err := v.rankAfter(ctx, q, matches, -sign, rank{-sign * q.After.Key, -sign * q.After.At})
+		if err != nil {
+			return nil, 0, err
+		}
+		if page = r.sorted(); len(page) == q.Limit {
+			slices.Reverse(page)
+			for i := range page {
+				page[i].rank = rank{-page[i].key, -page[i].at}
+			}
+			return page, r.ranked - int64(q.Limit), nil
+		}
+	} else if q.After != nil {
+		start = rank{sign * q.After.Key, sign * q.After.At}
+	}
+	r, err := v.rankAfter(ctx, q, matches, sign, start)
+	if err != nil {
+		return nil, 0, err
+	}
+	return r.sorted(), r.skipped, nil
+}
+
+// rankAfter ranks the places after one. Ranks are multiplied by sign.
+func (v *view) rankAfter(ctx context.Context, q *plan, matches []match, sign int64, after rank) (*ranking, error) {
+	r := &ranking{
+		after: after, isNoneLast: q.Sort == search.SmallestFirst,
+		firsts: firsts[place]{most: q.Limit, compare: comparePlaces},
 	}
 	for i := range matches {
 		m := &matches[i]
@@ -82,13 +115,14 @@ func (v *view) rank(ctx context.Context, q *plan, matches []match) ([]place, err
 			return nil, err
 		}
 	}
-	return r.sorted(), nil
+	return r, nil
 }
 
 // ranking keeps the places of a page.
 type ranking struct {
-	after      rank // places up to it are left out
-	isNoneLast bool // a key of 0 comes after the others
+	after           rank // places up to it are left out
+	skipped, ranked int64
+	isNoneLast      bool // a key of 0 comes after the others
 	firsts[place]
 }
 
@@ -103,7 +137,11 @@ func (r *ranking) offer(p *part, keys []int64, sign int64, numbers []uint32) {
 				at.key = sign * math.MaxInt64
 			}
 		}
-		if full && !at.isBefore(last.rank) || !r.after.isBefore(at) {
+		if !r.after.isBefore(at) {
+			r.skipped++
+			continue
+		}
+		if r.ranked++; full && !at.isBefore(last.rank) {
 			continue
 		}
 		r.firsts.offer(place{rank: at, part: p, number: n})

@@ -96,15 +96,21 @@ func (v *view) notFound(text string) (all []string) {
 	return all
 }
 
-// page adds the hits of the page to a result, and the cursor of the next page.
+// page adds the hits of the page to a result, and the cursors of its neighbours.
 func (v *view) page(ctx context.Context, q *plan, matches []match, result *search.Result) error {
-	best, err := v.rank(ctx, q, matches)
+	if q.Limit == 0 {
+		return nil
+	}
+	best, before, err := v.rank(ctx, q, matches)
 	if err != nil {
 		return err
 	}
-	if len(best) > q.Limit && q.Limit > 0 { // rank returns one more, if there is one
-		best = best[:q.Limit]
-		result.Next = best[len(best)-1].cursor(q)
+	result.Before = before
+	if before > 0 {
+		result.Prev = q.pageBefore(best)
+	}
+	if n := len(best); n > 0 && before+int64(n) < result.Total {
+		result.Next = best[n-1].cursor(q)
 	}
 	for _, place := range best {
 		hit, err := place.hit()

@@ -10,6 +10,7 @@ import (
 // Cursor is the place of a hit in an order. The page after it begins with the next hit.
 type Cursor struct {
 	Sort Sort
+	Back bool  // the page ends with the hit before the place. It is the first page if that has these hits
 	Key  int64 // the score of ByRelevance, the publication in microseconds since the epoch, or the area; else 0
 	At   int64 // dateModified in microseconds since the epoch; no two assets share it
 	// Weights are those of the words of ByRelevance on the first page. Scores of all pages are made
@@ -22,6 +23,9 @@ type Cursor struct {
 // String returns the cursor as a client sends it. The text is short and safe in a URL.
 func (c Cursor) String() string {
 	text := string(c.Sort) + "," + strconv.FormatInt(c.Key, 36) + "," + strconv.FormatInt(c.At, 36)
+	if c.Back {
+		text = backMark + text
+	}
 	if len(c.Weights) > 0 {
 		text += ","
 		for _, w := range c.Weights {
@@ -34,6 +38,8 @@ func (c Cursor) String() string {
 	}
 	return text
 }
+
+const backMark = "<" // stands before a cursor that leads back
 
 var errCursor = errors.New("the cursor is none that the registry has written")
 
@@ -65,7 +71,8 @@ func ParseCursor(text string) (c Cursor, err error) {
 	if err != nil {
 		return Cursor{}, errCursor
 	}
-	parts := strings.Split(string(plain), ",")
+	forward, back := strings.CutPrefix(string(plain), backMark)
+	parts := strings.Split(forward, ",")
 	var weights []int64
 	if len(parts) == 4 {
 		var ok bool
@@ -77,7 +84,7 @@ func ParseCursor(text string) (c Cursor, err error) {
 	}
 	key, err1 := strconv.ParseInt(parts[1], 36, 64)
 	at, err2 := strconv.ParseInt(parts[2], 36, 64)
-	c = Cursor{Sort: Sort(parts[0]), Key: key, At: at, Weights: weights}
+	c = Cursor{Sort: Sort(parts[0]), Back: back, Key: key, At: at, Weights: weights}
 	if hasWords {
 		if c.Reading, err = parseReading(words); err != nil {
 			return Cursor{}, errCursor

@@ -174,6 +174,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("q=будинок&status=active&facets=status,region&limit=5")
 	f.Add("published_from=2026-11-20T01:02:03.123456Z&published_to=2026-11-21&quantity_from=1.5&quantity_unit=ha&sort=published")
 	f.Add("search_after=" + Cursor{Sort: NewestFirst, Key: -3, At: 7}.String() + "&classification=04121000-2")
+	f.Add("sort=area&search_after=" + Cursor{Sort: SmallestFirst, Back: true, Key: 5, At: 7}.String())
 	f.Fuzz(func(t *testing.T, query string) {
 		values, err := url.ParseQuery(query)
 		if err != nil {

@@ -43,7 +43,7 @@ type Query struct {
 	Filters Filters
 	Sort    Sort           // empty: ByRelevance with Text, else NewestFirst
 	Limit   int            // hits of a page; 0: none, for an answer of facets only
-	After   *Cursor        // the page after a hit; nil: the first page
+	After   *Cursor        // the page after or before a hit; nil: the first page
 	Facets  []FacetName    // counts to return
 	Zone    *time.Location // of the days that Values writes; nil: UTC
 	// Apart counts the values of a filtered property as if there were no filter by it, so that people see
@@ -138,6 +138,8 @@ type Result struct {
 	Total    int64           // assets that the question finds, on all pages
 	Facets   []Facet         // in the order of Query.Facets
 	Position client.Position // the answer has everything up to it, and perhaps a little more
+	Before   int64           // of Total, on the pages before this one; 0 if Query.Limit is 0
+	Prev     *Cursor         // the page before; nil: this is the first one
 	Next     *Cursor         // the next page; nil: there is none
 	Reading  Reading         // how Query.Text was read, unless as it is
 	NotFound []string        // words that no asset has, if nothing is found

@@ -90,10 +90,15 @@ func repeated(path, query string) string {
 	return path + query
 }
 
-// backFrom returns the query of the address of an asset, which brings back to a search. It is ""
-// for the search without conditions, and for one that is too long.
+// backFrom returns the query of the address of an asset, which brings back to a page of a search, or to the
+// first one if the address of the page is too long. It is "" for the search without conditions, and for one
+// that is too long.
 func backFrom(q search.Query) string {
 	query := q.Values().Encode()
+	if len(query) > mostQuery && q.After != nil {
+		q.After = nil
+		query = q.Values().Encode()
+	}
 	if query == "" || len(query) > mostQuery {
 		return ""
 	}

@@ -185,6 +185,7 @@ func TestALongSearchIsNotRepeatedInEachLink(t *testing.T) {
 		f.result.Hits = append(f.result.Hits, f.result.Hits[0])
 	}
 	f.result.Next = &search.Cursor{Sort: search.NewestFirst, At: 1}
+	f.result.Prev, f.result.Before = &search.Cursor{Sort: search.NewestFirst, At: 9, Back: true}, 40
 	long := url.Values{}
 	for n := range 10 {
 		long.Add("owner", fmt.Sprint(n, strings.Repeat("ж", 190)))

@@ -3,6 +3,7 @@ package site
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -46,7 +47,10 @@ type foundPage struct {
 	IsOpen  bool // the filters are shown on a phone, too
 	Active  []chip
 	Next    string // path; "": this is the last page
-	First   string // path; "": this is the first page
+	Prev    string // path; "": this is the first page
+	First   string // path; "": this is the first page, or Prev leads to it
+	Page    int64  // number of the page: one more than pages that lead back to the first one
+	Pages   int64
 	Clear   string // path of the search without filters
 	Counts  string // path of the statistics of the same search
 	API     string // path of the same search in the API
@@ -136,6 +140,9 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 	v := s.view(r, texts["search.title"].in(r.lang), p)
 	if q.Text != "" {
 		v.Title = q.Text + " – " + texts["search.results"].in(r.lang)
+	}
+	if p.Page > 1 {
+		v.Title += " – " + fmt.Sprintf(texts["search.page"].in(r.lang), count(r.lang, p.Page), count(r.lang, p.Pages))
 	}
 	v.About = texts["site.about"].in(r.lang)
 	v.Section, v.Scripts = "search", searchScripts
@@ -258,15 +265,22 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 		p.Tries = tries(l, root, plain)
 	}
 	p.Clear = root + queryOf(search.Query{Text: q.Text, Limit: q.Limit})
-	if found.Next != nil {
-		next := plain
-		next.After = found.Next
-		p.Next = root + queryOf(next)
+	at := func(c *search.Cursor) string {
+		to := plain
+		to.After = c
+		return root + queryOf(to)
 	}
-	if q.After != nil {
-		first := plain
-		first.After = nil
-		p.First = root + queryOf(first)
+	rows := int64(max(1, q.Limit))
+	p.Page = 1 + (found.Before+rows-1)/rows
+	p.Pages = p.Page + (max(0, found.Total-found.Before-int64(len(found.Hits)))+rows-1)/rows
+	if found.Next != nil {
+		p.Next = at(found.Next)
+	}
+	if found.Prev != nil {
+		p.Prev = at(found.Prev)
+	}
+	if p.Page > 2 {
+		p.First = at(nil)
 	}
 	p.Counts = "/" + string(l) + statisticsPath + queryOf(feedQuery(plain))
 	api := plain

@@ -72,7 +72,10 @@ var texts = map[string]text{
 	"search.unknown.nearest": {"Найближчий: %s.", "The nearest is %s."},
 
 	"search.next":                {"Наступна сторінка", "Next page"},
+	"search.prev":                {"Попередня сторінка", "Previous page"},
 	"search.first":               {"Перша сторінка", "First page"},
+	"search.page":                {"Сторінка %s з %s", "Page %s of %s"},
+	"search.gone":                {"На цій сторінці активів уже немає.", "This page has no assets any more."},
 	"search.rows":                {"Активів на сторінці", "Assets per page"},
 	"search.pages":               {"Сторінки результатів", "Pages of results"},
 	"search.feed":                {"Стрічка Atom цього пошуку", "Atom feed of this search"},

@@ -1,0 +1,122 @@
+package browser
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// addGarages publishes assets whose titles begin alike.
+func (s *publicSite) addGarages(t *testing.T, from, to int) {
+	t.Helper()
+	for n := from; n <= to; n++ {
+		p := properties[len(properties)-1]
+		p.title, p.quantity = fmt.Sprintf("Бокс %03d", n), "20.5"
+		s.make(t, p)
+	}
+	s.await(t, "/api/2.5/search?q=%D0%B1%D0%BE%D0%BA%D1%81+"+fmt.Sprintf("%03d", to), func(body []byte) bool {
+		return regexp.MustCompile(`"total":1[,}]`).Match(body)
+	})
+}
+
+// titles returns the titles of the found assets, and adds them to those seen.
+func (b *browser) titles(seen map[string]bool) (all []string) {
+	b.t.Helper()
+	all = evaluate[[]string](b, `[...document.querySelectorAll(".hits h3")].map(e => e.textContent)`)
+	for _, title := range all {
+		seen[title] = true
+	}
+	return all
+}
+
+// TestResultsLeadForwardsAndBack walks to the last page of a search and back without script, while assets come.
+// Each asset of the beginning is on a page of both ways.
+func TestResultsLeadForwardsAndBack(t *testing.T) {
+	s := startSite(t)
+	s.addGarages(t, 1, 45)
+	b := open(t, s.base)
+	b.withoutScript()
+	forwards, back := map[string]bool{}, map[string]bool{}
+	number := func() string { return evaluate[string](b, `document.querySelector(".pages > span").textContent`) }
+	b.goTo("/uk/?q=%D0%B1%D0%BE%D0%BA%D1%81&sort=-modified")
+	var pages [][]string
+	for n := 1; ; n++ {
+		if got, want := number(), fmt.Sprintf("Сторінка %d з 3", n); got != want {
+			t.Fatalf("got the number %q, want %q", got, want)
+		}
+		pages = append(pages, b.titles(forwards))
+		if n == 3 {
+			break
+		}
+		b.click(".pages [rel=next]")
+	}
+	last := b.path()
+	b.click(".hits li:nth-child(2) h3 a")
+	b.click(".languages a[hreflang=en]")
+	b.click(".crumbs a")
+	b.mustSay("Page 3 of 3", "First page")
+	b.click(".languages a[hreflang=uk]")
+	if got := b.path(); got != last || !slices.Equal(b.titles(back), pages[2]) {
+		t.Errorf("got the page %s back from an asset, want %s", got, last)
+	}
+	b.click(".pages [rel=prev]")
+	if got := b.titles(back); !slices.Equal(got, pages[1]) || number() != "Сторінка 2 з 3" {
+		t.Errorf("got %q on %s back, want %q on page 2", got, number(), pages[1])
+	}
+	s.addGarages(t, 46, 48)
+	b.click(".pages [rel=prev]")
+	if got := b.titles(back); !slices.Equal(got, pages[0]) || number() != "Сторінка 2 з 4" {
+		t.Errorf("got %q on %s back after three others came, want %q on page 2 of 4", got, number(), pages[0])
+	}
+	b.click(".pages [rel=prev]")
+	b.mustSay("Сторінка 1 з 3", "Бокс 048")
+	if len(forwards) != 46 || len(back) < 46 { // the garage of the other tests, too
+		t.Errorf("got %d assets forwards and %d back, want 46", len(forwards), len(back))
+	}
+	b.mustBeContent()
+}
+
+// TestEachStateOfTheSearchIsAccessible opens what pages look like after choices, on both screens and in both colours.
+func TestEachStateOfTheSearchIsAccessible(t *testing.T) {
+	s := startSite(t)
+	s.addGarages(t, 1, 45)
+	b := open(t, s.base)
+	asked := b.watch()
+	states := []struct{ name, path, click string }{
+		{"filters-open", "/uk/?status=pending&region=%D0%BB%D1%8C%D0%B2%D1%96%D0%B2%D1%81%D1%8C%D0%BA%D0%B0#filters", ""},
+		{"filter-whole", "/en/?more=locality", ""},
+		{"quantity", "/uk/?quantity_from=1&quantity_to=50&quantity_unit=ha&sort=-area", ""},
+		{"rows-50", "/en/?limit=50", ""}, {"rows-100", "/uk/?limit=100", ""},
+		{"page-2", "/uk/?q=%D0%B1%D0%BE%D0%BA%D1%81", ".pages [rel=next]"},
+		{"page-3", "/en/?sort=modified&status=pending", ".pages [rel=next]"},
+		{"none-by-filters", "/uk/?quantity_from=99999999&quantity_unit=ha", ""},
+		{"none-by-words", "/en/?q=xyzzy+garage&status=active", ""},
+		{"faulty-filters", "/en/?quantity_unit=acre&published_from=x&region=", ""},
+		{"statistics-of-a-search", "/uk/statistics?status=pending&q=%D0%B1%D0%BE%D0%BA%D1%81", ""},
+		{"statistics-of-none", "/en/statistics?q=xyzzy", ""},
+	}
+	for _, screen := range []struct {
+		name        string
+		phone, dark bool
+	}{{"wide-light", false, false}, {"wide-dark", false, true}, {"phone-light", true, false}, {"phone-dark", true, true}} {
+		if screen.phone {
+			b.phone()
+		}
+		b.dark(screen.dark)
+		for _, state := range states {
+			name := screen.name + "-site-" + state.name
+			b.goTo(state.path)
+			if state.click != "" {
+				b.click(state.click)
+			}
+			evaluate[int](b, `document.querySelectorAll("details").forEach(d => d.open = true) ?? 0`)
+			b.mustFit(name)
+			b.mustBeLegible(name)
+			b.mustBeAccessible(name)
+			b.screenshot(name)
+		}
+	}
+	b.mustBeContent()
+	asked.mustBeOnly(t, s.base)
+}
