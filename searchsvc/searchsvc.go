@@ -184,6 +184,10 @@ func (s *Server) measure(meter metric.Meter) (err error) {
 // route makes the handler.
 func (s *Server) route() error {
 	c := s.config
+	dictionaries, err := newDictionaries(s.keeper.names)
+	if err != nil {
+		return err
+	}
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "searchsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: 2 * c.Timeout, Telemetry: c.Telemetry,
 		Ready: s.ready, Facts: s.facts,
@@ -191,6 +195,7 @@ func (s *Server) route() error {
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
 		engine.Handle(method, Path, httpserver.Handle(s.answer))
 		engine.Handle(method, suggestPath, httpserver.Handle(s.suggest))
+		engine.Handle(method, dictionariesPath, gin.WrapH(dictionaries))
 	}
 	s.handler = engine
 	pagesForPeople, err := site.New(site.Config{

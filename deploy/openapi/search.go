@@ -27,6 +27,13 @@ var searchOperations = map[string]operation{
 		params: append([]string{"q", "If-None-Match"}, reading...), answer: "SearchSuggestions",
 		tagged: true, javascript: true,
 	},
+	"GET " + routes.Dictionaries: {
+		id: "listDictionaries", tag: "search", summary: "Get the names of values and codes",
+		text: "The names that the site shows, in Ukrainian and English: of states, kinds of documents, units, regions and " +
+			"the like, and of the codes of which the operator has supplied names. A registry without a search service " +
+			"answers 404, as version 2.4 does.",
+		params: []string{"If-None-Match"}, answer: "Dictionaries", tagged: true,
+	},
 }
 
 // searchParameter is a parameter of a search.
@@ -192,6 +199,15 @@ func searchSchemas() object {
 			{"count", integer("Assets that have the value.", member{"minimum", 1})},
 		}, "name", "name_en")},
 		{"SearchSuggestions", closed("Suggestions.", object{{"data", listOf(text("A text to search for."))}})},
+		{"Dictionaries", closed("All dictionaries.", object{{"data", listOf(reference("schemas", "Dictionary"))}})},
+		{"Dictionary", closed("A list of values with their names.", object{
+			{"id", text("Field that has the values, such as `unit.code`, or scheme of the codes, such as `CPV`.")},
+			{"name", text("Ukrainian name of the list.")}, {"name_en", text("English name of the list.")},
+			{"values", listOf(closed("A value.", object{
+				{"value", text("The value, as assets have it. A region is as the filter takes it.")},
+				{"name", text("Ukrainian name, if there is one.")}, {"name_en", text("English name, if there is one.")},
+			}, "name", "name_en"))},
+		})},
 		{"SearchReplacement", replacement},
 		{"SearchInterpretation", interpretation},
 		{"SearchAnswer", closed("The answer to a search.", object{

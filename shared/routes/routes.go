@@ -131,6 +131,9 @@ const Search = "/search"
 // Suggest is the path of suggestions while somebody types a search.
 const Suggest = Search + "/suggest"
 
+// Dictionaries is the path of the lists of values with their names (docs/contract.md, "Dictionaries").
+const Dictionaries = "/dictionaries"
+
 // Has tells whether the version has a route. Names of versions sort in their order.
 func (v Version) Has(r Route) bool { return v.Target >= r.Since }
 
@@ -156,6 +159,7 @@ func All() []Route {
 		{Method: http.MethodGet, Pattern: Segment, Class: Read},
 		{Method: http.MethodGet, Pattern: Search, Class: List, AtSearch: true, Since: "2.5"},
 		{Method: http.MethodGet, Pattern: Suggest, Class: List, AtSearch: true, Since: "2.5"},
+		{Method: http.MethodGet, Pattern: Dictionaries, Class: List, AtSearch: true, Since: "2.5"},
 		{Method: http.MethodPost, Pattern: "/transfers", Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: "/transfers/:transfer", Class: Read},
 		{Method: http.MethodGet, Pattern: "/assets/:id/" + Revisions, Class: Read, Key: true},

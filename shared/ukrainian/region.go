@@ -1,55 +1,64 @@
 package ukrainian
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
 
-// regionNames are the regions of Ukraine, each with its key first and its other spellings after it:
+// regionNames are the regions of Ukraine: the key, the Ukrainian and the English name, and other spellings
 // in Ukrainian, Russian and English, and as people call it. Place has left out words such as область.
 var regionNames = `
-крим: автономна республіка крим, ар крим, арк, республіка крим, автономная республика крым, ар крым, крым, crimea,
-	autonomous republic of crimea, krym
-вінницька: вінничина, винницкая, vinnytsia, vinnytska, vinnitsa
-волинська: волинь, волынская, volyn, volynska
-дніпропетровська: дніпропетровщина, днепропетровская, dnipropetrovsk, dnipropetrovska
-донецька: донеччина, донецкая, donetsk, donetska
-житомирська: житомирщина, житомирская, zhytomyr, zhytomyrska
-закарпатська: закарпаття, закарпатская, zakarpattia, zakarpatska, transcarpathia
-запорізька: запоріжжя, запорожская, zaporizhzhia, zaporizka
-івано франківська: івано-франківська, франківщина, прикарпаття, ивано франковская, ivano frankivsk, ivano frankivska
-київська: київщина, киевская, kyivska, kiev oblast
-кіровоградська: кіровоградщина, кировоградская, kirovohrad, kirovohradska
-луганська: луганщина, луганская, luhansk, luhanska
-львівська: львівщина, львовская, lviv, lvivska
-миколаївська: миколаївщина, николаевская, mykolaiv, mykolaivska
-одеська: одещина, одесская, odesa, odeska, odessa
-полтавська: полтавщина, полтавская, poltava, poltavska
-рівненська: рівненщина, ровенская, ровненская, rivne, rivnenska
-сумська: сумщина, сумская, sumy, sumska
-тернопільська: тернопільщина, тернопольская, ternopil, ternopilska
-харківська: харківщина, харьковская, kharkiv, kharkivska
-херсонська: херсонщина, херсонская, kherson, khersonska
-хмельницька: хмельниччина, хмельницкая, khmelnytskyi, khmelnytska
-черкаська: черкащина, черкасская, cherkasy, cherkaska
-чернівецька: буковина, черновицкая, chernivtsi, chernivetska
-чернігівська: чернігівщина, черниговская, chernihiv, chernihivska
-київ: киев, kyiv, kiev, city of kyiv
-севастополь: sevastopol, city of sevastopol
+крим = Автономна Республіка Крим = Autonomous Republic of Crimea: автономна республіка крим, ар крим, арк,
+	республіка крим, автономная республика крым, ар крым, крым, crimea, autonomous republic of crimea, krym
+вінницька = Вінницька область = Vinnytsia Oblast: вінничина, винницкая, vinnytsia, vinnytska, vinnitsa
+волинська = Волинська область = Volyn Oblast: волинь, волынская, volyn, volynska
+дніпропетровська = Дніпропетровська область = Dnipropetrovsk Oblast: дніпропетровщина, днепропетровская,
+	dnipropetrovsk, dnipropetrovska
+донецька = Донецька область = Donetsk Oblast: донеччина, донецкая, donetsk, donetska
+житомирська = Житомирська область = Zhytomyr Oblast: житомирщина, житомирская, zhytomyr, zhytomyrska
+закарпатська = Закарпатська область = Zakarpattia Oblast: закарпаття, закарпатская, zakarpattia, zakarpatska,
+	transcarpathia
+запорізька = Запорізька область = Zaporizhzhia Oblast: запоріжжя, запорожская, zaporizhzhia, zaporizka
+івано франківська = Івано-Франківська область = Ivano-Frankivsk Oblast: івано-франківська, франківщина, прикарпаття,
+	ивано франковская, ivano frankivsk, ivano frankivska
+київська = Київська область = Kyivska Oblast: київщина, киевская, kyivska, kiev oblast
+кіровоградська = Кіровоградська область = Kirovohrad Oblast: кіровоградщина, кировоградская, kirovohrad,
+	kirovohradska
+луганська = Луганська область = Luhansk Oblast: луганщина, луганская, luhansk, luhanska
+львівська = Львівська область = Lviv Oblast: львівщина, львовская, lviv, lvivska
+миколаївська = Миколаївська область = Mykolaiv Oblast: миколаївщина, николаевская, mykolaiv, mykolaivska
+одеська = Одеська область = Odesa Oblast: одещина, одесская, odesa, odeska, odessa
+полтавська = Полтавська область = Poltava Oblast: полтавщина, полтавская, poltava, poltavska
+рівненська = Рівненська область = Rivne Oblast: рівненщина, ровенская, ровненская, rivne, rivnenska
+сумська = Сумська область = Sumy Oblast: сумщина, сумская, sumy, sumska
+тернопільська = Тернопільська область = Ternopil Oblast: тернопільщина, тернопольская, ternopil, ternopilska
+харківська = Харківська область = Kharkiv Oblast: харківщина, харьковская, kharkiv, kharkivska
+херсонська = Херсонська область = Kherson Oblast: херсонщина, херсонская, kherson, khersonska
+хмельницька = Хмельницька область = Khmelnytskyi Oblast: хмельниччина, хмельницкая, khmelnytskyi, khmelnytska
+черкаська = Черкаська область = Cherkasy Oblast: черкащина, черкасская, cherkasy, cherkaska
+чернівецька = Чернівецька область = Chernivtsi Oblast: буковина, черновицкая, chernivtsi, chernivetska
+чернігівська = Чернігівська область = Chernihiv Oblast: чернігівщина, черниговская, chernihiv, chernihivska
+київ = Київ = Kyiv: киев, kyiv, kiev, city of kyiv
+севастополь = Севастополь = Sevastopol: sevastopol, city of sevastopol
 `
 
-// regionKeys are the keys of regions by each of their spellings, in the form that Place gives them.
-var regionKeys = func() map[string]string {
-	keys := map[string]string{}
+// RegionName is a region of Ukraine with its names for people.
+type RegionName struct{ Key, Uk, En string }
+
+// regions are all regions. The keys have each of their spellings, in the form that Place gives them.
+var regions, regionKeys = func() (all []RegionName, keys map[string]string) {
+	keys = map[string]string{}
 	for _, line := range strings.Split(strings.ReplaceAll(strings.TrimSpace(regionNames), ",\n\t", ", "), "\n") {
-		key, others, _ := strings.Cut(line, ":")
-		keys[key] = key
+		names, others, _ := strings.Cut(line, ":")
+		n := strings.Split(names, " = ")
+		all = append(all, RegionName{n[0], n[1], n[2]})
+		keys[n[0]] = n[0]
 		for other := range strings.SplitSeq(others, ",") {
-			keys[Place(other)] = key
+			keys[Place(other)] = n[0]
 		}
 	}
-	return keys
+	slices.SortFunc(all, func(a, b RegionName) int { return strings.Compare(a.Key, b.Key) })
+	return all, keys
 }()
 
 // Region returns the key of the name of a region. All spellings of one have one key. The key of
@@ -62,7 +71,5 @@ func Region(name string) string {
 	return key
 }
 
-// Regions returns the keys of all regions of Ukraine.
-func Regions() []string {
-	return slices.Compact(slices.Sorted(maps.Values(regionKeys)))
-}
+// Regions returns all regions of Ukraine, in the order of their keys.
+func Regions() []RegionName { return slices.Clone(regions) }

@@ -19,3 +19,16 @@ func TestSpellingsOfARegionAreOne(t *testing.T) {
 		t.Error("got one key for Київська область and Київ, want two")
 	}
 }
+
+// Promises: dictionaries
+func TestNamesOfARegionAreSpellingsOfIt(t *testing.T) {
+	all := Regions()
+	if len(all) != 27 {
+		t.Errorf("got %d regions, want 27", len(all))
+	}
+	for _, r := range all {
+		if uk, en := Region(r.Uk), Region(r.En); uk != r.Key || en != r.Key {
+			t.Errorf("%+v: got the keys %q and %q of its names, want its own", r, uk, en)
+		}
+	}
+}

@@ -310,6 +310,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/dictionaries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the names of values and codes
+         * @description The names that the site shows, in Ukrainian and English: of states, kinds of documents, units, regions and the like, and of the codes of which the operator has supplied names. A registry without a search service answers 404, as version 2.4 does.
+         */
+        get: operations["listDictionaries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/transfers": {
         parameters: {
             query?: never;
@@ -3605,6 +3625,27 @@ export interface components {
         SearchSuggestions: {
             data: string[];
         };
+        /** @description All dictionaries. */
+        Dictionaries: {
+            data: components["schemas"]["Dictionary"][];
+        };
+        /** @description A list of values with their names. */
+        Dictionary: {
+            /** @description Field that has the values, such as `unit.code`, or scheme of the codes, such as `CPV`. */
+            id: string;
+            /** @description Ukrainian name of the list. */
+            name: string;
+            /** @description English name of the list. */
+            name_en: string;
+            values: {
+                /** @description The value, as assets have it. A region is as the filter takes it. */
+                value: string;
+                /** @description Ukrainian name, if there is one. */
+                name?: string;
+                /** @description English name, if there is one. */
+                name_en?: string;
+            }[];
+        };
         /** @description A word of a question and another one in its place. */
         SearchReplacement: {
             /** @description As it was asked. */
@@ -4273,6 +4314,16 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["SearchSuggestions"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        DictionariesReply: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Dictionaries"];
             };
         };
         /** @description The new object. */
@@ -5517,6 +5568,27 @@ export interface operations {
         requestBody?: never;
         responses: {
             200: components["responses"]["SearchSuggestionsReading"];
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Invalid"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    listDictionaries: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Tag of an answer that the client has. */
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["DictionariesReply"];
             304: components["responses"]["NotModified"];
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];

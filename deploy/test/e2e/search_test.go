@@ -73,6 +73,54 @@ func testFoundAssets(t *testing.T, a api) {
 	t.Run("pages and facets are about all found assets", a.findsPages)
 	t.Run("hidden assets are never found", a.hides)
 	t.Run("faulty searches are refused", a.refusesSearches)
+	t.Run("each value of a list has names", func(t *testing.T) { testDictionaries(t, a) })
+}
+
+// testDictionaries compares the dictionaries with the values that the description of the API lists.
+// Promises: dictionaries
+func testDictionaries(t *testing.T, a api) {
+	got := a.do(t, call{method: "GET", path: "/api/2.5/dictionaries"}).must(t, 200)
+	has := map[string][]string{}
+	for _, d := range list(got.json["data"]) {
+		for _, v := range list(at(d, "values")) {
+			id := text(at(d, "id"))
+			has[id] = append(has[id], text(at(v, "value")))
+			if text(at(v, "name")) == "" || text(at(v, "name_en")) == "" {
+				t.Errorf("%v: got %v, want a name in both languages", at(d, "id"), v)
+			}
+		}
+	}
+	schemas := at(a.do(t, call{method: "GET", path: "/api/2.5/openapi.json"}).must(t, 200).json, "components.schemas")
+	lists := 0
+	for schema, within := range map[string]string{"Asset": "", "Document": "", "Organization": "", "Decision": "",
+		"RelatedProcess": "relatedProcesses.", "RegistrationDetails": "registrationDetails."} {
+		for field, of := range object(at(schemas, schema+".properties")) {
+			want := list(at(of, "enum"))
+			if one := at(of, "const"); one != nil {
+				want = []any{one}
+			}
+			if want == nil {
+				continue
+			}
+			lists++
+			var values []string
+			for _, value := range want {
+				values = append(values, text(value))
+			}
+			slices.Sort(values)
+			if !slices.Equal(has[within+field], values) {
+				t.Errorf("%s: got the values %q, want %q", within+field, has[within+field], values)
+			}
+		}
+	}
+	if lists < 7 || len(has["region"]) < 20 || len(has["unit.code"]) < 10 {
+		t.Errorf("got %d lists, the regions %q and the units %q, want all", lists, has["region"], has["unit.code"])
+	}
+	again := a.do(t, call{method: "GET", path: "/api/2.5/dictionaries",
+		header: map[string]string{"If-None-Match": got.header.Get("ETag")}})
+	if again.status != http.StatusNotModified {
+		t.Errorf("got %d with the tag %q, want 304", again.status, got.header.Get("ETag"))
+	}
 }
 
 func (a api) findsWords(t *testing.T) {

@@ -44,8 +44,14 @@ func (n Name) In(lang string) string {
 
 // Lists are the names of the operator's lists. The zero value has none. They do not change.
 type Lists struct {
-	of  map[string]map[string]Name // by scheme and key
+	of  map[string]map[string]entry // by scheme and key
 	tag string
+}
+
+// entry is a code of a list.
+type entry struct {
+	code string
+	Name
 }
 
 // Tag names the content of the lists: two lists with different names have different tags.
@@ -53,7 +59,15 @@ func (l Lists) Tag() string { return l.tag }
 
 // Of returns the name of a code of a scheme. A code of classifications may be any beginning of one,
 // and names its division, group or class then.
-func (l Lists) Of(scheme, code string) Name { return l.of[scheme][keyOf(scheme, code)] }
+func (l Lists) Of(scheme, code string) Name { return l.of[scheme][keyOf(scheme, code)].Name }
+
+// Each calls f for each code of a scheme that has a name, in the order of codes.
+func (l Lists) Each(scheme string, f func(code string, name Name)) {
+	entries := slices.SortedFunc(maps.Values(l.of[scheme]), func(a, b entry) int { return cmp.Compare(a.code, b.code) })
+	for _, e := range entries {
+		f(e.code, e.Name)
+	}
+}
 
 // Classification is Of for a code of a classification, whichever its scheme is.
 func (l Lists) Classification(code string) Name {
@@ -88,7 +102,7 @@ func Read(dir string) (l Lists, err error) {
 	if err != nil {
 		return l, fmt.Errorf("read names of codes: %w", err)
 	}
-	r := reader{left: MaxBytes, lists: Lists{of: map[string]map[string]Name{}}}
+	r := reader{left: MaxBytes, lists: Lists{of: map[string]map[string]entry{}}}
 	hash := sha256.New()
 	slices.SortStableFunc(files, func(a, b os.DirEntry) int { return cmp.Compare(kindOf(a.Name()), kindOf(b.Name())) })
 	for _, file := range files {
@@ -190,10 +204,11 @@ func (r *reader) name(scheme, lang, code, name string) {
 		return
 	}
 	if r.lists.of[scheme] == nil {
-		r.lists.of[scheme] = map[string]Name{}
+		r.lists.of[scheme] = map[string]entry{}
 	}
 	key := keyOf(scheme, code)
 	known := r.lists.of[scheme][key]
+	known.code = code
 	if lang == "en" {
 		known.En = name
 	} else {

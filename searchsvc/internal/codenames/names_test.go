@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,6 +68,12 @@ func TestCodesHaveNamesAtEachLevelInBothLanguages(t *testing.T) {
 	}
 	if (Lists{}).Classification("03") != (Name{}) {
 		t.Error("got a name of no lists, want none")
+	}
+	var codes []string
+	lists.Each("CPV", func(code string, name Name) { codes = append(codes, code+" "+name.In("en")) })
+	if want := []string{"03000000-1", "03100000-2", "03111000-2 Seeds", "03111100-3 Soya beans", "03111200-4 Арахіс"}; len(codes) != len(want) ||
+		!strings.HasPrefix(codes[0], want[0]) || !slices.Equal(codes[2:], want[2:]) {
+		t.Errorf("got the codes %q, want %q", codes, want)
 	}
 }
 

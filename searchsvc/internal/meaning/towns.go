@@ -25,7 +25,10 @@ var towns = func() map[string]int {
 		}
 	}
 	names := strings.FieldsFunc(townNames, func(r rune) bool { return r == ',' || r == '\n' })
-	for _, name := range append(names, ukrainian.Regions()...) {
+	for _, region := range ukrainian.Regions() {
+		names = append(names, region.Key)
+	}
+	for _, name := range names {
 		switch words := ukrainian.Words(name); len(words) {
 		case 1:
 			for _, key := range nominal(words[0]) {

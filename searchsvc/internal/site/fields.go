@@ -142,16 +142,16 @@ var words = map[string]text{
 	"documentType/evaluationCriteria":        {"Критерії оцінки", "Evaluation criteria"},
 	"documentType/clarifications":            {"Роз’яснення", "Clarifications"},
 
-	"author/asset_owner": {"Оператор, який веде запис", "The broker that keeps the record"},
-	"decisionOf/asset":   {"Актив", "Asset"},
-	"documentOf/asset":   {"Актив", "Asset"},
-	"documentOf/item":    {"Складова", "Item"},
-	"type/asset":         {"Актив", "Asset"},
-	"type/auction":       {"Аукціон", "Auction"},
-	"type/lot":           {"Лот", "Lot"},
-	"kind/general":       {"Загальна", "General"},
-	"kind/special":       {"Спеціальна", "Special"},
-	"kind/other":         {"Інша", "Other"},
+	"author/asset_owner":            {"Оператор, який веде запис", "The broker that keeps the record"},
+	"decisionOf/asset":              {"Актив", "Asset"},
+	"documentOf/asset":              {"Актив", "Asset"},
+	"documentOf/item":               {"Складова", "Item"},
+	"relatedProcesses.type/asset":   {"Актив", "Asset"},
+	"relatedProcesses.type/auction": {"Аукціон", "Auction"},
+	"relatedProcesses.type/lot":     {"Лот", "Lot"},
+	"kind/general":                  {"Загальна", "General"},
+	"kind/special":                  {"Спеціальна", "Special"},
+	"kind/other":                    {"Інша", "Other"},
 }
 
 // unit is a unit in each language.

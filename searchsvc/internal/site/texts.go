@@ -322,11 +322,12 @@ var texts = map[string]text{
 		"Усе, що показує цей сайт, доступне програмам у форматі JSON, без ключа:",
 		"Programs read all that this site shows as JSON, without a key:",
 	},
-	"about.api.docs":   {"Посібники й довідник API", "Guides and the reference of the API"},
-	"about.api.search": {"Пошук", "Search"},
-	"about.api.list":   {"Стрічка змін усіх активів", "The feed of all assets"},
-	"about.api.copy":   {"Знімок усіх активів для копій", "The snapshot of all assets, for copies"},
-	"about.mirrors":    {"Копії", "Copies"},
+	"about.api.docs":         {"Посібники й довідник API", "Guides and the reference of the API"},
+	"about.api.search":       {"Пошук", "Search"},
+	"about.api.list":         {"Стрічка змін усіх активів", "The feed of all assets"},
+	"about.api.copy":         {"Знімок усіх активів для копій", "The snapshot of all assets, for copies"},
+	"about.api.dictionaries": {"Довідники: назви значень і кодів", "Dictionaries: names of values and codes"},
+	"about.mirrors":          {"Копії", "Copies"},
 	"about.mirrors.text": {
 		"Кожен може тримати повну копію реєстру й роздавати її. Копія звіряє себе з публічним журналом:",
 		"Anyone may keep a full copy of the registry and serve it. A copy compares itself with the " +
