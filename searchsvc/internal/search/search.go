@@ -153,7 +153,6 @@ type Hit struct {
 	// rectificationPeriod.startDate, assetCustodian (name, identifier.scheme and
 	// identifier.id), and of its first three items description, classification, unit,
 	// quantity, and of the address region, locality and streetAddress.
-	// ItemsTotal counts all items.
 	Asset json.RawMessage
 }
 

@@ -268,7 +268,7 @@ type part struct {
 	Machine string       // value of <time datetime>
 	Lang    string       // language of the text, if it is not the page's
 	Code    bool
-	Spans   []span // of Text, if it has addresses
+	Spans   []span // of Text, if it has links
 }
 
 // newPart returns the part for a value that has a text.
@@ -308,7 +308,9 @@ func newPart(l Lang, path string, v *value) part {
 			p.Href = template.URL("mailto:" + url.PathEscape(v.text))
 		}
 	case asPhone:
-		p.Href = phoneLink(v.text)
+		if p.Href = phoneLink(v.text); p.Href == "" {
+			p.Spans = telephones(v.text)
+		}
 	case asCode:
 		p.Code = true
 	}

@@ -84,3 +84,18 @@ func TestThePageAsksForSuggestions(t *testing.T) {
 			"/suggest.js\" defer></script>")
 	}
 }
+
+// TestAHitSaysThatThereAreOtherItems has one item and then two.
+func TestAHitSaysThatThereAreOtherItems(t *testing.T) {
+	for n := range 2 {
+		f := newFound()
+		f.result.Hits[0].Asset = changed(t, func(asset map[string]any) {
+			asset["items"] = []any{item(1, "5", "MTK", "Гараж", "вул. Перша"), item(2, "7", "MTK", "Гараж", "вул. Друга")}[:n+1]
+		})
+		_, body := get(t, newSite(t, newRegistry(whole), f), "/en/")
+		if got := strings.Contains(body, "and other items"); got != (n > 0) {
+			t.Errorf("%d items: got the sign of others %t, want %t", n+1, got, n > 0)
+		}
+		mustHave(t, plainText(body), "5\u00a0m²")
+	}
+}

@@ -19,8 +19,13 @@ func TestTelephonesAndMailsAreLinks(t *testing.T) {
 		{"+1 202 555 0123", "tel:+12025550123"},
 		{"044\u00a0000–00–00", "tel:+380440000000"},
 		{"000-00-00", ""},
-		{"044 000-00-00, 044 000-00-01", ""},
-		{"+380440000000;ext=1", ""},
+		{"044 000-00-00, 044 000-00-01", "tel:+380440000000"},
+		{"факс 000-00-00, 044 000-00-01", "tel:+380440000001"},
+		{"+38 (044) 000-00-00, дод. 5", "tel:+380440000000"},
+		{"(044) 000-00-00 вн. 12-34", "tel:+380440000000"},
+		{"+380440000000;ext=1", "tel:+380440000000"},
+		{"044 000-00-00 044 000-00-01", ""},
+		{"0440000000000000000000000000", ""},
 		{"javascript:alert(1)", ""},
 		{"+", ""},
 	} {
@@ -40,6 +45,9 @@ func TestTelephonesAndMailsAreLinks(t *testing.T) {
 					t.Errorf("%s: got no link %q for %q, want one", path, c.link, c.number)
 				}
 				mustHave(t, body, `href="mailto:office@example.org"`)
+				if n := strings.Count(plainText(body), c.number); n < 2 {
+					t.Errorf("%s: got the text %q %d times, want it at the top and among the contacts", path, c.number, n)
+				}
 			}
 		})
 	}

@@ -79,7 +79,8 @@ type hit struct {
 	ID, Path, Title, TitleLang, Number string
 	Lead                               string
 	Status                             client.Status
-	Class, Place, Quantity, Custodian  string
+	Class, Place, Quantity, Custodian  string // of the first item
+	IsFirst                            bool   // there are further items
 	ClassLang                          string
 	Modified                           time.Time
 	Marked                             []piece // Title
@@ -343,6 +344,7 @@ func newHit(l Lang, names codenames.Lists, a client.Asset) hit {
 		return h
 	}
 	first := a.Items[0]
+	h.IsFirst = len(a.Items) > 1
 	h.Class, h.ClassLang = first.Classification.Description, string(Ukrainian)
 	if name, lang := codeName(l, names, first.Classification.Scheme, first.Classification.ID); name != "" {
 		h.Class, h.ClassLang = name, string(lang)

@@ -81,9 +81,10 @@ type statisticsPage struct {
 
 // bars is a chart with a row for each value.
 type bars struct {
-	Name string
-	Rows []bar
-	More bool
+	Name   string
+	Rows   []bar
+	Folded []bar // rows after these
+	More   bool
 }
 
 // bar is a row of a chart.
@@ -157,6 +158,9 @@ func newBars(l Lang, q search.Query, f search.Facet) bars {
 			row.Sums = append(row.Sums, sumOf(l, q, c.Pieces, search.Pieces, defaultSort(q)))
 		}
 		chart.Rows = append(chart.Rows, row)
+	}
+	if f.Name != search.ByRegion && len(chart.Rows) > firstShown {
+		chart.Rows, chart.Folded = chart.Rows[:firstShown], chart.Rows[firstShown:]
 	}
 	return chart
 }

@@ -1,8 +1,10 @@
 package site_test
 
 import (
+	"fmt"
 	"html"
 	"net/http"
+	"strings"
 	"testing"
 
 	"asset-registry/searchsvc/internal/search"
@@ -52,5 +54,29 @@ func TestStatisticsAreThoseOfASearch(t *testing.T) {
 	mustHave(t, html.UnescapeString(found), `href="/en/statistics?q=house&`)
 	if resp, _ := get(t, s, "/en/statistics?status=none"); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("got %d for a state that does not exist, want 400", resp.StatusCode)
+	}
+}
+
+// TestAllRegionsAreOpenAndLongChartsFold has 27 values of each property.
+func TestAllRegionsAreOpenAndLongChartsFold(t *testing.T) {
+	f := newFound()
+	for i := range f.result.Facets {
+		values := make([]search.Count, 27)
+		for n := range values {
+			values[n] = search.Count{Value: fmt.Sprintf("%02d", n+4), Count: 5}
+		}
+		f.result.Facets[i].Values = values
+	}
+	_, body := get(t, newSite(t, newRegistry(whole), f), "/en/statistics")
+	for _, c := range []struct {
+		chart        string
+		open, folded int
+	}{{"region", 27, 0}, {"classification", 10, 17}} {
+		_, chart, _ := strings.Cut(body, `<h2 id="by-`+c.chart)
+		chart, _, _ = strings.Cut(chart, "</section>")
+		open, folded, _ := strings.Cut(chart, "<details><summary>17 more</summary>")
+		if got, rest := strings.Count(open, `scope="row"`), strings.Count(folded, `scope="row"`); got != c.open || rest != c.folded {
+			t.Errorf("%s: got %d open rows and %d folded ones, want %d and %d", c.chart, got, rest, c.open, c.folded)
+		}
 	}
 }

@@ -204,7 +204,7 @@ func (c cursor) place() (parts []part) {
 func (c cursor) telephone() (first part) {
 	for _, contact := range append([]cursor{c.in("contactPoint")}, c.each("additionalContactPoints")...) {
 		number := contact.repeat("telephone")
-		if number.Href != "" {
+		if number.Href != "" || number.Spans != nil {
 			return number
 		}
 		if first.Path == "" {

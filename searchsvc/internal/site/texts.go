@@ -42,6 +42,7 @@ var texts = map[string]text{
 		"Words of the title, description or address, a number or a code",
 	},
 	"search.button":  {"Знайти", "Search"},
+	"search.others":  {"та інші складові", "and other items"},
 	"search.sort":    {"Порядок", "Order"},
 	"search.filters": {"Фільтри", "Filters"},
 	"search.apply":   {"Застосувати фільтри", "Apply filters"},
@@ -279,6 +280,7 @@ var texts = map[string]text{
 	"statistics.bar":               {"Частка", "Share"},
 	"statistics.table":             {"Числа таблицею", "The figures as a table"},
 	"statistics.empty":             {"Ще немає даних.", "There are no data yet."},
+	"statistics.rest":              {"Ще %d", "%d more"},
 	"statistics.more":              {"Показано найбільші.", "The largest ones are shown."},
 	"statistics.data": {
 		"Усі дані відкриті: їх можна отримати через API або скопіювати цілком.",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -12,7 +13,8 @@ func (s *publicSite) addGarages(t *testing.T, from, to int) {
 	t.Helper()
 	for n := from; n <= to; n++ {
 		p := properties[len(properties)-1]
-		p.title, p.quantity = fmt.Sprintf("Бокс %03d", n), "20.5"
+		p.title, p.quantity = fmt.Sprintf("Бокс %03d гаражного кооперативу", n), "20.5"
+		p.custodian = properties[0].custodian // a long name
 		s.make(t, p)
 	}
 	s.await(t, "/api/2.5/search?q=%D0%B1%D0%BE%D0%BA%D1%81+"+fmt.Sprintf("%03d", to), func(body []byte) bool {
@@ -110,6 +112,9 @@ func TestEachStateOfTheSearchIsAccessible(t *testing.T) {
 			if state.click != "" {
 				b.click(state.click)
 			}
+			if !strings.HasPrefix(state.name, "rows-") { // people choose long pages
+				b.mustBeReached(name)
+			}
 			evaluate[int](b, `document.querySelectorAll("details").forEach(d => d.open = true) ?? 0`)
 			b.mustFit(name)
 			b.mustBeLegible(name)
@@ -119,4 +124,16 @@ func TestEachStateOfTheSearchIsAccessible(t *testing.T) {
 	}
 	b.mustBeContent()
 	asked.mustBeOnly(t, s.base)
+}
+
+// mustBeReached checks that neither the open filters nor the rest of a page needs more than 6,000 pixels of scrolling.
+func (b *browser) mustBeReached(name string) {
+	b.t.Helper()
+	far := evaluate[float64](b, `(() => {
+		const filters = document.querySelector(".filters")?.offsetHeight ?? 0;
+		return Math.max(filters, document.documentElement.scrollHeight - innerHeight - filters);
+	})()`)
+	if far > 6000 {
+		b.t.Errorf("%s: got %v pixels to scroll, want at most 6,000", name, far)
+	}
 }
