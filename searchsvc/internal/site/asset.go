@@ -78,11 +78,8 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 	linked := linkedAsset(r.lang, r.base, root) // before newRecord, which marks what it shows
 	p.Record = newRecord(r.lang, s.config.Names, root, s.outwards)
 	v := s.view(r, shorten(p.Record.Title.Text, maxTitle), p)
-	v.About, v.Kept, v.Scripts = p.Record.about(), kept, []string{"copy.js"}
+	v.About, v.Kept, v.Scripts = p.Record.about(), kept, []string{"asset.js"}
 	v.NoIndex = p.Test || p.Status == client.Deleted
-	if p.Checked && len(p.Check.Keys) > 0 {
-		v.Scripts = append(v.Scripts, "proof.js")
-	}
 	if !v.NoIndex {
 		v.Linked = linked
 	}

@@ -226,5 +226,5 @@ func TestThePrintedPageHasItsAddress(t *testing.T) {
 	mustHave(t, body, `<p class="printed">`+address+`</p>`, `id="copy-link" hidden data-link="`+address+`"`)
 	_, body = get(t, newSite(t, newRegistry(whole), newFound()), "/uk/?q=a&status=active")
 	mustHave(t, body, `<p class="printed">http://registry.example/uk/?q=a&amp;status=active</p>`)
-	mustLack(t, body, "copy.js")
+	mustLack(t, body, "asset.js")
 }

@@ -526,38 +526,6 @@ func zipped(t *testing.T, text string) int {
 	return sent.Len()
 }
 
-// TestTheFirstPageIsSmall bounds what a phone loads: the page, its style and its icon.
-func TestTheFirstPageIsSmall(t *testing.T) {
-	f := newFound()
-	for range search.DefaultLimit - 1 {
-		f.result.Hits = append(f.result.Hits, f.result.Hits[0])
-	}
-	s := newSite(t, newRegistry(whole), f, logKey)
-	for _, path := range []string{"/uk/", "/en/", "/uk/assets/" + id} {
-		_, body := get(t, s, path)
-		bytes, sent := len(body), zipped(t, body)
-		addresses := files(body)
-		for _, address := range addresses {
-			resp, file := get(t, s, address)
-			if resp.StatusCode != http.StatusOK || !strings.Contains(resp.Header.Get("Cache-Control"), "immutable") {
-				t.Errorf("%s: got %d, want a file that may be kept", address, resp.StatusCode)
-			}
-			bytes += len(file)
-			sent += zipped(t, file)
-		}
-		if len(addresses) < 2 || bytes < 10_000 {
-			t.Errorf("%s: got %d files and %d bytes, want at least a style, an icon and 10,000 bytes", path,
-				len(addresses), bytes)
-		}
-		if bytes > 60_000 {
-			t.Errorf("%s: got %d bytes, want at most 60,000", path, bytes)
-		}
-		if sent > 15_000 {
-			t.Errorf("%s: got %d bytes with gzip, want at most 15,000", path, sent)
-		}
-	}
-}
-
 // TestAPageSaysHowItReadTheWords asks with a reading of other words, and with none that finds
 // anything.
 func TestAPageSaysHowItReadTheWords(t *testing.T) {

@@ -57,16 +57,21 @@ func countsOf(q search.Query) search.Query {
 }
 
 // countFound counts what a search finds, the whole index for a search without conditions.
-func (s *Site) countFound(ctx context.Context, q search.Query) (search.Result, error) {
-	if queryOf(q) == "" {
+// It has as many values of a property as a page may show, if there is one to show whole.
+func (s *Site) countFound(ctx context.Context, q search.Query, whole bool) (search.Result, error) {
+	if queryOf(q) == "" && !whole {
 		return s.count(ctx)
+	}
+	q = countsOf(q)
+	if whole {
+		q.FacetLimit = search.MaxFacetLimit
 	}
 	end, err := s.config.Searcher.Turn(ctx)
 	if err != nil {
 		return search.Result{}, err
 	}
 	defer end()
-	return s.config.Searcher.Search(ctx, countsOf(q))
+	return s.config.Searcher.Search(ctx, q)
 }
 
 // statisticsPage is the body of the page of statistics.
@@ -81,10 +86,10 @@ type statisticsPage struct {
 
 // bars is a chart with a row for each value.
 type bars struct {
-	Name   string
-	Rows   []bar
-	Folded []bar // rows after these
-	More   bool
+	Name string
+	Rows []bar
+	More bool
+	All  string // path of the page with more rows; "": there is none
 }
 
 // bar is a row of a chart.
@@ -104,10 +109,14 @@ func (s *Site) statistics(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
+	whole := search.FacetName(r.URL.Query().Get(moreParam))
+	if !slices.Contains(statisticsOf, whole) {
+		whole = ""
+	}
 	q.Filters = tidied(q.Filters)
 	q = feedQuery(q)
 	q.Sort = defaultSort(q)
-	found, err := s.countFound(r.Context(), q)
+	found, err := s.countFound(r.Context(), q, whole != "")
 	if err != nil {
 		return err
 	}
@@ -121,12 +130,12 @@ func (s *Site) statistics(w http.ResponseWriter, r request) error {
 			p.Months = newColumns(r.lang, q, f.Values)
 			continue
 		}
-		p.Charts = append(p.Charts, newBars(r.lang, q, f))
+		p.Charts = append(p.Charts, newBars(r.lang, q, f, whole))
 	}
 	v := s.view(r, texts["statistics.title"].in(r.lang), p)
 	v.About, v.Section = texts["statistics.about"].in(r.lang), "statistics"
 	v.State.At = timeOf(found.Position.Offset)
-	if v.NoIndex = p.Found != ""; !v.NoIndex {
+	if v.NoIndex = p.Found != "" || whole != ""; !v.NoIndex {
 		v.Linked = linkedData(r.lang, r.base, v.State.At)
 	}
 	v.addQuery(v.Rest, queryOf(q))
@@ -136,8 +145,24 @@ func (s *Site) statistics(w http.ResponseWriter, r request) error {
 // statisticsPath is the path of the statistics after the language.
 const statisticsPath = "/statistics"
 
-func newBars(l Lang, q search.Query, f search.Facet) bars {
+// newBars returns the chart of a property. One of them may be shown whole.
+func newBars(l Lang, q search.Query, f search.Facet, whole search.FacetName) bars {
 	chart := bars{Name: string(f.Name), More: f.More}
+	most := firstShown
+	switch f.Name {
+	case whole:
+		most = search.MaxFacetLimit
+	case search.ByRegion:
+		most = mostShown
+	}
+	if len(f.Values) > most {
+		f.Values, chart.More = f.Values[:most], true
+	}
+	if chart.More && most == firstShown {
+		sent := q.Values()
+		sent.Set(moreParam, chart.Name)
+		chart.All = "/" + string(l) + statisticsPath + "?" + sent.Encode() + "#by-" + chart.Name
+	}
 	longest := int64(1)
 	for _, c := range f.Values {
 		longest = max(longest, c.Count)
@@ -158,9 +183,6 @@ func newBars(l Lang, q search.Query, f search.Facet) bars {
 			row.Sums = append(row.Sums, sumOf(l, q, c.Pieces, search.Pieces, defaultSort(q)))
 		}
 		chart.Rows = append(chart.Rows, row)
-	}
-	if f.Name != search.ByRegion && len(chart.Rows) > firstShown {
-		chart.Rows, chart.Folded = chart.Rows[:firstShown], chart.Rows[firstShown:]
 	}
 	return chart
 }

@@ -57,26 +57,39 @@ func TestStatisticsAreThoseOfASearch(t *testing.T) {
 	}
 }
 
-// TestAllRegionsAreOpenAndLongChartsFold has 27 values of each property.
-func TestAllRegionsAreOpenAndLongChartsFold(t *testing.T) {
+// TestChartsHaveAllRegionsAndTheFirstOfOthers has 40 values of each property, and asks for more of one.
+func TestChartsHaveAllRegionsAndTheFirstOfOthers(t *testing.T) {
 	f := newFound()
 	for i := range f.result.Facets {
-		values := make([]search.Count, 27)
+		values := make([]search.Count, 40)
 		for n := range values {
 			values[n] = search.Count{Value: fmt.Sprintf("%02d", n+4), Count: 5}
 		}
 		f.result.Facets[i].Values = values
 	}
-	_, body := get(t, newSite(t, newRegistry(whole), f), "/en/statistics")
+	s := newSite(t, newRegistry(whole), f)
+	const more = `href="/en/statistics?more=classification&q=a#by-classification">Show more</a>`
 	for _, c := range []struct {
-		chart        string
-		open, folded int
-	}{{"region", 27, 0}, {"classification", 10, 17}} {
-		_, chart, _ := strings.Cut(body, `<h2 id="by-`+c.chart)
-		chart, _, _ = strings.Cut(chart, "</section>")
-		open, folded, _ := strings.Cut(chart, "<details><summary>17 more</summary>")
-		if got, rest := strings.Count(open, `scope="row"`), strings.Count(folded, `scope="row"`); got != c.open || rest != c.folded {
-			t.Errorf("%s: got %d open rows and %d folded ones, want %d and %d", c.chart, got, rest, c.open, c.folded)
+		path           string
+		regions, kinds int
+		limit          int
+	}{{"?q=a", 30, 10, 30}, {"?q=a&more=classification", 30, 40, 100}, {"", 30, 10, 30}, {"?more=classification", 30, 40, 100}, {"?q=b&more=none", 30, 10, 30}} {
+		_, body := get(t, s, "/en/statistics"+c.path)
+		for chart, want := range map[string]int{"region": c.regions, "classification": c.kinds} {
+			_, rows, _ := strings.Cut(html.UnescapeString(body), `<h2 id="by-`+chart)
+			rows, _, _ = strings.Cut(rows, "</section>")
+			if got := strings.Count(rows, `scope="row"`); got != want {
+				t.Errorf("%q: got %d rows of %s, want %d", c.path, got, chart, want)
+			}
+			if has := strings.Contains(rows, "Show more"); has != (chart == "classification" && want == 10) {
+				t.Errorf("%q: got a link to more rows of %s: %t", c.path, chart, has)
+			}
+		}
+		if c.path == "?q=a" {
+			mustHave(t, html.UnescapeString(body), more)
+		}
+		if asked := f.queries(); asked[len(asked)-1].FacetLimit != c.limit {
+			t.Errorf("%q: got %d values asked for, want %d", c.path, asked[len(asked)-1].FacetLimit, c.limit)
 		}
 	}
 }

@@ -124,7 +124,10 @@ func TestNoTextOfAScriptHasTwoLines(t *testing.T) {
 			}
 		}
 	}
-	if got := string(lean([]byte("  // a\n\n  b(\"//c\");\n\td; // e\n"))); got != "b(\"//c\");\nd; // e" {
+	if got := string(lean([]byte("  // a\n\n  b(\"//c\");\n\td; // e\n"), ".js")); got != "b(\"//c\");\nd; // e" {
 		t.Errorf("got %q, want the lines without a comment and without indentation", got)
+	}
+	if got := string(lean([]byte("a, b > c {\n  d: e 1px;\n}\nf :not(g) { h: i; }"), ".css")); got != "a,b > c{d: e 1px;}f :not(g){h: i;}" {
+		t.Errorf("got the style %s, want one without blanks around signs", got)
 	}
 }

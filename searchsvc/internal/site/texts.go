@@ -280,7 +280,6 @@ var texts = map[string]text{
 	"statistics.bar":               {"Частка", "Share"},
 	"statistics.table":             {"Числа таблицею", "The figures as a table"},
 	"statistics.empty":             {"Ще немає даних.", "There are no data yet."},
-	"statistics.rest":              {"Ще %d", "%d more"},
 	"statistics.more":              {"Показано найбільші.", "The largest ones are shown."},
 	"statistics.data": {
 		"Усі дані відкриті: їх можна отримати через API або скопіювати цілком.",

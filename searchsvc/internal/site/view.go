@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -33,7 +34,7 @@ var files = sync.OnceValue(func() map[string]*static.File {
 	all := map[string]*static.File{}
 	for name, contentType := range map[string]string{
 		"site.css": "text/css; charset=utf-8", "proof.js": "text/javascript; charset=utf-8",
-		"suggest.js": "text/javascript; charset=utf-8", "copy.js": "text/javascript; charset=utf-8",
+		"suggest.js": "text/javascript; charset=utf-8", "asset.js": "text/javascript; charset=utf-8",
 		"icon.svg": "image/svg+xml",
 	} {
 		content, err := embedded.ReadFile("assets/" + name)
@@ -41,7 +42,7 @@ var files = sync.OnceValue(func() map[string]*static.File {
 			panic(fmt.Sprintf("site: %v", err))
 		}
 		if path.Ext(name) != ".svg" {
-			content = lean(content)
+			content = lean(content, path.Ext(name))
 		}
 		f := static.New(contentType, "max-age=31536000, immutable", content)
 		all[Root+f.Tag()+"/"+name] = f
@@ -49,13 +50,20 @@ var files = sync.OnceValue(func() map[string]*static.File {
 	return all
 })
 
-// lean returns a script or a style without indentation, blank lines and lines of comments.
-func lean(source []byte) []byte {
+// signs matches the signs of a style with the blanks around them.
+var signs = regexp.MustCompile(`\s*([{};,])\s*`)
+
+// lean returns a script or a style without indentation, blank lines and lines of comments. A style loses the
+// blanks around its signs, too.
+func lean(source []byte, kind string) []byte {
 	var kept []string
 	for line := range strings.Lines(string(source)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
 			kept = append(kept, line)
 		}
+	}
+	if kind == ".css" {
+		return signs.ReplaceAll([]byte(strings.Join(kept, "\n")), []byte("$1"))
 	}
 	return []byte(strings.Join(kept, "\n"))
 }

@@ -257,6 +257,19 @@ func TestARecordIsCheckedInTheBrowser(t *testing.T) {
 		})
 	}
 	b.goTo("/en/assets/" + s.asset)
+	script := evaluate[string](b, `(() => {
+		const run = document.getElementById("check-run"), script = run.dataset.script;
+		run.dataset.script = "/site/none.js";
+		return script;
+	})()`)
+	if result := b.check(); result != "unreachable" {
+		t.Errorf("got %q without the script, want unreachable", result)
+	}
+	b.complaints() // the script's own
+	evaluate[string](b, `document.getElementById("check-run").dataset.script = "`+script+`"`)
+	if result := b.check(); result != "ok" {
+		t.Errorf("got %q once the script comes, want ok", result)
+	}
 	b.run(chromedp.Click(chromedp.CSS("#check-run summary")))
 	other := "registry.example/log+952bc5e7+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4"
 	b.run(chromedp.SetValue(chromedp.CSS("#check-key"), other))

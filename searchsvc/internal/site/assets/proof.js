@@ -4,7 +4,6 @@
 
 (() => {
   const run = document.getElementById("check-run");
-  if (!run) return;
   const button = document.getElementById("check-button");
   const steps = document.getElementById("check-steps");
   const facts = document.getElementById("check-facts");
@@ -316,5 +315,4 @@
     button.disabled = false;
     button.focus();
   });
-  run.hidden = false;
 })();
