@@ -1,6 +1,9 @@
 package feed
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestATrailTellsWhenItsDocumentEnteredItsList(t *testing.T) {
 	for _, c := range []struct {
@@ -16,9 +19,28 @@ func TestATrailTellsWhenItsDocumentEnteredItsList(t *testing.T) {
 		{"from another list", Trail{{7, 1}, {8, 2}, {9, 2}}, 8},
 		{"back in a list", Trail{{7, 1}, {8, 2}, {9, 1}}, 9},
 		{"without former places", Trail{{7, 1}}, 0},
+		{"taken out of its list", Trail{{5, 0}, {7, 1}, {8, 0}}, 0},
 	} {
 		if got := c.trail.Entered(); got != c.want {
 			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestATrailForgetsWhatNoLaterHorizonNeeds(t *testing.T) {
+	trail := Trail{{0, 0}, {5, 1}, {8, 2}}
+	for _, c := range []struct {
+		horizon int64
+		want    Trail
+	}{
+		{4, trail},
+		{5, trail[1:]},
+		{7, trail[1:]},
+		{8, trail[2:]},
+		{9, trail[2:]},
+	} {
+		if got := trail.Since(c.horizon); !slices.Equal(got, c.want) {
+			t.Errorf("since %d: got %v, want %v", c.horizon, got, c.want)
 		}
 	}
 }

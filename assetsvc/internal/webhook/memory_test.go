@@ -18,15 +18,37 @@ type memory struct {
 	holder    string
 	anyTerm   bool // a guard is left out: saves of former terms are accepted
 	faults    []string
+
+	fails string // the operation that fails, such as "Endpoints"
+	reads int    // calls of Endpoints
 }
 
 func newMemory() *memory {
 	return &memory{endpoints: map[string]Endpoint{}, savedIn: map[string]int64{}}
 }
 
+// failed returns an error for the operation that fails. The caller holds the lock.
+func (m *memory) failed(operation string) error {
+	if m.fails == operation {
+		return fmt.Errorf("%s: the store is down", operation)
+	}
+	return nil
+}
+
+// fail lets an operation fail from now on; "": none.
+func (m *memory) fail(operation string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fails = operation
+}
+
 func (m *memory) Endpoints(_ context.Context, broker, after string, limit int) ([]Endpoint, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.reads++
+	if err := m.failed("Endpoints"); err != nil {
+		return nil, err
+	}
 	var all []Endpoint
 	for _, e := range m.endpoints {
 		if e.ID > after && (broker == "" || e.Broker == broker) {
@@ -40,6 +62,9 @@ func (m *memory) Endpoints(_ context.Context, broker, after string, limit int) (
 func (m *memory) Endpoint(_ context.Context, id string) (Endpoint, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.failed("Endpoint"); err != nil {
+		return Endpoint{}, err
+	}
 	e, found := m.endpoints[id]
 	if !found {
 		return e, ErrNotFound
@@ -87,6 +112,9 @@ func (m *memory) Lead(_ context.Context, holder string, now, until time.Time) (T
 func (m *memory) Release(_ context.Context, term int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.failed("Release"); err != nil {
+		return err
+	}
 	if m.term.Number == term {
 		m.holder, m.term.Until = "", time.Time{}
 	}

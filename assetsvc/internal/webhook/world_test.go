@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,8 @@ type world struct {
 	t     *testing.T
 	seals Seals
 	store *memory
+	log   *slog.Logger  // of all processes
+	lines *bytes.Buffer // the warnings of log; to read once the processes have ended
 	mu    sync.Mutex
 	rand  *rand.Rand
 
@@ -83,8 +86,10 @@ type receiver struct {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	return &world{t: t, seals: sealsOf(t, "a"), store: newMemory(), rand: rand.New(rand.NewPCG(seed, 1)),
-		rings: map[Selection]*follow.Ring{}, receivers: map[string]*receiver{}}
+	lines := &bytes.Buffer{}
+	log := slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return &world{t: t, seals: sealsOf(t, "a"), store: newMemory(), log: log, lines: lines,
+		rand: rand.New(rand.NewPCG(seed, 1)), rings: map[Selection]*follow.Ring{}, receivers: map[string]*receiver{}}
 }
 
 func (w *world) faultf(format string, args ...any) {
@@ -426,8 +431,7 @@ func (w *world) start(steps int) *process {
 	w.mu.Lock()
 	w.started++
 	w.mu.Unlock()
-	sender, err := newSender(Config{Store: p, Feed: w, Seals: w.seals, Log: slog.New(slog.DiscardHandler),
-		Meter: noop.Meter{}}, p)
+	sender, err := newSender(Config{Store: p, Feed: w, Seals: w.seals, Log: w.log, Meter: noop.Meter{}}, p)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"asset-registry/authsvc/internal/storetest"
+	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/boltfile"
 )
 
@@ -149,19 +150,20 @@ func TestACheckFindsWhatDoesNotFit(t *testing.T) {
 				}
 				return
 			}
-			if text := fmt.Sprint(faults); len(faults) != 1 || !strings.Contains(text, c.want) {
-				t.Errorf("got %v, want one fault with %q", faults, c.want)
+			if text := fmt.Sprint(faults); len(faults) != 1 || !strings.Contains(text, c.want) || records+keys > 0 {
+				t.Errorf("got %d records, %d keys, %v; want no number and one fault with %q", records, keys, faults, c.want)
 			}
 		})
 	}
 }
 
-// TestACheckOfADamagedFileIsShort checks a file with many damaged values.
+// TestACheckOfADamagedFileIsShort checks a file with many damaged values of two kinds.
 func TestACheckOfADamagedFileIsShort(t *testing.T) {
 	s, path := filled(t)
 	err := s.file.Update(func(tx *bbolt.Tx) error {
 		for i := range 2 * maxFaults {
-			if err := tx.Bucket(recordBucket).Put([]byte(fmt.Sprint("asset ", i)), []byte("{")); err != nil {
+			key, value := []byte(fmt.Sprint("asset ", i)), []byte("{")
+			if err := errors.Join(tx.Bucket(recordBucket).Put(key, value), tx.Bucket(useBucket).Put(key, value)); err != nil {
 				return err
 			}
 		}
@@ -172,5 +174,21 @@ func TestACheckOfADamagedFileIsShort(t *testing.T) {
 	}
 	if _, _, faults := Check(path, nil); len(faults) != maxFaults {
 		t.Errorf("got %d faults, want the first %d", len(faults), maxFaults)
+	}
+}
+
+// TestADamagedFileIsNotSwept finds damage of another kind first.
+func TestADamagedFileIsNotSwept(t *testing.T) {
+	s, _ := filled(t)
+	due := token.Transfer{ID: "due", Expires: time.Now().Add(-time.Hour).UnixMicro()}
+	if err := s.CreateTransfer(t.Context(), due); err != nil {
+		t.Fatal(err)
+	}
+	spoil(t, s, useBucket, "{")
+	if _, err := s.Uses(t.Context(), []string{"k1"}); !errors.Is(err, boltfile.ErrDamaged) {
+		t.Fatalf("uses: got %v, want %v", err, boltfile.ErrDamaged)
+	}
+	if _, err := s.SweepTransfers(t.Context(), "", time.Now()); !errors.Is(err, boltfile.ErrDamaged) {
+		t.Errorf("got %v, want %v", err, boltfile.ErrDamaged)
 	}
 }

@@ -1,9 +1,11 @@
 package boltstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,7 +91,7 @@ func TestASweepLooksAgain(t *testing.T) {
 	}
 }
 
-// TestASweepGoesOn has more transfers that are not due than one step reads, and one behind them that is due.
+// TestASweepGoesOn has more transfers that are not due than one step reads, and two behind them that are due.
 func TestASweepGoesOn(t *testing.T) {
 	s := empty(t)
 	now := time.Now()
@@ -99,7 +101,10 @@ func TestASweepGoesOn(t *testing.T) {
 			made := token.Transfer{ID: fmt.Sprintf("a-%04d", i), Expires: now.Add(time.Hour).UnixMicro()}
 			err = errors.Join(err, putTransfer(tx, made))
 		}
-		return errors.Join(err, putTransfer(tx, token.Transfer{ID: "b", Expires: now.Add(-time.Hour).UnixMicro()}))
+		for _, id := range []string{"b", "c"} {
+			err = errors.Join(err, putTransfer(tx, token.Transfer{ID: id, Expires: now.Add(-time.Hour).UnixMicro()}))
+		}
+		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -113,5 +118,88 @@ func TestASweepGoesOn(t *testing.T) {
 	left := 0
 	if err := s.EachTransfer(func(token.Transfer) error { left++; return nil }); err != nil || left != later {
 		t.Errorf("got %d transfers, %v; want the %d that are not due", left, err, later)
+	}
+}
+
+// TestADayIsForgottenWithAllItsClasses has two classes in the day that goes, and one in the day that comes.
+func TestADayIsForgottenWithAllItsClasses(t *testing.T) {
+	s := empty(t)
+	var days []string
+	var counts []authapi.Count
+	for i := range keptDays + 1 {
+		day := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, i).Format(time.DateOnly)
+		days = append(days, day)
+		for _, class := range []string{"read", "write"}[:min(2, keptDays+1-i)] {
+			counts = append(counts, authapi.Count{KeyID: "k", Day: day, Class: class, Requests: 1})
+		}
+	}
+	if err := s.AddUsage(t.Context(), nil, counts); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Counts(t.Context(), "k", days)
+	if err != nil || len(got) != keptDays || got[0].Day != days[1] {
+		t.Errorf("got %d days, %v; want %d from %s on", len(got), err, keptDays, days[1])
+	}
+}
+
+// TestTwoDueTransfersAreSweptAtOnce sweeps one step.
+func TestTwoDueTransfersAreSweptAtOnce(t *testing.T) {
+	s := empty(t)
+	now := time.Now()
+	for _, id := range []string{"one", "two", "three"} {
+		made := token.Transfer{ID: id, Expires: now.Add(-time.Hour).UnixMicro()}
+		if err := s.CreateTransfer(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.SweepTransfers(t.Context(), "", now); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.EachTransfer(func(left token.Transfer) error { return fmt.Errorf("%s is left", left.ID) }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAVisitOfTransfersEndsWithItsError(t *testing.T) {
+	s := empty(t)
+	for _, id := range []string{"one", "two"} {
+		if err := s.CreateTransfer(t.Context(), token.Transfer{ID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, visits := errors.New("no more"), 0
+	if err := s.EachTransfer(func(token.Transfer) error { visits++; return want }); !errors.Is(err, want) || visits != 1 {
+		t.Errorf("got %v after %d visits, want %v after one", err, visits, want)
+	}
+}
+
+// TestWhatTheFileCannotHoldIsRefused has names that are longer than a key of the file.
+func TestWhatTheFileCannotHoldIsRefused(t *testing.T) {
+	s, long := empty(t), strings.Repeat("x", 1<<16)
+	count := authapi.Count{KeyID: "k", Day: "2025-01-01", Class: long, Requests: 1}
+	for what, err := range map[string]error{
+		"a transfer": s.CreateTransfer(t.Context(), token.Transfer{ID: long}),
+		"a count":    s.AddUsage(t.Context(), nil, []authapi.Count{count}),
+	} {
+		if err == nil {
+			t.Errorf("%s: got no error, want one", what)
+		}
+	}
+}
+
+func TestACloseThatFailsIsTold(t *testing.T) {
+	s := empty(t)
+	want := errors.New("the metrics go on")
+	s.silence = func() error { return want }
+	if err := s.Close(); !errors.Is(err, want) {
+		t.Errorf("got %v, want %v", err, want)
+	}
+}
+
+func TestAnEndedCallThatSealsNothingIsAnError(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := empty(t).Reseal(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }

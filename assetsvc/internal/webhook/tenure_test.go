@@ -1,0 +1,140 @@
+package webhook
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEveryPageOfWebhooksIsRead(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
+		w.set(func() {
+			for i := range loadPage {
+				w.add(fmt.Sprintf("n%04d", i), conduct{})
+			}
+		})
+		time.Sleep(3 * time.Second)
+		w.grow()
+		w.grow()
+		time.Sleep(5 * time.Second)
+		w.wantHandled(r, 1)
+		if n := w.lacks(); n > 0 {
+			t.Errorf("got %d of %d receivers without the change, want none", n, loadPage+1)
+		}
+	})
+}
+
+func TestARemovedWebhookGetsNothing(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, r *receiver, p *process) {
+		w.grow()
+		w.grow()
+		time.Sleep(time.Second)
+		w.wantHandled(r, 1)
+		if counts, _ := p.sender.observe(); counts[string(Active)] != 1 {
+			t.Errorf("got %v, want one active webhook", counts)
+		}
+		if err := w.store.Remove(t.Context(), "r"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		w.grow()
+		time.Sleep(5 * time.Second)
+		w.wantHandled(r, 1)
+		if counts, _ := p.sender.observe(); counts[string(Active)] != 0 {
+			t.Errorf("got %v, want no active webhook", counts)
+		}
+	})
+}
+
+// TestAListThatCannotBeReadEndsNoWebhook adds a webhook while the store does not list them.
+func TestAListThatCannotBeReadEndsNoWebhook(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
+		w.store.fail("Endpoints")
+		var late *receiver
+		w.set(func() { late = w.add("s", conduct{}) })
+		time.Sleep(3 * time.Second)
+		w.grow()
+		w.grow()
+		time.Sleep(2 * time.Second)
+		w.wantHandled(r, 1)
+		w.wantHandled(late, -1)
+		w.store.fail("")
+		time.Sleep(3 * time.Second)
+		w.wantHandled(late, 1)
+	})
+}
+
+// TestAWebhookThatCannotBeReadIsReadAgain changes a webhook that the store then does not return.
+func TestAWebhookThatCannotBeReadIsReadAgain(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
+		w.change(r)
+		w.store.fail("Endpoint")
+		time.Sleep(3 * time.Second)
+		w.grow()
+		w.grow()
+		time.Sleep(3 * time.Second)
+		w.wantHandled(r, -1)
+		w.store.fail("")
+		time.Sleep(3 * time.Second)
+		w.wantHandled(r, 1)
+	})
+}
+
+// TestAMessageUnderWayOutlivesTheChangeOfAnotherWebhook counts how often the list is read, too: once a
+// change.
+func TestAMessageUnderWayOutlivesTheChangeOfAnotherWebhook(t *testing.T) {
+	inWorld(t, conduct{takes: 10 * time.Second}, func(w *world, r *receiver, _ *process) {
+		w.grow()
+		w.grow()
+		time.Sleep(2 * time.Second)
+		w.store.mu.Lock()
+		before := w.store.reads
+		w.store.mu.Unlock()
+		var other *receiver
+		w.set(func() { other = w.add("s", conduct{}) })
+		time.Sleep(3 * time.Second)
+		w.change(other)
+		time.Sleep(6 * time.Second)
+		w.wantHandled(r, 1)
+		w.wantHandled(other, 1)
+		w.store.mu.Lock()
+		defer w.store.mu.Unlock()
+		if got := w.store.reads - before; got != 2 {
+			t.Errorf("got the list read %d times, want once for each of 2 changes", got)
+		}
+	})
+}
+
+// TestWhatIsToldOfTheEndOfATerm reads the warnings after Close.
+func TestWhatIsToldOfTheEndOfATerm(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		prepare func(*memory)
+		want    bool
+	}{
+		{"given back", func(*memory) {}, false},
+		{"the store does not answer", func(m *memory) { m.fails = "Release" }, true},
+		{"another process has the term", func(m *memory) {
+			m.fails, m.holder = "Release", "another"
+			m.term.Number++
+			m.term.Until = time.Now().Add(time.Hour)
+		}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, conduct{}, func(w *world, _ *receiver, p *process) {
+				w.store.mu.Lock()
+				c.prepare(w.store)
+				w.store.mu.Unlock()
+				time.Sleep(3 * time.Second)
+				if err := p.sender.Close(); err != nil {
+					t.Error(err)
+				}
+				const told = "give the term of the sender back: Release: the store is down"
+				if got := w.lines.String(); strings.Contains(got, told) != c.want || (got != "") != c.want {
+					t.Errorf("got the warnings %q, want %q: %t", got, told, c.want)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,58 @@
+package ratelimit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ulule/limiter/v3"
+)
+
+// TestPeekTakesNothing looks at a key between requests, and after its window.
+func TestPeekTakesNothing(t *testing.T) {
+	clock := newClock()
+	store := NewMemory(clock.now)
+	rate := limiter.Rate{Limit: 10, Period: time.Second}
+	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{rate}}}
+	left := func(want int64, used bool) {
+		t.Helper()
+		for range 2 {
+			states, err := store.Peek(t.Context(), bucket, nil)
+			if err != nil || len(states) != 1 || states[0].Left != want || (states[0].Next > 0) != used {
+				t.Errorf("got %+v, %v; want %d left, and a time until more is left: %t", states, err, want, used)
+			}
+		}
+	}
+	left(10, false)
+	for range 3 {
+		if v, err := store.Take(t.Context(), bucket, nil); err != nil || v.Wait > 0 {
+			t.Fatalf("got %+v, %v; want the request admitted", v, err)
+		}
+	}
+	left(7, true)
+	clock.pass(2 * time.Second)
+	left(10, false)
+}
+
+// TestOfEqualWaitsTheFirstIsNamed has two limits that are used up at once.
+func TestOfEqualWaitsTheFirstIsNamed(t *testing.T) {
+	store := NewMemory(newClock().now)
+	rate := limiter.Rate{Limit: 1, Period: time.Second}
+	buckets := []Bucket{
+		{Key: Key{Name: "key"}, Cost: 1, Rates: []limiter.Rate{rate}},
+		{Key: Key{Name: "tenant"}, Cost: 1, Rates: []limiter.Rate{rate}},
+	}
+	var got []int
+	for range 2 {
+		v, err := store.Take(t.Context(), buckets, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Wait > 0 {
+			got = append(got, v.Refused)
+		}
+	}
+	if diff := cmp.Diff([]int{0}, got); diff != "" {
+		t.Errorf("the rates that refuse differ (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,256 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ulule/limiter/v3"
+
+	"asset-registry/shared/telemetry"
+)
+
+// scripted is a Redis that lends all that it is asked for. before runs with each call, and may let it fail.
+type scripted struct {
+	before func(key string, unreported int64) error
+
+	mu    sync.Mutex
+	calls int
+	told  map[string]int64 // by name of a key: tokens that were used without Redis
+}
+
+func (s *scripted) take(_ context.Context, keys []string, args [][]any) (answers [][]int64, err error) {
+	const most, unreported = 2, 6 // places in the arguments
+	for i, key := range keys {
+		_, name, _ := strings.Cut(key, "{:")
+		name, _, _ = strings.Cut(name, "}")
+		used := args[i][unreported].(int64)
+		s.mu.Lock()
+		s.calls++
+		s.mu.Unlock()
+		if err := s.before(name, used); err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		s.told[name] += used
+		s.mu.Unlock()
+		answers = append(answers, []int64{args[i][most].(int64), 1, 1000, 0, 0, 0})
+	}
+	return answers, nil
+}
+
+func (s *scripted) pool() telemetry.Pool { return telemetry.Pool{} }
+
+func (s *scripted) Close() error { return nil }
+
+// outage is a borrower whose Redis is away, by its own account.
+func outage(t *testing.T, fallback Fallback, now func() time.Time, before func(string, int64) error) (
+	*Borrower, *scripted, *journal,
+) {
+	t.Helper()
+	server, log := &scripted{before: before, told: map[string]int64{}}, &journal{}
+	s, err := NewBorrower(&Redis{connections: server, timeout: time.Minute}, BorrowerConfig{
+		Fallback: fallback, Now: now, Log: slog.New(slog.NewJSONHandler(log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	s.markDown(errors.New("Redis is away"))
+	return s, server, log
+}
+
+func bucketOf(name string) []Bucket {
+	return []Bucket{{Key: Key{Name: name}, Cost: 1, Rates: []limiter.Rate{{Limit: 1000, Period: time.Hour}}}}
+}
+
+func mustAdmit(t *testing.T, s Store, name string) {
+	t.Helper()
+	if v, err := s.Take(t.Context(), bucketOf(name), nil); err != nil || v.Wait > 0 {
+		t.Errorf("key %s: got %+v, %v; want the request admitted", name, v, err)
+	}
+}
+
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("got no end after 20 s, want that %s", what)
+		}
+	}
+}
+
+func isUp(s *Borrower) func() bool { return func() bool { return !s.IsDown() } }
+
+const isBack = "answers again"
+
+// TestRedisIsDownUntilItAnswers has nothing to tell Redis, which fails three times.
+func TestRedisIsDownUntilItAnswers(t *testing.T) {
+	failures := 3 // only monitor calls Redis
+	s, server, log := outage(t, FallbackClosed, time.Now, func(string, int64) error {
+		if failures--; failures >= 0 {
+			return errors.New("Redis is away")
+		}
+		return nil
+	})
+	await(t, "Redis is back", isUp(s))
+	server.mu.Lock()
+	defer server.mu.Unlock()
+	if server.calls != 4 || s.outages.Load() != 1 {
+		t.Errorf("got Redis back after %d calls and %d outages, want 4 calls and 1 outage", server.calls, s.outages.Load())
+	}
+	await(t, "the log tells it", func() bool { return log.count(isBack) == 1 })
+}
+
+// TestAReportInSeveralCallsLosesNothing uses more keys than one call tells, and lets the first call fail.
+func TestAReportInSeveralCallsLosesNothing(t *testing.T) {
+	var s *Borrower
+	ready, failed := make(chan struct{}), false
+	s, server, _ := outage(t, FallbackLocal, time.Now, func(_ string, unreported int64) error {
+		<-ready
+		if unreported > 0 && !failed {
+			failed = true
+			return errors.New("Redis is away")
+		}
+		return nil
+	})
+	const keys = 3 * maxBatch
+	for i := range keys {
+		mustAdmit(t, s, fmt.Sprint("k", i))
+	}
+	close(ready)
+	await(t, "Redis is back", isUp(s))
+	for i := range keys {
+		name := fmt.Sprint("k", i)
+		server.mu.Lock()
+		told := server.told[name]
+		server.mu.Unlock()
+		if told != 1 {
+			t.Errorf("key %s: got %d tokens told, want 1", name, told)
+		}
+		mustAdmit(t, s, name)
+	}
+}
+
+// TestAFailureAfterTheLastReportIsAnotherOutage has a request while the last report is made. Redis fails when it is
+// told of that one.
+func TestAFailureAfterTheLastReportIsAnotherOutage(t *testing.T) {
+	var s *Borrower
+	ready, during, failed := make(chan struct{}), false, false
+	s, server, log := outage(t, FallbackLocal, time.Now, func(name string, unreported int64) error {
+		<-ready
+		switch {
+		case name == "before" && unreported > 0 && !during:
+			during = true
+			mustAdmit(t, s, "during")
+		case name == "during" && unreported > 0 && !failed:
+			failed = true
+			return errors.New("Redis is away")
+		}
+		return nil
+	})
+	mustAdmit(t, s, "before")
+	close(ready)
+	await(t, "Redis is back twice", func() bool { return log.count(isBack) == 2 })
+	server.mu.Lock()
+	defer server.mu.Unlock()
+	if server.told["before"] != 1 || server.told["during"] != 1 || s.outages.Load() != 2 {
+		t.Errorf("got %v told and %d outages, want one token of each key and 2", server.told, s.outages.Load())
+	}
+}
+
+// TestACallUnderWayIsNoOutage has a call to Redis under way as soon as Redis is back.
+func TestACallUnderWayIsNoOutage(t *testing.T) {
+	var s *Borrower
+	ready, arrived, answer := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var begun atomic.Bool
+	var request sync.WaitGroup
+	now := func() time.Time {
+		select {
+		case <-ready:
+			if !s.IsDown() && begun.CompareAndSwap(false, true) { // before the last report
+				request.Go(func() { mustAdmit(t, s, "k") })
+				<-arrived
+			}
+		default:
+		}
+		return time.Unix(1000, 0)
+	}
+	s, _, log := outage(t, FallbackLocal, now, func(name string, _ int64) error {
+		<-ready
+		if name == "k" {
+			close(arrived)
+			<-answer
+		}
+		return nil
+	})
+	close(ready)
+	await(t, "the log tells that Redis is back", func() bool { return log.count(isBack) == 1 })
+	if s.IsDown() || s.outages.Load() != 1 {
+		t.Errorf("got Redis down: %t, and %d outages; want it in use, and 1", s.IsDown(), s.outages.Load())
+	}
+	close(answer)
+	request.Wait()
+}
+
+// TestOneCallUnderWayIsSeenAmongOtherKeys asks several times, because a map has no order.
+func TestOneCallUnderWayIsSeenAmongOtherKeys(t *testing.T) {
+	p := part{entries: map[Key]*entry{}}
+	for i := range 50 {
+		p.entries[Key{Name: fmt.Sprint(i)}] = &entry{}
+	}
+	if _, underWay := p.reports(0, 1); underWay {
+		t.Error("got a call under way, want none")
+	}
+	p.entries[Key{Name: "7"}].loan = loan{renewal: &renewal{}, unreported: 3, unreportedUntil: 10}
+	for range 20 {
+		if reports, underWay := p.reports(0, 1); len(reports) > 0 || !underWay {
+			t.Fatalf("got %d more calls, and one under way: %t; want none more", len(reports), underWay)
+		}
+	}
+}
+
+// TestCloseIsNoOutageAndNoReturn closes borrowers with and without Redis, and reads their logs.
+func TestCloseIsNoOutageAndNoReturn(t *testing.T) {
+	s, _, log := outage(t, FallbackLocal, time.Now, func(string, int64) error { return errors.New("Redis is away") })
+	const away = "does not answer"
+	await(t, "the log tells the outage", func() bool { return log.count(away) == 1 })
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := log.count(isBack); n > 0 {
+		t.Errorf("without Redis: got %d lines that it answers again, want none", n)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for range 50 { // monitor takes either the end or the outage that came with it
+		s.outage <- ended.Err()
+		s.monitor(ended)
+		select {
+		case <-s.outage:
+		default:
+		}
+	}
+	if n := log.count(away); n != 1 {
+		t.Errorf("at the end: got %d lines of an outage, want the first one only", n)
+	}
+}
+
+// TestUseThatHasLeftEveryWindowIsNotTold has tokens that were used without Redis, up to a time.
+func TestUseThatHasLeftEveryWindowIsNotTold(t *testing.T) {
+	const end = 10
+	for now, want := range map[int64]int{end - 1: 1, end: 0, end + 1: 0} {
+		e := &entry{rates: twoRates}
+		e.loan.unreported, e.loan.unreportedUntil = 3, end
+		p := part{entries: map[Key]*entry{{Name: "k"}: e}}
+		if reports, _ := p.reports(now, 1); len(reports) != want {
+			t.Errorf("at %d: got %d reports, want %d", now, len(reports), want)
+		}
+	}
+}
