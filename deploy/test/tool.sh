@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Build a tool that only tests need, once, and print the path of the program:
 #
-#   tool.sh collector | composectl | devmongo | kubeapi | oapi-codegen | pebble
+#   tool.sh collector | composectl | devmongo | kubeapi | oapi-codegen | pebble | versitygw
 #
 # A tool is a module here, or a program of others at a version, with the modules that
 # they chose. The program stays in the user's cache under a checksum of the Go release,
@@ -16,6 +16,7 @@ composectl) package=github.com/docker/compose/v2/cmd@v2.26.1 ;; # the oldest tha
 devmongo) module=rig/devmongo ;;
 kubeapi) module=k8s/kubeapi ;;
 pebble) package=github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1 ;; # an authority for certificates
+versitygw) package=github.com/versity/versitygw/cmd/versitygw@v1.8.0 ;; # an object store with the API of S3
 oapi-codegen) package=github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 ;;
 *)
 	echo "tool.sh: there is no tool $1" >&2

@@ -10,12 +10,12 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"asset-registry/shared/needtest"
 	"asset-registry/shared/porttest"
 	"asset-registry/shared/sleep"
 )
@@ -50,7 +50,7 @@ func Start(tb testing.TB) *Server {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Server{Addr: addr, binary: Build(tb), dir: tb.TempDir()}
+	s := &Server{Addr: addr, binary: needtest.Tool(tb, "devmongo"), dir: tb.TempDir()}
 	s.uri = "mongodb://" + s.Addr
 	s.Restart(tb)
 	tb.Cleanup(func() { s.Kill(tb) })
@@ -127,35 +127,4 @@ func (s *Server) Kill(tb testing.TB) {
 		tb.Error(err)
 	}
 	_ = s.cmd.Wait() // returns that the process was killed
-}
-
-// Build returns the path of the rig's program, and builds the program if it is
-// missing. deploy/test/tool.sh builds it as a module outside the workspace,
-// because the rig has hundreds of dependencies.
-func Build(tb testing.TB) string {
-	tb.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tool := filepath.Join("deploy", "test", "tool.sh")
-	for !exists(filepath.Join(dir, tool)) { // until the root of the project
-		up := filepath.Dir(dir)
-		if up == dir {
-			tb.Fatalf("no %s above the working directory", tool)
-		}
-		dir = up
-	}
-	cmd := exec.Command(filepath.Join(dir, tool), "devmongo")
-	cmd.Stderr = os.Stderr
-	path, err := cmd.Output()
-	if err != nil {
-		tb.Fatalf("build MongoDB rig: %v", err)
-	}
-	return strings.TrimSpace(string(path))
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

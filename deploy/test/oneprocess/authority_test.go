@@ -15,16 +15,15 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/needtest"
 )
 
 // authority is a pebble: an authority of ACME that others wrote.
@@ -41,11 +40,7 @@ type authority struct {
 // at 127.0.0.1 and the port of plain.
 func newAuthority(t *testing.T, plain string, seconds int) *authority {
 	t.Helper()
-	text, err := exec.CommandContext(t.Context(), "../tool.sh", "pebble").Output()
-	if err != nil {
-		t.Fatalf("build pebble: %v", err)
-	}
-	a := &authority{program: strings.TrimSpace(string(text)), dir: t.TempDir(), listens: freeAddr(t), manages: freeAddr(t),
+	a := &authority{program: needtest.Tool(t, "pebble"), dir: t.TempDir(), listens: freeAddr(t), manages: freeAddr(t),
 		output: &processes.Output{}}
 	a.certify(t)
 	_, port, _ := net.SplitHostPort(plain)

@@ -12,10 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"asset-registry/filesvc/internal/file"
@@ -62,11 +60,8 @@ func makeDirectory(dir string) error {
 	return nil
 }
 
-// nameForm is the form of names: it has no path in it.
-var nameForm = regexp.MustCompile(`^[0-9a-f]{32}-[0-9a-f]{16}$`)
-
 func (s *Store) path(name string) (string, error) {
-	if !nameForm.MatchString(name) {
+	if !file.IsBlob(name) {
 		return "", fmt.Errorf("%q is no name of bytes", name)
 	}
 	return filepath.Join(s.dir, name[:shardDigits], name), nil
@@ -81,7 +76,7 @@ func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
 	written := filepath.Join(s.dir, unfinished, name)
 	w, err := os.OpenFile(written, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return noRoom(err)
+		return file.NoRoom(err)
 	}
 	large := bufio.NewWriterSize(struct{ io.Writer }{w}, bufferBytes) // a form gives 4 KiB at once
 	if _, err = large.ReadFrom(&ending{ctx, from}); err == nil {
@@ -91,9 +86,9 @@ func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
 		err = w.Sync()
 	}
 	if err := errors.Join(err, w.Close()); err != nil {
-		return errors.Join(noRoom(err), os.Remove(written))
+		return errors.Join(file.NoRoom(err), os.Remove(written))
 	}
-	return noRoom(durable.Rename(written, path))
+	return file.NoRoom(durable.Rename(written, path))
 }
 
 // ending is a reader that ends with a context.
@@ -107,14 +102,6 @@ func (e *ending) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return e.from.Read(p)
-}
-
-// noRoom adds file.ErrFull to the error of a full disk or quota.
-func noRoom(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: %w", file.ErrFull, err)
-	}
-	return err
 }
 
 // Open implements file.Bytes. It returns an *os.File, which a connection can send without a copy.
@@ -163,7 +150,7 @@ func (s *Store) Names(ctx context.Context, after string, limit int) ([]string, e
 			return nil, err
 		}
 		for _, e := range entries {
-			if name := e.Name(); name > after && nameForm.MatchString(name) && len(found) < limit {
+			if name := e.Name(); name > after && file.IsBlob(name) && len(found) < limit {
 				found = append(found, name)
 			}
 		}
@@ -224,7 +211,7 @@ func (s *Store) NoteRemoval(_ context.Context, f file.File) error {
 		return err
 	}
 	if err := durable.Create(path, text); err != nil && !errors.Is(err, fs.ErrExist) {
-		return noRoom(err)
+		return file.NoRoom(err)
 	}
 	return nil
 }

@@ -5,8 +5,11 @@ package file
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -93,6 +96,20 @@ type Readings interface {
 type Reading struct {
 	Position int64     // all files that documents name up to it are marked
 	Complete time.Time // when the last reading began that reached the end of the feed; in milliseconds
+}
+
+// blobForm is the form of names of bytes. There is no path in it.
+var blobForm = regexp.MustCompile(`^[0-9a-f]{32}-[0-9a-f]{16}$`)
+
+// IsBlob tells whether a text is a name of bytes: the id of their file, "-" and 16 hexadecimal digits.
+func IsBlob(name string) bool { return blobForm.MatchString(name) }
+
+// NoRoom adds ErrFull to the error of a full disk or quota. nil stays nil.
+func NoRoom(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
 }
 
 // Bytes stores the bytes of files. It is safe for concurrent use.

@@ -1,0 +1,407 @@
+// Package s3store keeps the bytes of files in a bucket of an object store that has the API of S3 (file.Bytes).
+// Several processes may share a bucket.
+package s3store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/filelink"
+)
+
+const (
+	removals     = "removed/" // begins the keys of the metadata of files that were taken down
+	region       = "us-east-1"
+	putTimeout   = 30 * time.Second // of the way of a file from this process to the store
+	readTimeout  = 10 * time.Second // until more bytes come
+	attempts     = 2
+	maxRemoval   = 64 << 10 // bytes of the metadata of one file
+	listMost     = 1000     // names that the store returns at once
+	connections  = 64       // that wait for the next request
+	unversioned  = "null"   // the version of an object from before the bucket had versions
+	plainContent = "application/octet-stream"
+)
+
+// MaxFile is the largest file, in bytes, that an object store takes in one piece.
+const MaxFile = 5 << 30
+
+// Store keeps each blob in an object of its name.
+type Store struct {
+	client         minio.Core
+	bucket, prefix string
+	timeout        time.Duration // of an operation that transfers no file
+}
+
+// Address is where a bucket is.
+type Address struct {
+	host, bucket, prefix, region string
+	secure                       bool
+}
+
+// IsAddress tells whether a text is an address of a bucket, and not a path.
+func IsAddress(text string) bool { return strings.HasPrefix(text, "s3+") }
+
+// Parse reads an address: s3+https://HOST[:PORT]/BUCKET[/PREFIX][?region=REGION], or s3+http. Its error
+// does not have the text, in which somebody may have written a password.
+func Parse(text string) (Address, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "s3+https" && u.Scheme != "s3+http" || u.Host == "" {
+		return Address{}, errors.New("the address of the store of files must be s3+https://HOST/BUCKET, or s3+http")
+	}
+	if u.User != nil {
+		return Address{}, errors.New("the address of the store of files must have no user: AWS_ACCESS_KEY_ID and " +
+			"AWS_SECRET_ACCESS_KEY, or the file of AWS_SHARED_CREDENTIALS_FILE, have the credentials")
+	}
+	bucket, prefix, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
+	if bucket == "" {
+		return Address{}, errors.New("the address of the store of files must name a bucket: s3+https://HOST/BUCKET")
+	}
+	for name := range u.Query() {
+		if name != "region" {
+			return Address{}, fmt.Errorf("the address of the store of files has %q, which is not known; want region", name)
+		}
+	}
+	if prefix != "" {
+		prefix += "/"
+	}
+	return Address{
+		host: u.Host, bucket: bucket, prefix: prefix, region: cmp.Or(u.Query().Get("region"), region),
+		secure: u.Scheme == "s3+https",
+	}, nil
+}
+
+// Open returns the store at an address. It sends no request. An operation that transfers no file ends after
+// the timeout.
+func Open(a Address, timeout time.Duration) (*Store, error) {
+	transport, err := minio.DefaultTransport(a.secure)
+	if err != nil {
+		return nil, err
+	}
+	transport.DialContext = (&net.Dialer{Timeout: timeout}).DialContext
+	transport.ResponseHeaderTimeout = putTimeout
+	transport.MaxIdleConnsPerHost = connections
+	keys := credentials.NewChainCredentials([]credentials.Provider{
+		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{},
+	})
+	if v, err := keys.GetWithContext(nil); err != nil || v.AccessKeyID == "" {
+		return nil, errors.New("the store of files needs credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, " +
+			"or name their file in AWS_SHARED_CREDENTIALS_FILE")
+	}
+	client, err := minio.NewCore(a.host, &minio.Options{
+		Creds: keys, Secure: a.secure, Region: a.region, Transport: transport, MaxRetries: attempts,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Store{client: *client, bucket: a.bucket, prefix: a.prefix, timeout: timeout}, nil
+}
+
+func (s *Store) key(name string) (string, error) {
+	if !file.IsBlob(name) {
+		return "", fmt.Errorf("%q is no name of bytes", name)
+	}
+	return s.prefix + name, nil
+}
+
+// why returns the reason of a failure as the callers of file.Bytes know it. ctx is the caller's.
+func why(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ended := ctx.Err(); ended != nil {
+		return ended
+	}
+	answer := minio.ToErrorResponse(err)
+	switch answer.Code {
+	case minio.NoSuchKey:
+		return file.ErrNotFound
+	case "XMinioStorageFull", "QuotaExceeded", "InsufficientStorage":
+		return fmt.Errorf("%w: %w", file.ErrFull, err)
+	}
+	if answer.StatusCode == http.StatusInsufficientStorage {
+		return fmt.Errorf("%w: %w", file.ErrFull, err)
+	}
+	return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, fault.URL, "files",
+		"The store of the files does not answer as it should; repeat the request later."), err)
+}
+
+// Put implements file.Bytes. The bytes come to a file of this machine first, so the store gets them whole and
+// with their length, and a slow client holds no connection to the store.
+func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
+	key, err := s.key(name)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w, err := os.CreateTemp("", "asset-registry-upload-")
+	if err != nil {
+		return file.NoRoom(err)
+	}
+	defer w.Close()
+	if err := os.Remove(w.Name()); err != nil { // the room is free again when the file is closed, or the process dies
+		return err
+	}
+	size, err := io.Copy(w, from)
+	if err != nil {
+		return file.NoRoom(err)
+	}
+	if _, err := w.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return s.put(ctx, key, w, size)
+}
+
+// put stores bytes under a key. The store compares their MD5.
+func (s *Store) put(ctx context.Context, key string, from io.Reader, size int64) error {
+	within, cancel := context.WithTimeout(ctx, putTimeout)
+	defer cancel()
+	_, err := s.client.Client.PutObject(within, s.bucket, key, from, size, minio.PutObjectOptions{
+		ContentType: plainContent, DisableMultipart: true, SendContentMd5: true,
+	})
+	return why(ctx, err)
+}
+
+// stat returns what the store knows of an object, or file.ErrNotFound.
+func (s *Store) stat(ctx context.Context, key string) (minio.ObjectInfo, error) {
+	within, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	info, err := s.client.StatObject(within, s.bucket, key, minio.StatObjectOptions{})
+	return info, why(ctx, err)
+}
+
+// Open implements file.Bytes.
+func (s *Store) Open(ctx context.Context, name string) (file.Blob, error) {
+	key, err := s.key(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.stat(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &object{store: s, ctx: ctx, key: key, size: info.Size}, nil
+}
+
+// listVersions asks for all versions of the objects whose keys have a prefix.
+func listVersions(prefix string) minio.ListObjectsOptions {
+	return minio.ListObjectsOptions{Prefix: prefix, WithVersions: true, MaxKeys: listMost}
+}
+
+// Remove implements file.Bytes. In a bucket that keeps versions it removes all of them.
+func (s *Store) Remove(ctx context.Context, name string) error {
+	key, err := s.key(name)
+	if err != nil {
+		return err
+	}
+	within, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	for version := range s.client.Client.ListObjects(within, s.bucket, listVersions(key)) {
+		if version.Err != nil {
+			return why(ctx, version.Err)
+		}
+		if version.Key != key {
+			continue
+		}
+		of := minio.RemoveObjectOptions{}
+		if version.VersionID != unversioned {
+			of.VersionID = version.VersionID
+		}
+		if err := s.client.RemoveObject(within, s.bucket, key, of); err != nil {
+			return why(ctx, err)
+		}
+	}
+	return why(ctx, within.Err())
+}
+
+// Names implements file.Bytes.
+func (s *Store) Names(ctx context.Context, after string, limit int) ([]string, error) {
+	within, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel() // it ends the listing
+	var found []string
+	for o := range s.client.Client.ListObjects(within, s.bucket, minio.ListObjectsOptions{
+		Prefix: s.prefix, StartAfter: s.prefix + after, MaxKeys: min(limit, listMost),
+	}) {
+		if o.Err != nil {
+			return nil, why(ctx, o.Err)
+		}
+		if name := strings.TrimPrefix(o.Key, s.prefix); name > after && file.IsBlob(name) {
+			found = append(found, name)
+		}
+		if len(found) == limit {
+			return found, nil
+		}
+	}
+	return found, why(ctx, within.Err())
+}
+
+// IsBefore implements file.Bytes.
+func (s *Store) IsBefore(ctx context.Context, name string, at time.Time) (bool, error) {
+	key, err := s.key(name)
+	if err != nil {
+		return false, err
+	}
+	info, err := s.stat(ctx, key)
+	if errors.Is(err, file.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && info.LastModified.Before(at), err
+}
+
+// Tidy implements file.Bytes. Put leaves nothing: an object is there whole, or not at all.
+func (s *Store) Tidy(context.Context, time.Time) error { return nil }
+
+// NoteRemoval implements file.Bytes.
+func (s *Store) NoteRemoval(ctx context.Context, f file.File) error {
+	if !filelink.IsID(f.ID) {
+		return fmt.Errorf("%q is no id of a file", f.ID)
+	}
+	key := s.prefix + removals + f.ID
+	if _, err := s.stat(ctx, key); !errors.Is(err, file.ErrNotFound) {
+		return err
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return s.put(ctx, key, bytes.NewReader(text), int64(len(text)))
+}
+
+// Removals implements file.Bytes.
+func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
+	within, cancel := context.WithCancel(ctx)
+	defer cancel() // it ends the listing
+	for o := range s.client.Client.ListObjects(within, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix + removals}) {
+		if o.Err != nil {
+			return nil, why(ctx, o.Err)
+		}
+		id := strings.TrimPrefix(o.Key, s.prefix+removals)
+		if !filelink.IsID(id) {
+			continue
+		}
+		text, err := s.read(ctx, o.Key)
+		if err != nil {
+			return nil, err
+		}
+		var f file.File
+		if err := json.Unmarshal(text, &f); err != nil || f.ID != id || f.State != file.Removed {
+			return nil, fmt.Errorf("the removal %s is damaged: remove the file again, and this note", id)
+		}
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+// read returns all bytes of a small object.
+func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
+	o := &object{store: s, ctx: ctx, key: key, size: maxRemoval}
+	defer o.Close()
+	text, err := io.ReadAll(o)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // it has less than the most
+	}
+	return text, err
+}
+
+// object is the bytes of an object.
+type object struct {
+	store    *Store
+	ctx      context.Context
+	key      string
+	size, at int64
+
+	body io.ReadCloser // from at on; nil: it is not open
+	end  context.CancelFunc
+}
+
+// Read implements io.Reader. It fails if no byte comes in the time for a reading.
+func (o *object) Read(p []byte) (int, error) {
+	if o.at >= o.size {
+		return 0, io.EOF
+	}
+	if o.body == nil {
+		if err := o.open(); err != nil {
+			return 0, err
+		}
+	}
+	late := time.AfterFunc(readTimeout, o.end)
+	defer late.Stop()
+	n, err := o.body.Read(p[:min(int64(len(p)), o.size-o.at)])
+	o.at += int64(n)
+	switch {
+	case err == nil, errors.Is(err, io.EOF) && o.at == o.size:
+		return n, nil
+	case errors.Is(err, io.EOF):
+		return n, io.ErrUnexpectedEOF
+	}
+	return n, why(o.ctx, err)
+}
+
+// open asks for the bytes from the next one on.
+func (o *object) open() error {
+	ctx, end := context.WithCancel(o.ctx)
+	late := time.AfterFunc(o.store.timeout, end)
+	defer late.Stop()
+	options := minio.GetObjectOptions{}
+	if o.at > 0 {
+		if err := options.SetRange(o.at, 0); err != nil {
+			end()
+			return err
+		}
+	}
+	body, _, _, err := o.store.client.GetObject(ctx, o.store.bucket, o.key, options)
+	if err != nil {
+		end()
+		return why(o.ctx, err)
+	}
+	o.body, o.end = body, end
+	return nil
+}
+
+// Seek implements io.Seeker.
+func (o *object) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += o.at
+	case io.SeekEnd:
+		offset += o.size
+	}
+	if offset < 0 {
+		return 0, errors.New("seek before the first byte")
+	}
+	if offset != o.at {
+		o.at = offset
+		return offset, o.Close()
+	}
+	return offset, nil
+}
+
+// Close implements io.Closer.
+func (o *object) Close() error {
+	if o.body == nil {
+		return nil
+	}
+	o.end()
+	err := o.body.Close()
+	o.body = nil
+	return err
+}
+
+var _ file.Bytes = (*Store)(nil)
