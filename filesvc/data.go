@@ -2,8 +2,6 @@ package filesvc
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +10,6 @@ import (
 	"time"
 
 	"asset-registry/filesvc/internal/boltstore"
-	"asset-registry/filesvc/internal/dirstore"
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/filesvc/internal/mongostore"
 	"asset-registry/shared/keyring"
@@ -37,11 +34,14 @@ type Checked struct {
 	Removed int // files that were taken down
 }
 
-// Check compares the metadata in the file db with the bytes in a directory, and returns the
+// Check compares the metadata in the file db with the bytes at a place, and returns the
 // faults of both. With whole it reads all bytes and compares their SHA-256; otherwise it looks
 // at their lengths. No service may have the file open. Check changes nothing.
-func Check(db, dir string, secrets [][]byte, whole bool) (c Checked, faults []error) {
-	bytes := dirstore.Existing(dir)
+func Check(db, place string, secrets [][]byte, whole bool) (c Checked, faults []error) {
+	bytes, err := existingBytes(place, moveTimeout)
+	if err != nil {
+		return c, []error{err}
+	}
 	faults = boltstore.Check(db, secrets, func(f file.File) error {
 		if f.State == file.Removed {
 			c.Removed++
@@ -49,7 +49,7 @@ func Check(db, dir string, secrets [][]byte, whole bool) (c Checked, faults []er
 		if f.State != file.Stored {
 			return nil
 		}
-		if err := checkBytes(bytes, f, whole); err != nil {
+		if err := checkBytes(context.Background(), bytes, f, whole); err != nil {
 			return err
 		}
 		c.Files++
@@ -60,8 +60,8 @@ func Check(db, dir string, secrets [][]byte, whole bool) (c Checked, faults []er
 }
 
 // checkBytes returns the fault of the bytes of a file.
-func checkBytes(bytes *dirstore.Store, f file.File, whole bool) error {
-	blob, err := bytes.Open(context.Background(), f.Blob)
+func checkBytes(ctx context.Context, bytes file.Bytes, f file.File, whole bool) error {
+	blob, err := bytes.Open(ctx, f.Blob)
 	if errors.Is(err, file.ErrNotFound) {
 		return fmt.Errorf("file %s of %s: its bytes are missing", f.ID, f.Broker)
 	}
@@ -79,24 +79,24 @@ func checkBytes(bytes *dirstore.Store, f file.File, whole bool) error {
 	if !whole {
 		return nil
 	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, blob); err != nil {
+	if _, err := io.Copy(io.Discard, file.Verified(blob, f)); err != nil {
 		return fmt.Errorf("file %s of %s: %w", f.ID, f.Broker, err)
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != f.SHA256 {
-		return fmt.Errorf("file %s of %s: got the SHA-256 %s, want %s", f.ID, f.Broker, got, f.SHA256)
 	}
 	return nil
 }
 
-// CopyRemovals copies the removals of files from one directory of bytes to another, and returns
-// their number. Metadata that belong to the second directory then bring no removed file back.
+// CopyRemovals copies the removals of files from one place of bytes to another, and returns
+// their number. Metadata that belong to the second place then bring no removed file back.
 func CopyRemovals(ctx context.Context, from, to string) (int, error) {
-	found, err := dirstore.Existing(from).Removals(ctx)
+	former, err := existingBytes(from, moveTimeout)
+	if err != nil {
+		return 0, err
+	}
+	found, err := former.Removals(ctx)
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
-	store, err := dirstore.Open(to)
+	store, err := openBytes(to, moveTimeout)
 	if err != nil {
 		return 0, err
 	}

@@ -12,7 +12,7 @@ func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	db, files := filepath.Join(dir, "files.db"), filepath.Join(dir, "files")
 	t.Run("upload", func(t *testing.T) {
-		r := start(t, func(c *Config) { c.Store, c.Dir = "file:"+db, files })
+		r := start(t, func(c *Config) { c.Store, c.Bytes = "file:"+db, files })
 		for _, text := range []string{"a", "bb", "ccc"} {
 			r.upload(broker, "/upload", "a.txt", "text/plain", text).is(t, "upload", 200, "")
 		}

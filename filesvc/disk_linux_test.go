@@ -13,7 +13,7 @@ import (
 func TestAFullDiskRefusesUploads(t *testing.T) {
 	const says = "body/file/The registry has no room for files now; the operator knows."
 	dir := disktest.New(t, 8)
-	r := start(t, func(c *Config) { c.Dir = filepath.Join(dir, "files") })
+	r := start(t, func(c *Config) { c.Bytes = filepath.Join(dir, "files") })
 	kept := r.upload(broker, "/upload", "a.txt", "text/plain", "kept").field(t, "get_url")
 	large := strings.Repeat("content ", 2<<20)
 	r.upload(broker, "/upload", "a.txt", "text/plain", large).is(t, "a file that is larger than the disk", 507, says)

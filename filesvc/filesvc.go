@@ -17,10 +17,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"asset-registry/filesvc/internal/dirstore"
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/filesvc/internal/httpapi"
+	"asset-registry/filesvc/internal/s3store"
 	"asset-registry/shared/failurelog"
+	"asset-registry/shared/fault"
 	"asset-registry/shared/filelink"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
@@ -29,10 +30,10 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// Config configures a Server. Store, Dir, Secrets, Log, and AssetsURLs or Assets are required.
+// Config configures a Server. Store, Bytes, Secrets, Log, and AssetsURLs or Assets are required.
 type Config struct {
 	Store      string            // of the metadata: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
-	Dir        string            // of the bytes; created if it does not exist
+	Bytes      string            // their place: a directory, created if it does not exist, or s3+https://HOST/BUCKET
 	AssetsURLs []string          // addresses of the asset services
 	Assets     http.RoundTripper // transport to the asset service, used instead of AssetsURLs; nil: use AssetsURLs
 	Secrets    keyring.Ring      // sign identities and addresses; the same for all services
@@ -63,6 +64,7 @@ const (
 const (
 	followEvery  = time.Second
 	collectEvery = time.Hour
+	retryEvery   = 5 * time.Second // until the removals could be read
 )
 
 // Validate returns every fault of the configuration.
@@ -71,8 +73,11 @@ func (c Config) Validate() error {
 	if _, err := c.kind(); err != nil {
 		faults = append(faults, err)
 	}
-	if c.Dir == "" {
-		faults = append(faults, errors.New("the directory of the files has no name"))
+	if err := CheckPlace(c.Bytes); err != nil {
+		faults = append(faults, err)
+	}
+	if IsBucket(c.Bytes) && c.Limits.MaxFile > s3store.MaxFile {
+		faults = append(faults, fmt.Errorf("a bucket takes no file with more than %d bytes", s3store.MaxFile))
 	}
 	if c.Assets == nil {
 		if err := upstream.Check(c.AssetsURLs); err != nil {
@@ -161,15 +166,18 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if s.store, err = k.open(ctx, c); err != nil {
 		return nil, fmt.Errorf("open the metadata of the files: %w", err)
 	}
-	bytes, err := dirstore.Open(c.Dir) // after the metadata: a directory without them has lost them
+	bytes, err := openBytes(c.Bytes, c.Timeout) // after the metadata: a directory without them has lost them
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the directory of the files: %w", err), s.store.Close())
+		return nil, errors.Join(fmt.Errorf("open the bytes of the files: %w", err), s.store.Close())
 	}
 	s.files = file.NewService(s.store, s.store, bytes, file.Limits{
 		FileBytes: c.Limits.MaxFile, BrokerBytes: c.Limits.BrokerFiles, Waiting: c.Limits.WaitingMost,
 	}, c.Now)
 	again, err := s.files.RemoveAgain(ctx)
-	if err != nil {
+	switch {
+	case fault.KindOf(err) == fault.Unavailable: // the collector tries again
+		s.files.Hold()
+	case err != nil:
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.tellAgain(again)
@@ -250,7 +258,11 @@ func (s *Server) tellAgain(files int) {
 
 // collect runs the collector until ctx is done.
 func (s *Server) collect(ctx context.Context, tell func(error)) {
-	ticker := time.NewTicker(collectEvery)
+	every := collectEvery
+	if s.files.IsHeld() {
+		every = retryEvery
+	}
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {
@@ -259,6 +271,9 @@ func (s *Server) collect(ctx context.Context, tell func(error)) {
 		case <-ticker.C:
 		}
 		done, err := s.files.Collect(ctx)
+		if !s.files.IsHeld() {
+			ticker.Reset(collectEvery)
+		}
 		if ctx.Err() == nil {
 			tell(err)
 		}

@@ -46,7 +46,7 @@ func start(t *testing.T, change func(*Config), started ...func(*Server)) *rig {
 	r.feed.Store(`{"data":[]}`)
 	dir := t.TempDir()
 	c := Config{
-		Store: "file:" + filepath.Join(dir, "files.db"), Dir: filepath.Join(dir, "files"), Secrets: secrets,
+		Store: "file:" + filepath.Join(dir, "files.db"), Bytes: filepath.Join(dir, "files"), Secrets: secrets,
 		BaseURL: base, Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return time.Now().Add(time.Duration(r.now.Load())) },
 		Assets: httpserver.InProcess(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {

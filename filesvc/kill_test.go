@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	}
 	empty := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"data":[]}`) })
 	s, err := New(context.Background(), Config{
-		Store: "file:" + dir + "/files.db", Dir: dir + "/files", Secrets: secrets, BaseURL: base,
+		Store: "file:" + dir + "/files.db", Bytes: dir + "/files", Secrets: secrets, BaseURL: base,
 		Assets: httpserver.InProcess(empty), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

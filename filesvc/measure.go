@@ -51,7 +51,7 @@ func (s *Server) measure(meter metric.Meter) error {
 	silence, err := telemetry.MeasureStore(meter, "files", func(context.Context) telemetry.StoreUse {
 		use := telemetry.StoreUse{Size: s.kept.Load()}
 		var disk syscall.Statfs_t
-		if err := syscall.Statfs(s.config.Dir, &disk); err == nil {
+		if err := syscall.Statfs(s.config.Bytes, &disk); err == nil && !IsBucket(s.config.Bytes) {
 			use.DiskFree, use.DiskSize = int64(disk.Bavail)*int64(disk.Bsize), int64(disk.Blocks)*int64(disk.Bsize)
 		}
 		return use

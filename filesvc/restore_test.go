@@ -16,7 +16,7 @@ import (
 func TestARestoreBringsNoRemovedFileBack(t *testing.T) {
 	dir := t.TempDir()
 	db, files := filepath.Join(dir, "files.db"), filepath.Join(dir, "files")
-	here := func(c *Config) { c.Store, c.Dir = "file:"+db, files }
+	here := func(c *Config) { c.Store, c.Bytes = "file:"+db, files }
 	admin := identity.Identity{Broker: "operator", KeyID: "k9", Role: identity.Administrator}
 	var bare string
 	t.Run("upload", func(t *testing.T) {

@@ -34,7 +34,7 @@ func (s *Server) dieAt(step string) error {
 	if err != nil {
 		return err
 	}
-	stores := dying{s.store, dirstore.Existing(s.config.Dir), step}
+	stores := dying{s.store, dirstore.Existing(s.config.Bytes), step}
 	limits := file.Limits{FileBytes: DefaultMaxFile, BrokerBytes: DefaultBrokerFiles, Waiting: DefaultWaiting}
 	s.files = file.NewService(stores, s.store, stores, limits, time.Now)
 	s.route(signer, links)
@@ -156,7 +156,7 @@ func later(t *testing.T, dir string) {
 	t.Helper()
 	var s *Server
 	start(t, func(c *Config) {
-		c.Store, c.Dir = "file:"+filepath.Join(dir, "files.db"), filepath.Join(dir, "files")
+		c.Store, c.Bytes = "file:"+filepath.Join(dir, "files.db"), filepath.Join(dir, "files")
 		c.Now = func() time.Time { return time.Now().Add(48 * time.Hour) }
 	}, func(started *Server) { s = started })
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {

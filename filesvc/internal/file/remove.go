@@ -103,8 +103,15 @@ func (s *Service) RemoveAgain(ctx context.Context) (removed int, err error) {
 			removed++
 		}
 	}
+	s.held.Store(false)
 	return removed, nil
 }
+
+// Hold refuses to open files until RemoveAgain works: any file may be one that was removed.
+func (s *Service) Hold() { s.held.Store(true) }
+
+// IsHeld tells whether files are not opened (Hold).
+func (s *Service) IsHeld() bool { return s.held.Load() }
 
 // removeAgain takes a file down as its removal was noted. If the metadata do not have the file,
 // they get it, because the same bytes are refused.

@@ -30,6 +30,7 @@ type Service struct {
 	now      func() time.Time
 
 	Counts   Counts
+	held     atomic.Bool  // the removals could not be read yet
 	arrivals atomic.Int64 // uploads, and documents that lack the sums of their files
 }
 
@@ -120,6 +121,10 @@ func notFound() error { return fault.New(fault.NotFound, fault.URL, "doc_id", "N
 
 // Open opens the bytes of a file in the state Stored. The caller closes them.
 func (s *Service) Open(ctx context.Context, f File) (Blob, error) {
+	if s.IsHeld() {
+		return nil, fault.New(fault.Unavailable, fault.URL, "files",
+			"The registry does not know yet which files were removed; repeat the request later.")
+	}
 	blob, err := s.bytes.Open(ctx, f.Blob)
 	if err != nil {
 		return nil, fmt.Errorf("open file %s: %w", f.ID, err)

@@ -1,0 +1,168 @@
+package filesvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"asset-registry/filesvc/internal/dirstore"
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/filesvc/internal/s3store"
+	"asset-registry/shared/keyring"
+)
+
+// IsBucket tells whether a place of bytes is the address of a bucket, and not a directory.
+func IsBucket(place string) bool { return s3store.IsAddress(place) }
+
+// CheckPlace returns the fault of a place of bytes: a directory, or the address of a bucket. It opens
+// nothing.
+func CheckPlace(place string) error {
+	if place == "" {
+		return errors.New("the directory of the files has no name")
+	}
+	if !IsBucket(place) {
+		return nil
+	}
+	_, err := openBucket(place, DefaultTimeout)
+	return err
+}
+
+func openBucket(place string, timeout time.Duration) (file.Bytes, error) {
+	a, err := s3store.Parse(place)
+	if err != nil {
+		return nil, err
+	}
+	return s3store.Open(a, timeout)
+}
+
+// openBytes opens the bytes at a place. It creates a directory that does not exist.
+func openBytes(place string, timeout time.Duration) (file.Bytes, error) {
+	if IsBucket(place) {
+		return openBucket(place, timeout)
+	}
+	return dirstore.Open(place)
+}
+
+// existingBytes returns the bytes at a place, and changes nothing.
+func existingBytes(place string, timeout time.Duration) (file.Bytes, error) {
+	if IsBucket(place) {
+		return openBucket(place, timeout)
+	}
+	return dirstore.Existing(place), nil
+}
+
+// Copying says which bytes are copied.
+type Copying struct {
+	Store    string       // of the metadata, as in Config
+	Secrets  keyring.Ring // of a store in a file
+	From, To string       // places of bytes: a directory, or the address of a bucket
+}
+
+// Copied counts what CopyBytes did.
+type Copied struct {
+	Files, Present, Removals int   // copied; there before; removals that were copied
+	Bytes                    int64 // of the copied files
+}
+
+// copiesAtOnce is how many files are copied at the same time.
+const copiesAtOnce = 8
+
+// CopyBytes copies the bytes of all files, and the removals, from one place to another. It compares each file
+// with its SHA-256, and changes nothing at the first place. It may be repeated after an interruption: what is
+// there with the same length stays. No service may write to the store meanwhile.
+func CopyBytes(ctx context.Context, c Copying) (done Copied, err error) {
+	if err := errors.Join(CheckPlace(c.From), CheckPlace(c.To)); err != nil {
+		return done, err
+	}
+	if c.From == c.To {
+		return done, errors.New("the files are there already")
+	}
+	settings := Config{Store: c.Store, Secrets: c.Secrets, Timeout: moveTimeout, Log: slog.New(slog.DiscardHandler)}
+	k, err := settings.kind()
+	if err != nil {
+		return done, err
+	}
+	files, err := k.open(ctx, settings)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	from, err := existingBytes(c.From, moveTimeout)
+	if err != nil {
+		return done, err
+	}
+	to, err := openBytes(c.To, moveTimeout)
+	if err != nil {
+		return done, err
+	}
+	removed, err := from.Removals(ctx) // first, so that a copy never has less than what was removed
+	if err != nil {
+		return done, err
+	}
+	for _, f := range removed {
+		if err := to.NoteRemoval(ctx, f); err != nil {
+			return done, err
+		}
+		done.Removals++
+	}
+	for after := ""; ; {
+		page, err := files.Page(ctx, after, movePage)
+		if err != nil || len(page) == 0 {
+			return done, err
+		}
+		if err := copyPage(ctx, from, to, page, &done); err != nil {
+			return done, err
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+// copyPage copies the bytes of some files.
+func copyPage(ctx context.Context, from, to file.Bytes, page []file.File, done *Copied) error {
+	var copied, present, bytes atomic.Int64
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(copiesAtOnce)
+	for _, f := range page {
+		if f.State != file.Stored {
+			continue
+		}
+		group.Go(func() error {
+			if checkBytes(within, to, f, false) == nil {
+				present.Add(1)
+				return nil
+			}
+			if err := copyBlob(within, from, to, f); err != nil {
+				return err
+			}
+			copied.Add(1)
+			bytes.Add(f.Size)
+			return nil
+		})
+	}
+	err := group.Wait()
+	done.Files += int(copied.Load())
+	done.Present += int(present.Load())
+	done.Bytes += bytes.Load()
+	return err
+}
+
+// copyBlob copies the bytes of a file. Bytes that are not those of the metadata are not stored.
+func copyBlob(ctx context.Context, from, to file.Bytes, f file.File) error {
+	blob, err := from.Open(ctx, f.Blob)
+	if errors.Is(err, file.ErrNotFound) {
+		return fmt.Errorf("file %s of %s: its bytes are missing", f.ID, f.Broker)
+	}
+	if err != nil {
+		return fmt.Errorf("file %s of %s: %w", f.ID, f.Broker, err)
+	}
+	defer blob.Close()
+	if err := to.Put(ctx, f.Blob, file.Verified(blob, f)); err != nil {
+		return fmt.Errorf("copy file %s of %s: %w", f.ID, f.Broker, err)
+	}
+	return nil
+}
