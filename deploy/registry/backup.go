@@ -169,8 +169,13 @@ func writeHeader(t *tar.Writer, name string, size int64) error {
 }
 
 // archiveBytes writes the bytes of all files, and the entry after them. A file that is collected
-// meanwhile is left out.
+// meanwhile is left out. Bytes in a bucket stay there.
 func archiveBytes(t *tar.Writer, dir string) error {
+	if inBucket, err := has(dir, placeFile); err != nil {
+		return err
+	} else if inBucket {
+		return writeHeader(t, endOfFiles, 0)
+	}
 	err := fs.WalkDir(os.DirFS(dir), filesDirectory, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

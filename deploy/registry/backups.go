@@ -65,10 +65,14 @@ func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOption
 	if err := takeWhole(ctx, dir, made, o); err != nil {
 		return err
 	}
-	if err := Restore(ctx, made, restored, ""); err != nil {
+	bucket, err := bucketOf(dir)
+	if err != nil {
+		return err
+	}
+	if err := Restore(ctx, made, restored, "", bucket); err != nil {
 		return errors.Join(fmt.Errorf("restore the backup to check it: %w", err), os.Remove(made))
 	}
-	if err := Check(restored, true, w); err != nil {
+	if err := Check(restored, bucket == "", w); err != nil { // a backup does not have the bytes in a bucket
 		return errors.Join(fmt.Errorf("check %s: %w", made, err), os.RemoveAll(restored))
 	}
 	if err := os.RemoveAll(restored); err != nil {

@@ -50,7 +50,11 @@ func Check(dir string, files bool, w io.Writer) error {
 			return fmt.Sprintf(", token records: %d, keys: %d", records, keys), faults
 		}},
 		{filesFile, func(path string) (string, []error) {
-			c, faults := filesvc.Check(path, filepath.Join(dir, filesDirectory), secrets, files)
+			place, err := placeOf(dir)
+			if err != nil {
+				return "", []error{err}
+			}
+			c, faults := filesvc.Check(path, place, secrets, files)
 			return fmt.Sprintf(", files: %d, bytes: %d, removed: %d", c.Files, c.Bytes, c.Removed), faults
 		}},
 	} {

@@ -13,11 +13,14 @@ import (
 )
 
 // Migrated counts what Migrate has copied.
-type Migrated struct{ Assets, Tokens, Files int }
+type Migrated struct {
+	Assets, Tokens, Files int
+	Place                 string // of the bytes of the files: a directory, or the address of a bucket
+}
 
 // Migrate copies the assets of a data directory to MongoDB, with the metadata of files, and its
 // token records to Redis. The services there continue where this registry has stopped; they need
-// its secret, and the file service its directory of files. The registry must not run. progress
+// its secret, and the file service the place of its bytes. The registry must not run. progress
 // may be called often, and total may grow. See assetsvc.Move, authsvc.Move and filesvc.Move.
 func Migrate(ctx context.Context, dir, mongo, redis string, progress func(done, total int)) (m Migrated, err error) {
 	if err := mustBeOurs(dir, formatFile); err != nil {
@@ -39,6 +42,9 @@ func Migrate(ctx context.Context, dir, mongo, redis string, progress func(done, 
 		return m, err
 	}
 	if there {
+		if m.Place, err = placeOf(dir); err != nil {
+			return m, err
+		}
 		if m.Files, err = filesvc.Move(ctx, filepath.Join(dir, filesFile), mongo); err != nil {
 			return m, err
 		}

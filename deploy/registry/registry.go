@@ -85,7 +85,7 @@ type Config struct {
 	SnapshotInterval time.Duration `default:"1h" help:"Time between snapshots; 0: they are made on demand only."`
 	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."`
 
-	// Files of documents are kept in the data directory.
+	// Files of documents are kept in the data directory, or in a bucket (MoveFiles).
 	Files filesvc.Limits `embed:""`
 
 	// The index is kept in the data directory. It is made of the feed, and may be removed.
@@ -321,7 +321,11 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	}
 	toEdge, forSearch := c.gateway(p, toAuth, assets.Handler()), &later{}
 	toEdge.Answers, toEdge.Warnings = kept, assets.Warnings
-	files, err := filesvc.New(ctx, c.files(p, httpserver.InProcess(assets.Handler())))
+	place, err := placeOf(c.Data)
+	if err != nil {
+		return nil, err
+	}
+	files, err := filesvc.New(ctx, c.files(p, place, httpserver.InProcess(assets.Handler())))
 	if err != nil {
 		return nil, err
 	}
@@ -363,11 +367,11 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	return edge, nil
 }
 
-// files returns the configuration of the file service.
-func (c Config) files(p process, assets http.RoundTripper) filesvc.Config {
+// files returns the configuration of the file service, with the place of the bytes.
+func (c Config) files(p process, place string, assets http.RoundTripper) filesvc.Config {
 	return filesvc.Config{
 		Store:   "file:" + filepath.Join(c.Data, filesFile),
-		Dir:     filepath.Join(c.Data, filesDirectory),
+		Bytes:   place,
 		Assets:  assets,
 		Secrets: p.secrets,
 		BaseURL: p.filesURL,
@@ -436,7 +440,7 @@ func (c Config) validate(log *slog.Logger) error {
 	return errors.Join(append(faults, err,
 		c.auth(p).Validate(),
 		c.assets(p, toNobody).Validate(),
-		c.files(p, toNobody).Validate(),
+		c.files(p, filepath.Join(c.Data, filesDirectory), toNobody).Validate(),
 		c.gateway(p, toNobody, http.NotFoundHandler()).Validate(),
 		c.search(p, http.NotFoundHandler()).Validate(),
 	)...)

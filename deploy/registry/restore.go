@@ -16,8 +16,14 @@ import (
 
 // Restore creates a data directory from a backup, completely or not at all. The
 // directory must be empty or not exist. Former is the data directory of the registry before; files
-// that were removed in it stay removed (docs/files.md, "Removal"). "": there is none.
-func Restore(ctx context.Context, file, dir, former string) (err error) {
+// that were removed in it stay removed (docs/files.md, "Removal"). "": there is none. Bucket is the address of
+// the bucket with the bytes of the files; "": the backup has them.
+func Restore(ctx context.Context, file, dir, former, bucket string) (err error) {
+	if bucket != "" {
+		if err := checkBucket(bucket); err != nil {
+			return fmt.Errorf("--bucket: %w", err)
+		}
+	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return fmt.Errorf("data directory %s is not empty: name another one", dir)
 	}
@@ -50,6 +56,11 @@ func Restore(ctx context.Context, file, dir, former string) (err error) {
 			return fmt.Errorf("read %s: %s: %w", file, name, err)
 		}
 	}
+	if bucket != "" {
+		if err := setPlace(temporary, bucket); err != nil {
+			return err
+		}
+	}
 	if err := copyRemovals(ctx, former, temporary); err != nil {
 		return fmt.Errorf("copy the removals of files: %w", err)
 	}
@@ -73,7 +84,15 @@ func copyRemovals(ctx context.Context, from, to string) error {
 	if there, err := has(to, filesFile); err != nil || !there {
 		return err
 	}
-	_, err := filesvc.CopyRemovals(ctx, filepath.Join(from, filesDirectory), filepath.Join(to, filesDirectory))
+	former, err := placeOf(from)
+	if err != nil {
+		return err
+	}
+	here, err := placeOf(to)
+	if err != nil || here == former {
+		return err
+	}
+	_, err = filesvc.CopyRemovals(ctx, former, here)
 	return err
 }
 

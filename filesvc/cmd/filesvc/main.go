@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"time"
@@ -38,9 +39,13 @@ func run(ctx context.Context, args []string) error {
 		return probe.Ready(ctx, args[1])
 	}
 	s := settings{Process: daemon.Process{Name: "filesvc"}}
+	if len(args) > 0 && args[0] == "copy" {
+		return copyBytes(ctx, args[1:])
+	}
 	const help = "The file service of the asset registry. " +
 		"\"filesvc health URL\" asks the /readyz at URL whether a service is ready. " +
-		"\"filesvc check [FILE] [flags]\" checks settings, and prints what is in force and where it came from."
+		"\"filesvc check [FILE] [flags]\" checks settings, and prints what is in force and where it came from. " +
+		"\"filesvc copy\" copies the bytes of all files to a bucket, or back; its --help says more."
 	if len(args) > 0 && args[0] == "check" {
 		if err := config.Check(&s, "filesvc", "FILESVC", "", args[1:], os.Stdout); err != nil {
 			return err
@@ -70,4 +75,32 @@ func (s settings) config() (filesvc.Config, error) {
 		Store: s.Store, Bytes: s.Data, AssetsURLs: s.AssetsURL, Secrets: secrets, BaseURL: s.BaseURL,
 		Limits: s.Limits, Timeout: s.Timeout,
 	}, err
+}
+
+// copying is the flags of copy.
+type copying struct {
+	Store      string `required:"" help:"Store of the metadata: file:PATH, or the assets' MongoDB URL."`
+	SecretFile string `required:"" help:"File with the services' secret."`
+	From       string `required:"" help:"Where the files are: a directory, or s3+https://HOST/BUCKET."`
+	To         string `required:"" help:"Where they shall be."`
+}
+
+func copyBytes(ctx context.Context, args []string) error {
+	var c copying
+	const help = "Copy the bytes of all files, and compare each with its SHA-256. It may be repeated, and goes on " +
+		"where it has ended. The last run needs the file services stopped."
+	if _, err := config.Parse(&c, "filesvc copy", help, "FILESVC", args); err != nil {
+		return err
+	}
+	secrets, err := keyring.Read(c.SecretFile)
+	if err != nil {
+		return err
+	}
+	done, err := filesvc.CopyBytes(ctx, filesvc.Copying{Store: c.Store, Secrets: secrets, From: c.From, To: c.To})
+	if err != nil {
+		return fmt.Errorf("%w; repeat the command to go on", err)
+	}
+	fmt.Printf("Copied and verified: %d files with %d bytes, and %d removals. %d files were there.\n",
+		done.Files, done.Bytes, done.Removals, done.Present)
+	return nil
 }

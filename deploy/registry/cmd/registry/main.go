@@ -35,6 +35,7 @@ type commands struct {
 	Check   check   `cmd:"" help:"Look for damage in the data of a stopped registry. The exit code is 1 if there is any."`
 	Compact compact `cmd:"" help:"Rewrite the data of a stopped registry without free pages: they keep erased values."`
 	Rotate  rotate  `cmd:"" name:"rotate-secret" help:"Give a stopped registry a new secret beside the old one."`
+	Files   files   `cmd:"" help:"Move the bytes of the files of documents."`
 	Migrate migrate `cmd:"" help:"Copy the data of a stopped registry to MongoDB and Redis."`
 }
 
@@ -89,6 +90,7 @@ type restore struct {
 	From string `required:"" placeholder:"FILE" help:"Backup to read."`
 	Data string `default:"./data" help:"Data directory to create. It must be empty or not exist."`
 
+	Bucket string `placeholder:"ADDRESS" help:"Bucket of the files. No other registry may use it from now on."`
 	Former string `placeholder:"DIR" help:"Data directory before. Files that were removed in it stay removed."`
 }
 
@@ -159,7 +161,7 @@ func run(ctx context.Context, args []string) error {
 	case "backup":
 		return c.Backup.run(ctx)
 	case "restore":
-		return registry.Restore(ctx, c.Restore.From, c.Restore.Data, c.Restore.Former)
+		return registry.Restore(ctx, c.Restore.From, c.Restore.Data, c.Restore.Former, c.Restore.Bucket)
 	case "check":
 		if c.Check.RepairLog {
 			if err := registry.RepairLog(c.Check.Data, os.Stdout); err != nil {
@@ -171,6 +173,8 @@ func run(ctx context.Context, args []string) error {
 		return registry.Compact(c.Compact.Data, os.Stdout)
 	case "rotate-secret":
 		return c.Rotate.run(ctx)
+	case "files move":
+		return c.Files.Move.run(ctx)
 	case "migrate":
 		return c.Migrate.run(ctx)
 	default:

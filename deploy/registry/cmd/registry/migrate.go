@@ -32,8 +32,7 @@ func (m migrate) run(ctx context.Context) error {
 		"Start the services with --secret-file %s: without it no owner token is valid.\n",
 		done.Assets, done.Tokens, done.Files, filepath.Join(dir, "secret"))
 	if done.Files > 0 {
-		fmt.Printf("Start filesvc with --data %s, or a copy of it: it has the bytes of the files.\n",
-			filepath.Join(dir, "files"))
+		fmt.Printf("Start filesvc with --data %s, or a copy of it: it has the bytes of the files.\n", done.Place)
 	}
 	return nil
 }

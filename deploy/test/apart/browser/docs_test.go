@@ -41,7 +41,7 @@ func startDocs(t *testing.T, sandbox bool) string {
 	}
 	closeAtEnd(t, assets.Close)
 	files, err := filesvc.New(t.Context(), filesvc.Config{Store: "file:" + filepath.Join(dir, "files.db"),
-		Dir: filepath.Join(dir, "files"), Assets: httpserver.InProcess(assets.Handler()), Secrets: secrets, Log: log})
+		Bytes: filepath.Join(dir, "files"), Assets: httpserver.InProcess(assets.Handler()), Secrets: secrets, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func startFileSite(t *testing.T) *fileSite {
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 	dir := t.TempDir()
 	files, err := filesvc.New(t.Context(), filesvc.Config{
-		Store: "file:" + filepath.Join(dir, "files.db"), Dir: filepath.Join(dir, "files"), Secrets: secrets, Log: log,
+		Store: "file:" + filepath.Join(dir, "files.db"), Bytes: filepath.Join(dir, "files"), Secrets: secrets, Log: log,
 		Assets: httpserver.InProcess(r.assets), BaseURL: s.URL,
 	})
 	if err != nil {

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"asset-registry/deploy/registry"
+)
+
+type files struct {
+	Move moveFiles `cmd:"" help:"Copy the files of a stopped registry to a bucket, or back, and use them there."`
+}
+
+type moveFiles struct {
+	Data string `default:"./data" help:"Data directory."`
+	To   string `required:"" placeholder:"s3+https://HOST/BUCKET" help:"Bucket, or directory for the data directory."`
+}
+
+// directory is the name of the data directory as a target.
+const directory = "directory"
+
+func (m moveFiles) run(ctx context.Context) error {
+	bucket := m.To
+	if bucket == directory {
+		bucket = ""
+	}
+	done, from, err := registry.MoveFiles(ctx, m.Data, bucket)
+	if err != nil {
+		return fmt.Errorf("%w; the registry still uses the files where they were; repeat the command to go on", err)
+	}
+	fmt.Printf("Copied and verified: %d files with %d bytes, and %d removals. %d files were there.\n"+
+		"The registry uses them in %s. Those in %s may be removed.\n",
+		done.Files, done.Bytes, done.Removals, done.Present, m.To, from)
+	return nil
+}

@@ -1,0 +1,98 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"asset-registry/filesvc"
+	"asset-registry/shared/durable"
+	"asset-registry/shared/keyring"
+)
+
+// placeFile has the address of the bucket with the bytes of files. Without it, they are in
+// filesDirectory. A backup does not have it: a second registry on a bucket would remove what it does not
+// know.
+const placeFile = "files.bucket"
+
+// placeOf returns where the bytes of the files of a data directory are, for package filesvc.
+func placeOf(dir string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, placeFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return filepath.Join(dir, filesDirectory), nil
+	}
+	place := strings.TrimSpace(string(text))
+	if err == nil {
+		err = checkBucket(place)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", filepath.Join(dir, placeFile), err)
+	}
+	return place, nil
+}
+
+// checkBucket returns the fault of an address of a bucket. It sends nothing.
+func checkBucket(address string) error {
+	if !filesvc.IsBucket(address) {
+		return errors.New("the address of a bucket must be s3+https://HOST/BUCKET")
+	}
+	return filesvc.CheckPlace(address)
+}
+
+// bucketOf returns the address of the bucket of a data directory; "": there is none.
+func bucketOf(dir string) (string, error) {
+	place, err := placeOf(dir)
+	if err != nil || !filesvc.IsBucket(place) {
+		return "", err
+	}
+	return place, nil
+}
+
+// setPlace notes where the bytes of the files of a data directory are: the address of a bucket, or "" for
+// the directory itself.
+func setPlace(dir, bucket string) error {
+	path := filepath.Join(dir, placeFile)
+	if bucket != "" {
+		return durable.WriteFile(path, []byte(bucket+"\n"), 0o600)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return durable.SyncDirectory(dir)
+}
+
+// MoveFiles copies the bytes of the files of a data directory to a bucket, or with bucket "" from there to
+// the directory. Then the registry uses them there. It may be repeated after an interruption: until all bytes
+// are there, the registry uses those at the place before, where they stay. The registry must not run.
+func MoveFiles(ctx context.Context, dir, bucket string) (done filesvc.Copied, from string, err error) {
+	if err := mustBeOurs(dir, formatFile); err != nil {
+		return done, "", err
+	}
+	if bucket != "" {
+		if err := checkBucket(bucket); err != nil {
+			return done, "", fmt.Errorf("--to: %w", err)
+		}
+	}
+	secrets, err := keyring.Read(filepath.Join(dir, secretFile))
+	if err != nil {
+		return done, "", err
+	}
+	if from, err = placeOf(dir); err != nil {
+		return done, "", err
+	}
+	to := bucket
+	if to == "" {
+		to = filepath.Join(dir, filesDirectory)
+	}
+	done, err = filesvc.CopyBytes(ctx, filesvc.Copying{
+		Store: "file:" + filepath.Join(dir, filesFile), Secrets: secrets, From: from, To: to,
+	})
+	if err != nil {
+		return done, "", err
+	}
+	return done, from, setPlace(dir, bucket)
+}
