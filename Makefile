@@ -15,7 +15,7 @@ PACKAGES    := $(SERVICES) ./clients/go/... ./deploy/...
 PROGRAMS    := ./deploy/registry/cmd/registry ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway \
 	./assetsvc/cmd/assetsvc ./searchsvc/cmd/searchsvc ./authsvc/cmd/authsvc ./filesvc/cmd/filesvc \
 	./deploy/test/cmd/split
-SLOW        := mongostore|ukrainian/dictionary|deploy/bench|deploy/test
+SLOW        := mongostore|s3store|ukrainian/dictionary|deploy/bench|deploy/test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE    := golang.org/x/tools/cmd/deadcode@v0.48.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0

@@ -100,6 +100,9 @@ func CopyBytes(ctx context.Context, c Copying) (done Copied, err error) {
 	if err != nil {
 		return done, err
 	}
+	if err := to.Tidy(ctx, time.Now()); err != nil { // what a copy left that was killed is in the way
+		return done, err
+	}
 	removed, err := from.Removals(ctx) // first, so that a copy never has less than what was removed
 	if err != nil {
 		return done, err

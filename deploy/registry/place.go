@@ -66,33 +66,32 @@ func setPlace(dir, bucket string) error {
 }
 
 // MoveFiles copies the bytes of the files of a data directory to a bucket, or with bucket "" from there to
-// the directory. Then the registry uses them there. It may be repeated after an interruption: until all bytes
-// are there, the registry uses those at the place before, where they stay. The registry must not run.
-func MoveFiles(ctx context.Context, dir, bucket string) (done filesvc.Copied, from string, err error) {
+// the directory, and returns both places. Then the registry uses the second. It may be repeated after an
+// interruption: until all bytes are there, the registry uses those at the first place, where they stay. The
+// registry must not run.
+func MoveFiles(ctx context.Context, dir, bucket string) (done filesvc.Copied, from, to string, err error) {
 	if err := mustBeOurs(dir, formatFile); err != nil {
-		return done, "", err
+		return done, "", "", err
 	}
+	to = filepath.Join(dir, filesDirectory)
 	if bucket != "" {
 		if err := checkBucket(bucket); err != nil {
-			return done, "", fmt.Errorf("--to: %w", err)
+			return done, "", "", fmt.Errorf("--to: %w", err)
 		}
+		to = bucket
 	}
 	secrets, err := keyring.Read(filepath.Join(dir, secretFile))
 	if err != nil {
-		return done, "", err
+		return done, "", "", err
 	}
-	if from, err = placeOf(dir); err != nil {
-		return done, "", err
-	}
-	to := bucket
-	if to == "" {
-		to = filepath.Join(dir, filesDirectory)
+	if from, err = placeOf(dir); err != nil || from == to {
+		return done, from, to, err
 	}
 	done, err = filesvc.CopyBytes(ctx, filesvc.Copying{
 		Store: "file:" + filepath.Join(dir, filesFile), Secrets: secrets, From: from, To: to,
 	})
-	if err != nil {
-		return done, "", err
+	if err == nil {
+		err = setPlace(dir, bucket)
 	}
-	return done, from, setPlace(dir, bucket)
+	return done, from, to, err
 }

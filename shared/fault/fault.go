@@ -56,7 +56,7 @@ type Detail struct {
 type Error struct {
 	Kind       Kind
 	Details    []Detail      // at least one
-	RetryAfter time.Duration // for TooMany and Unavailable; 0 means the default
+	RetryAfter time.Duration // for TooMany, Unavailable and Full; 0 means the default
 }
 
 // New returns a fault with one detail. It formats the description like

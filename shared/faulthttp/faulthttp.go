@@ -47,7 +47,7 @@ type body struct {
 func Status(err error) int { return statuses[fault.KindOf(err)] }
 
 // Write answers with err: the status of its kind, the error body, and the headers
-// of the kind (WWW-Authenticate with 401, Retry-After with 429 and 503). For an
+// of the kind (WWW-Authenticate with 401, Retry-After with 429, 503 and 507). For an
 // internal error the body is always the same and reveals nothing.
 func Write(w http.ResponseWriter, err error) {
 	f, ok := errors.AsType[*fault.Error](err)
@@ -62,7 +62,7 @@ func Write(w http.ResponseWriter, err error) {
 	switch f.Kind {
 	case fault.Unauthorized:
 		h.Set("WWW-Authenticate", `Basic realm="registry"`)
-	case fault.TooMany, fault.Unavailable:
+	case fault.TooMany, fault.Unavailable, fault.Full:
 		wait := f.RetryAfter
 		if wait <= 0 {
 			wait = retryAfter

@@ -24,12 +24,14 @@ func (m moveFiles) run(ctx context.Context) error {
 	if bucket == directory {
 		bucket = ""
 	}
-	done, from, err := registry.MoveFiles(ctx, m.Data, bucket)
+	done, from, to, err := registry.MoveFiles(ctx, m.Data, bucket)
 	if err != nil {
 		return fmt.Errorf("%w; the registry still uses the files where they were; repeat the command to go on", err)
 	}
 	fmt.Printf("Copied and verified: %d files with %d bytes, and %d removals. %d files were there.\n"+
-		"The registry uses them in %s. Those in %s may be removed.\n",
-		done.Files, done.Bytes, done.Removals, done.Present, m.To, from)
+		"The registry uses them in %s.\n", done.Files, done.Bytes, done.Removals, done.Present, to)
+	if from != to {
+		fmt.Printf("Those in %s may be removed.\n", from)
+	}
 	return nil
 }

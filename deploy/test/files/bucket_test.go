@@ -1,0 +1,260 @@
+package files
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/shared/disktest"
+	"asset-registry/shared/s3test"
+)
+
+// TestMoves moves files to a bucket and back. The command is killed at different moments of both ways, and
+// repeated. Until it has ended, the registry serves the files from where they were.
+func TestMoves(t *testing.T) {
+	const count = 400
+	store, r := s3test.Start(t, false, bucket), newRegistry(t)
+	r.start()
+	files := map[string]string{}
+	for i := range count {
+		text := strings.Repeat(fmt.Sprintf("%d ", i), 2_000)
+		files[r.mustUpload(text)] = text
+	}
+	r.stop()
+	to, kept := store.Address(bucket), filepath.Join(store.Dir, bucket)
+	for _, way := range []struct{ to, dir string }{{to, kept}, {"directory", filepath.Join(r.data, "files")}} {
+		hit := 0
+		for _, moved := range []int{0, 1, 40, 150} {
+			killMove(t, r, way.to, way.dir, moved)
+			if got := len(blobs(t, way.dir)); got > 0 && got < count {
+				hit++
+			}
+			r.start()
+			r.mustHave("after a move that was killed", files)
+			r.stop()
+		}
+		if hit < 2 {
+			t.Errorf("%d kills came in the middle of a move, want at least 2", hit)
+		}
+		for range 2 { // a repeat changes nothing
+			r.must("files", "move", "--to", way.to)
+		}
+		if got := len(blobs(t, way.dir)); got != count {
+			t.Errorf("got %d files at %s, want %d", got, way.to, count)
+		}
+		if said := r.must("check", "--files"); !strings.Contains(said, fmt.Sprintf("files: %d,", count)) {
+			t.Errorf("got %q, want %d whole files", said, count)
+		}
+		for _, before := range []string{kept, filepath.Join(r.data, "files")} { // nothing needs the copy before
+			if before != way.dir {
+				for _, path := range blobs(t, before) {
+					if err := os.Remove(path); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		r.start()
+		r.mustHave("after the move", files)
+		r.stop()
+	}
+}
+
+// killMove starts a move, and kills it once so many files are there.
+func killMove(t *testing.T, r *registry, to, dir string, moved int) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(*bin, "registry"), "files", "move", "--data", r.data, "--to", to)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // it was killed, or was quicker
+	}()
+	await(t, "files at their new place", func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+			return len(blobs(t, dir)) >= moved
+		}
+	})
+	_ = cmd.Process.Kill() // it may have ended
+	<-ended
+}
+
+// TestKilledUploads kills the registry in the middle of uploads to a bucket. Each file that was acknowledged is
+// served whole (docs/files.md, D2).
+func TestKilledUploads(t *testing.T) {
+	const rounds, clients = 5, 4
+	store, r := s3test.Start(t, false, bucket), newRegistry(t)
+	r.start()
+	r.stop()
+	r.must("files", "move", "--to", store.Address(bucket))
+	var mu sync.Mutex
+	acknowledged := map[string]string{}
+	for round := range rounds {
+		r.start()
+		var wg sync.WaitGroup
+		for client := range clients {
+			wg.Go(func() {
+				for n := 0; ; n++ {
+					text := strings.Repeat(fmt.Sprintf("%d-%d-%d ", round, client, n), 30_000)
+					path, a, err := r.upload(text)
+					if err != nil || a.status != http.StatusOK {
+						return // the process is dead
+					}
+					mu.Lock()
+					acknowledged[path] = text
+					mu.Unlock()
+				}
+			})
+		}
+		time.Sleep(time.Duration(150+70*round) * time.Millisecond)
+		r.kill()
+		wg.Wait()
+	}
+	r.start()
+	r.mustHave("after the kills", acknowledged)
+	r.stop()
+	if said := r.must("check", "--files"); !strings.Contains(said, "files.db: ok") {
+		t.Errorf("got %q, want no fault", said)
+	}
+}
+
+const broken = `{"data":{"status":"draft"}}`
+
+// TestAStoreThatDies kills the store of the bytes. Files are refused with 503 meanwhile, assets are not, and a
+// registry that starts without the store serves the files when the store is back.
+func TestAStoreThatDies(t *testing.T) {
+	store, r := s3test.Start(t, false, bucket), newRegistry(t)
+	r.start()
+	r.stop()
+	r.must("files", "move", "--to", store.Address(bucket))
+	r.start()
+	kept := map[string]string{r.mustUpload("kept"): "kept"}
+	r.mustHave("before", kept)
+	store.Kill()
+	mustWait := func(what string, a answer, err error) {
+		t.Helper()
+		if err != nil || a.status != http.StatusServiceUnavailable || a.retry == "" {
+			t.Errorf("%s: got %d %s, Retry-After %q and %v, want 503 with Retry-After", what, a.status, a.text, a.retry, err)
+		}
+	}
+	for path := range kept {
+		for range 2 {
+			_, a, err := r.upload("refused")
+			mustWait("upload", a, err)
+			mustWait("read", r.get(path), nil)
+			if a, err := r.ask("broker", http.MethodPost, "/api/2.5/assets", "application/json", strings.NewReader(broken)); err != nil ||
+				a.status >= http.StatusInternalServerError {
+				t.Errorf("an asset: got %d and %v, want an answer of the asset service", a.status, err)
+			}
+			if a := r.get("/api/2.5/assets"); a.status != http.StatusOK {
+				t.Errorf("the list of assets: got %d, want 200", a.status)
+			}
+			r.stop() // the second round is of a registry that has started without the store
+			r.start()
+		}
+	}
+	store.Restart()
+	await(t, "the file, after the store was back", func() bool {
+		for path, text := range kept {
+			if got := r.get(path); got.status != http.StatusOK || got.text != text {
+				return false
+			}
+		}
+		return true
+	})
+	kept[r.mustUpload("new")] = "new"
+	r.mustHave("with the store", kept)
+}
+
+// TestAFullStore fills the disk of the store: a file is refused, and none is lost.
+func TestAFullStore(t *testing.T) {
+	dir := disktest.New(t, 24)
+	for _, pair := range s3test.Environment {
+		name, value, _ := strings.Cut(pair, "=")
+		t.Setenv(name, value)
+	}
+	store, r := s3test.StartIn(t, dir, false, bucket), newRegistry(t)
+	r.start()
+	r.stop()
+	r.must("files", "move", "--to", store.Address(bucket))
+	r.start()
+	kept := map[string]string{r.mustUpload("kept"): "kept"}
+	free := disktest.Fill(t, dir)
+	for range 2 {
+		_, a, err := r.upload(strings.Repeat("content ", 1<<17))
+		if err != nil || a.status != http.StatusServiceUnavailable && a.status != http.StatusInsufficientStorage || a.retry == "" {
+			t.Errorf("a full store: got %d %s, Retry-After %q and %v, want 503 or 507", a.status, a.text, a.retry, err)
+		}
+		r.mustHave("a full store", kept)
+	}
+	free()
+	text := strings.Repeat("content ", 1<<17)
+	kept[r.mustUpload(text)] = text
+	r.mustHave("with room again", kept)
+}
+
+// TestChecksAndBackups damages and removes objects: check names their files. A backup has no bytes of the
+// bucket, and a restored registry uses the bucket only if it is told to.
+func TestChecksAndBackups(t *testing.T) {
+	store, r := s3test.Start(t, false, bucket), newRegistry(t)
+	r.start()
+	files := map[string]string{}
+	for _, text := range []string{"a", "bb", "ccc"} {
+		files[r.mustUpload(text)] = text
+	}
+	r.stop()
+	r.must("files", "move", "--to", store.Address(bucket))
+	if err := os.RemoveAll(filepath.Join(r.data, "files")); err != nil {
+		t.Fatal(err)
+	}
+	into := t.TempDir()
+	r.must("backup", "--into", into)
+	made, err := filepath.Glob(filepath.Join(into, "*.tar"))
+	if err != nil || len(made) != 1 {
+		t.Fatalf("got the backups %q and %v, want one", made, err)
+	}
+	alone, told := *r, *r
+	alone.data, told.data = filepath.Join(t.TempDir(), "alone"), filepath.Join(t.TempDir(), "told")
+	alone.must("restore", "--from", made[0])
+	if said, code := alone.run("check"); code != 1 || !strings.Contains(said, "its bytes are missing") {
+		t.Errorf("restored without the bucket: got %d %q, want 1 and missing bytes", code, said)
+	}
+	told.must("restore", "--from", made[0], "--bucket", store.Address(bucket))
+	told.must("check", "--files")
+	for _, path := range blobs(t, filepath.Join(store.Dir, bucket)) {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch info.Size() {
+		case 1:
+			err = os.WriteFile(path, []byte("x"), 0o600)
+		case 2:
+			err = os.Remove(path)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	said, code := r.run("check", "--files")
+	if code != 1 || !strings.Contains(said, "SHA-256") || !strings.Contains(said, "its bytes are missing") {
+		t.Errorf("damaged: got %d %q, want 1, a wrong SHA-256 and missing bytes", code, said)
+	}
+	r.start()
+	for path, text := range files {
+		if got := r.get(path); text == "ccc" && got.text != text || text == "bb" && got.status != http.StatusInternalServerError {
+			t.Errorf("damaged: %s: got %d %q", path, got.status, got.text)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/porttest"
+	"asset-registry/shared/s3test"
+)
+
+const (
+	patience = 40 * time.Second // of a test, for what takes a moment
+	bucket   = "files"
+)
+
+var bin = flag.String("bin", "", "absolute path of the directory of the programs")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *bin == "" {
+		fmt.Fprintln(os.Stderr, "name the directory of the programs: -bin DIR")
+		os.Exit(2)
+	}
+	os.Exit(m.Run())
+}
+
+// registry is a sandbox of one process. Its output must never have the credentials of the store.
+type registry struct {
+	t          *testing.T
+	addr, data string
+	process    *processes.Process
+	output     *processes.Output
+}
+
+func newRegistry(t *testing.T) *registry {
+	t.Helper()
+	addr, err := porttest.FreeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &registry{t: t, addr: addr, data: filepath.Join(t.TempDir(), "data"), output: &processes.Output{}}
+	t.Cleanup(func() {
+		r.kill()
+		r.mustHideCredentials("the registry", r.output.String())
+		if t.Failed() {
+			t.Logf("the registry printed %s", r.output.String())
+		}
+	})
+	return r
+}
+
+func (r *registry) mustHideCredentials(what, text string) {
+	r.t.Helper()
+	for _, pair := range s3test.Environment {
+		if _, value, _ := strings.Cut(pair, "="); strings.Contains(text, value) {
+			r.t.Errorf("%s printed a credential of the store", what)
+		}
+	}
+}
+
+func (r *registry) start() {
+	r.t.Helper()
+	p, err := processes.Standalone(r.t.Context(), *bin, r.addr, r.data, r.output)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.process = p
+}
+
+func (r *registry) kill() {
+	if r.process != nil {
+		_ = r.process.Kill() // it may have ended
+		r.process = nil
+	}
+}
+
+func (r *registry) stop() {
+	r.t.Helper()
+	if err := r.process.Stop(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.process = nil
+}
+
+// run runs the program on the data directory, and returns what it printed and its exit code.
+func (r *registry) run(args ...string) (said string, code int) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, filepath.Join(*bin, "registry"), append(args, "--data", r.data)...).CombinedOutput()
+	r.mustHideCredentials(strings.Join(args, " "), string(out))
+	if exit, ended := errors.AsType[*exec.ExitError](err); ended {
+		return string(out), exit.ExitCode()
+	}
+	if err != nil {
+		r.t.Fatalf("%q: %v", args, err)
+	}
+	return string(out), 0
+}
+
+// must runs the program, and fails if it does not end with 0.
+func (r *registry) must(args ...string) string {
+	r.t.Helper()
+	said, code := r.run(args...)
+	if code != 0 {
+		r.t.Fatalf("%q: got exit code %d and %s, want 0", args, code, said)
+	}
+	return said
+}
+
+// answer is an answer that was read to its end.
+type answer struct {
+	status int
+	retry  string
+	text   string
+}
+
+// ask sends a request of the sandbox's broker, or with by of another key.
+func (r *registry) ask(by, method, to, contentType string, body io.Reader) (answer, error) {
+	q, err := http.NewRequestWithContext(r.t.Context(), method, "http://"+r.addr+to, body)
+	if err != nil {
+		return answer{}, err
+	}
+	if by != "" {
+		q.SetBasicAuth(by, "")
+	}
+	if contentType != "" {
+		q.Header.Set("Content-Type", contentType)
+	}
+	resp, err := (&http.Client{Timeout: 2 * patience}).Do(q)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, resp.Header.Get("Retry-After"), string(text)}, err
+}
+
+func (r *registry) get(path string) answer {
+	r.t.Helper()
+	a, err := r.ask("broker", http.MethodGet, path, "", nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return a
+}
+
+// upload sends a file, and returns the path at which its broker reads it.
+func (r *registry) upload(text string) (path string, a answer, err error) {
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	part, err := w.CreateFormFile("file", "a.bin")
+	if err != nil {
+		return "", a, err
+	}
+	if _, err := io.WriteString(part, text); err != nil {
+		return "", a, err
+	}
+	if err := w.Close(); err != nil {
+		return "", a, err
+	}
+	if a, err = r.ask("broker", http.MethodPost, "/upload", w.FormDataContentType(), &form); err != nil {
+		return "", a, err
+	}
+	var stored struct {
+		GetURL string `json:"get_url"`
+	}
+	_ = json.Unmarshal([]byte(a.text), &stored) // a refusal has none
+	return pathForm.FindString(stored.GetURL), a, nil
+}
+
+var pathForm = regexp.MustCompile(`/get/[0-9a-f]{32}`)
+
+// mustUpload uploads a file, and returns its path.
+func (r *registry) mustUpload(text string) string {
+	r.t.Helper()
+	path, a, err := r.upload(text)
+	if err != nil || a.status != http.StatusOK || path == "" {
+		r.t.Fatalf("upload: got %d %s and %v, want 200", a.status, a.text, err)
+	}
+	return path
+}
+
+// mustHave fails unless each file is served as it was uploaded.
+func (r *registry) mustHave(what string, files map[string]string) {
+	r.t.Helper()
+	if len(files) == 0 {
+		r.t.Fatalf("%s: no file was acknowledged", what)
+	}
+	for path, text := range files {
+		if got := r.get(path); got.status != http.StatusOK || got.text != text {
+			r.t.Errorf("%s: %s: got %d and %d bytes, want 200 and %d bytes", what, path, got.status, len(got.text), len(text))
+		}
+	}
+}
+
+// await repeats a check until it is true.
+func await(t *testing.T, what string, isTrue func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !isTrue(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited %v in vain: %s", patience, what)
+		}
+	}
+}
+
+var blobForm = regexp.MustCompile(`^[0-9a-f]{32}-[0-9a-f]{16}$`)
+
+// blobs returns the paths of the bytes of files below a directory.
+func blobs(t *testing.T, dir string) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && blobForm.MatchString(entry.Name()) {
+			paths = append(paths, path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // it was removed meanwhile
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
