@@ -33,7 +33,7 @@ ASSETS      ?= 100000
 FIRST       := packages test test-attack
 WAITING     := test-crash test-compose test-browser model-quick fuzz
 WORKING     := tools vuln test-faults test-feed test-alerts test-traces test-clients test-stores test-k8s \
-	test-docs test-release test-oneprocess test-log test-webhooks test-search test-std test-openapi check-apart
+	test-docs test-release test-oneprocess test-files test-log test-webhooks test-search test-std test-openapi check-apart
 DATA        ?= ./data
 ADDR        ?= 127.0.0.1:8080
 
@@ -215,6 +215,11 @@ test-oneprocess: build ## one process in production: certificate by an authority
 	@deploy/test/setup.sh $@
 	@deploy/test/tool.sh pebble
 	go test -count=1 -timeout 10m ./deploy/test/oneprocess -bin $(CURDIR)/bin
+
+test-files: build ## files in an object store that others wrote: its suite, and the registry on it
+	@deploy/test/setup.sh $@
+	go test -count=1 ./filesvc/internal/s3store
+	cd deploy/test/apart/files && GOWORK=off go test -count=1 -timeout 10m . -bin $(CURDIR)/bin
 
 fuzz: ## each fuzz target for FUZZCOUNT inputs
 	@deploy/test/fuzz.sh $(FUZZCOUNT)
