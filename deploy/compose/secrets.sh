@@ -37,6 +37,10 @@ for name in assetsvc filesvc; do
 done
 echo "store: redis://:$(password tokens)@redis-tokens:6379/0" | make authsvc/settings.yaml
 echo "limits-redis: redis://:$(password limits)@redis-limits:6379/0" | make gateway/settings.yaml
+random | make shared/objects
+printf 'export ROOT_ACCESS_KEY_ID=registry\nexport ROOT_SECRET_ACCESS_KEY=%s\n' "$(cat shared/objects)" | make objects/objects.env
+printf '[default]\naws_access_key_id = registry\naws_secret_access_key = %s\n' "$(cat shared/objects)" |
+	make filesvc/bucket-credentials
 for name in gateway assetsvc authsvc filesvc; do
 	make $name/registry-secret <shared/registry
 done

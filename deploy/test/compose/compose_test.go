@@ -15,11 +15,11 @@ import (
 )
 
 // TestScenariosOnCompose starts docker-compose.yml without any data, and runs the
-// end-to-end scenarios on it.
+// end-to-end scenarios on it. Two file services share a bucket; TestFailures has a volume.
 func TestScenariosOnCompose(t *testing.T) {
 	// The stand-in for MongoDB is slow, and so is a machine that runs all of the stack.
 	s := start(t, "STORE_TIMEOUT=50s", "TIMEOUT=55s",
-		"COMPOSE_PROFILES=witness", "ASSETSVC_LOG_POLICY=/run/secrets/witness.policy")
+		"COMPOSE_PROFILES=witness,objects", "FILES_BUCKET=s3+http://objects:7070/files", "ASSETSVC_LOG_POLICY=/run/secrets/witness.policy")
 	t.Run("containers have no more rights than they need", func(t *testing.T) { testContained(t, s) })
 	t.Run("a gateway cannot reach the admin API", func(t *testing.T) { testAdminApart(t, s) })
 	t.Run("pull asks no image registry for our images",

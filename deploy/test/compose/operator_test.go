@@ -79,7 +79,7 @@ func testWitnesses(t *testing.T, s *stack) {
 // testSearch adds the search to a running stack, as .env.example says, waits until it has
 // all changes so far, and reads a page.
 func testSearch(t *testing.T, s *stack) {
-	s.set("COMPOSE_PROFILES", "witness,search")
+	s.set("COMPOSE_PROFILES", "witness,objects,search")
 	s.set("GATEWAY_SEARCH_URL", "http://searchsvc:8083")
 	s.run(t, "up", "--detach", "--no-build") // the balancer is unhealthy while both gateways are replaced
 	s.awaitHealth(t, "searchsvc", "balancer")

@@ -36,6 +36,9 @@ import() {
 cp "$(deploy/test/tool.sh devmongo)" "$work/devmongo"
 root mongo "$work/devmongo"
 import mongo 999:999 /data/db
+cp "$(deploy/test/tool.sh versitygw)" "$work/versitygw"
+root objects "$work/versitygw"
+import objects 65532:65532 /objects
 root redis "$(command -v redis-server)" "$(command -v redis-cli)" "$(command -v redis-check-rdb)"
 import redis 999:1000 /data
 root haproxy "$(command -v haproxy)"
