@@ -28,22 +28,22 @@ func CheckPlace(place string) error {
 	if !IsBucket(place) {
 		return nil
 	}
-	_, err := openBucket(place, DefaultTimeout)
+	_, err := openBucket(place, "", DefaultTimeout)
 	return err
 }
 
-func openBucket(place string, timeout time.Duration) (file.Bytes, error) {
+func openBucket(place, spool string, timeout time.Duration) (file.Bytes, error) {
 	a, err := s3store.Parse(place)
 	if err != nil {
 		return nil, err
 	}
-	return s3store.Open(a, timeout)
+	return s3store.Open(a, spool, timeout)
 }
 
-// openBytes opens the bytes at a place. It creates a directory that does not exist.
-func openBytes(place string, timeout time.Duration) (file.Bytes, error) {
+// openBytes opens the bytes at a place. It creates a directory that does not exist. Spool is as in Config.
+func openBytes(place, spool string, timeout time.Duration) (file.Bytes, error) {
 	if IsBucket(place) {
-		return openBucket(place, timeout)
+		return openBucket(place, spool, timeout)
 	}
 	return dirstore.Open(place)
 }
@@ -51,7 +51,7 @@ func openBytes(place string, timeout time.Duration) (file.Bytes, error) {
 // existingBytes returns the bytes at a place, and changes nothing.
 func existingBytes(place string, timeout time.Duration) (file.Bytes, error) {
 	if IsBucket(place) {
-		return openBucket(place, timeout)
+		return openBucket(place, "", timeout)
 	}
 	return dirstore.Existing(place), nil
 }
@@ -96,7 +96,7 @@ func CopyBytes(ctx context.Context, c Copying) (done Copied, err error) {
 	if err != nil {
 		return done, err
 	}
-	to, err := openBytes(c.To, moveTimeout)
+	to, err := openBytes(c.To, "", moveTimeout)
 	if err != nil {
 		return done, err
 	}

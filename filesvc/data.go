@@ -96,7 +96,7 @@ func CopyRemovals(ctx context.Context, from, to string) (int, error) {
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
-	store, err := openBytes(to, moveTimeout)
+	store, err := openBytes(to, "", moveTimeout)
 	if err != nil {
 		return 0, err
 	}

@@ -34,6 +34,7 @@ import (
 type Config struct {
 	Store      string            // of the metadata: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
 	Bytes      string            // their place: a directory, created if it does not exist, or s3+https://HOST/BUCKET
+	Spool      string            // directory of uploads on their way to a bucket; "": the system's for temporary files
 	AssetsURLs []string          // addresses of the asset services
 	Assets     http.RoundTripper // transport to the asset service, used instead of AssetsURLs; nil: use AssetsURLs
 	Secrets    keyring.Ring      // sign identities and addresses; the same for all services
@@ -166,7 +167,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if s.store, err = k.open(ctx, c); err != nil {
 		return nil, fmt.Errorf("open the metadata of the files: %w", err)
 	}
-	bytes, err := openBytes(c.Bytes, c.Timeout) // after the metadata: a directory without them has lost them
+	bytes, err := openBytes(c.Bytes, c.Spool, c.Timeout) // after the metadata: a directory without them has lost them
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the bytes of the files: %w", err), s.store.Close())
 	}

@@ -25,7 +25,9 @@ func (s *Server) measure(meter metric.Meter) error {
 		metric.WithDescription("Files that an administrator has removed, and those with the same bytes."))
 	carried, err5 := meter.Int64ObservableCounter("registry.files.bytes", metric.WithUnit("By"),
 		metric.WithDescription("Bytes of files that were stored (in) and sent (out)."))
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	unread, err6 := meter.Int64ObservableCounter("registry.files.unread", metric.WithUnit("{reading}"),
+		metric.WithDescription("Readings of files that failed, because the bytes were missing, damaged or away."))
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}
 	counts := &s.files.Counts
@@ -33,6 +35,7 @@ func (s *Server) measure(meter metric.Meter) error {
 		o.ObserveFloat64(behind, s.config.Now().Sub(time.UnixMilli(s.followed.Load())).Seconds())
 		o.ObserveInt64(collected, counts.Collected.Load())
 		o.ObserveInt64(removed, counts.Removed.Load())
+		o.ObserveInt64(unread, counts.Unread.Load())
 		for direction, n := range map[string]int64{"in": counts.Received.Load(), "out": counts.Sent.Load()} {
 			o.ObserveInt64(carried, n, metric.WithAttributes(attribute.String("direction", direction)))
 		}
@@ -43,7 +46,7 @@ func (s *Server) measure(meter metric.Meter) error {
 			o.ObserveInt64(uploads, n, metric.WithAttributes(attribute.String("result", result)))
 		}
 		return nil
-	}, behind, uploads, collected, removed, carried)
+	}, behind, uploads, collected, removed, carried, unread)
 	if err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}

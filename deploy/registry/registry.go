@@ -372,6 +372,7 @@ func (c Config) files(p process, place string, assets http.RoundTripper) filesvc
 	return filesvc.Config{
 		Store:   "file:" + filepath.Join(c.Data, filesFile),
 		Bytes:   place,
+		Spool:   c.Data,
 		Assets:  assets,
 		Secrets: p.secrets,
 		BaseURL: p.filesURL,

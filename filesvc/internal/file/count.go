@@ -18,6 +18,7 @@ type Counts struct {
 
 	Received atomic.Int64 // bytes of stored uploads
 	Sent     atomic.Int64 // bytes of readings
+	Unread   atomic.Int64 // readings of stored files whose bytes could not be opened
 
 	Collected atomic.Int64
 	Removed   atomic.Int64 // by an administrator, each file with the same bytes too

@@ -120,12 +120,17 @@ func (s *Service) find(ctx context.Context, id string) (File, error) {
 func notFound() error { return fault.New(fault.NotFound, fault.URL, "doc_id", "Not Found") }
 
 // Open opens the bytes of a file in the state Stored. The caller closes them.
-func (s *Service) Open(ctx context.Context, f File) (Blob, error) {
+func (s *Service) Open(ctx context.Context, f File) (blob Blob, err error) {
+	defer func() {
+		if err != nil && ctx.Err() == nil { // the reader is still there
+			s.Counts.Unread.Add(1)
+		}
+	}()
 	if s.IsHeld() {
 		return nil, fault.New(fault.Unavailable, fault.URL, "files",
 			"The registry does not know yet which files were removed; repeat the request later.")
 	}
-	blob, err := s.bytes.Open(ctx, f.Blob)
+	blob, err = s.bytes.Open(ctx, f.Blob)
 	if err != nil {
 		return nil, fmt.Errorf("open file %s: %w", f.ID, err)
 	}

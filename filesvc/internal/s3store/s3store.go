@@ -45,6 +45,7 @@ const MaxFile = 5 << 30
 type Store struct {
 	client         minio.Core
 	bucket, prefix string
+	spool          string        // directory of uploads on their way
 	timeout        time.Duration // of an operation that transfers no file
 }
 
@@ -86,9 +87,10 @@ func Parse(text string) (Address, error) {
 	}, nil
 }
 
-// Open returns the store at an address. It sends no request. An operation that transfers no file ends after
+// Open returns the store at an address. It sends no request. Uploads come to a file in the directory spool first; ""
+// is that of the system for temporary files. An operation that transfers no file ends after
 // the timeout.
-func Open(a Address, timeout time.Duration) (*Store, error) {
+func Open(a Address, spool string, timeout time.Duration) (*Store, error) {
 	transport, err := minio.DefaultTransport(a.secure)
 	if err != nil {
 		return nil, err
@@ -109,7 +111,7 @@ func Open(a Address, timeout time.Duration) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{client: *client, bucket: a.bucket, prefix: a.prefix, timeout: timeout}, nil
+	return &Store{client: *client, bucket: a.bucket, prefix: a.prefix, spool: spool, timeout: timeout}, nil
 }
 
 func (s *Store) key(name string) (string, error) {
@@ -151,7 +153,7 @@ func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w, err := os.CreateTemp("", "asset-registry-upload-")
+	w, err := os.CreateTemp(s.spool, "asset-registry-upload-")
 	if err != nil {
 		return file.NoRoom(err)
 	}

@@ -22,7 +22,7 @@ func open(t *testing.T, address string) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(a, timeout)
+	s, err := Open(a, t.TempDir(), timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestNoCredentials(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
-	if _, err := Open(Address{host: "s3.example", bucket: "files"}, timeout); err == nil {
+	if _, err := Open(Address{host: "s3.example", bucket: "files"}, "", timeout); err == nil {
 		t.Error("got no error, want one")
 	}
 }
