@@ -60,7 +60,7 @@ SHELL       := bash
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-alerts test-log test-webhooks test-search test-std test-compose \
+	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose \
 	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-files bench-live bench-probes bench-search bench-webhooks bench-gateway soak release images clean
 
 help: ## list the targets

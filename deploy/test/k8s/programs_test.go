@@ -51,7 +51,10 @@ func buildPrograms(t *testing.T) (bin string) {
 // a name with a mistake would be found by nobody.
 func TestProgramsKnowTheirVariables(t *testing.T) {
 	bin := buildPrograms(t)
-	others := []string{"GOMEMLIMIT", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"} // Go's and OpenTelemetry's
+	others := []string{ // of Go, of OpenTelemetry and of libraries for S3
+		"GOMEMLIMIT", "TMPDIR", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG",
+		"AWS_SHARED_CREDENTIALS_FILE",
+	}
 	variable := regexp.MustCompile(`\$([A-Z_]+)`)
 	for _, dir := range []string{"base", withSearch, withFiles} {
 		s := stackFor(t, dir)
