@@ -81,7 +81,7 @@ build: ## build the programs into ./bin
 run: build ## run the whole registry as one process, with sandbox keys
 	bin/registry serve --sandbox --search --addr $(ADDR) --data $(DATA) --admin-addr 127.0.0.1:8079
 
-run-split: build ## run the three services as processes of their own
+run-split: build ## run the services as processes of their own
 	bin/split
 
 # Three loops. quick: after each change. test: before each commit. test-all: before

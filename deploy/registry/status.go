@@ -48,7 +48,7 @@ type Status struct {
 	Memory      Memory             `json:"memory"`
 }
 
-// Problem is a reason to look. Alert is the heading of docs/operations.md that says what to do; "" if
+// Problem is a reason to look. Alert is the heading of docs/runbook.md that says what to do; "" if
 // Says says it.
 type Problem struct {
 	Alert string `json:"alert,omitempty"`

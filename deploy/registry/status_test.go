@@ -191,7 +191,7 @@ streams      6 open, 0 ended as too slow, 0 refused
 webhooks     failing 1
 behind       search 2 s
 memory       4.0 MiB resident, of which Go uses 2.0 KiB
-PROBLEM      no backup (docs/operations.md#backuptooold)
+PROBLEM      no backup (docs/runbook.md#backuptooold)
 PROBLEM      else
 `
 	if diff := cmp.Diff(want, got.String()); diff != "" {

@@ -67,7 +67,7 @@ func (s Status) WriteText(to io.Writer, now time.Time) error {
 	for _, p := range s.Problems {
 		hint := ""
 		if p.Alert != "" {
-			hint = " (docs/operations.md#" + strings.ToLower(p.Alert) + ")"
+			hint = " (docs/runbook.md#" + strings.ToLower(p.Alert) + ")"
 		}
 		row("PROBLEM", "%s%s", p.Says, hint)
 	}

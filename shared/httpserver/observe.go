@@ -47,7 +47,7 @@ type series struct {
 // metrics).
 var durationBuckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
 
-// slowAfter is the time after which an answer is slow that has not begun (docs/operations.md,
+// slowAfter is the time after which an answer is slow that has not begun (docs/runbook.md,
 // "Alerts").
 const slowAfter = 500 * time.Millisecond
 

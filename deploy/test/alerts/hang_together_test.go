@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	runbook     = "docs/operations.md"
+	runbook     = "docs/runbook.md"
 	served      = "/public/" + runbook // where Grafana has it
 	runbookFile = "../../../" + runbook
 )

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -232,7 +233,11 @@ func TestNoScriptStartsWithoutDependencies(t *testing.T) {
 		t.Fatalf("got the scripts %q, %v, want at least 6", files, err)
 	}
 	found := 0
-	for _, path := range append(files, filepath.Join(root, "docs/operations.md"), filepath.Join(root, "README.md")) {
+	guides, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
+	if err != nil || len(guides) < 10 {
+		t.Fatalf("got the guides %q, %v, want at least 10", guides, err)
+	}
+	for _, path := range slices.Concat(files, guides, []string{filepath.Join(root, "README.md")}) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

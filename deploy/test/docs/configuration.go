@@ -27,7 +27,7 @@ written like ` + "`90s`, `10m` or `24h`" + `. A file's values are read as those 
 ` + "`01` and `1.50`" + ` stay as written.
 
 All programs also obey the standard variables of OpenTelemetry (` + "`OTEL_*`" + `, see
-[operations.md](operations.md#metrics-and-traces)) and of Go (` + "`GOMEMLIMIT`, `GOGC`, `GOMAXPROCS`" + `).
+[monitoring.md](monitoring.md#metrics-and-traces)) and of Go (` + "`GOMEMLIMIT`, `GOGC`, `GOMAXPROCS`" + `).
 `
 
 // programs are the programs in the order of the document.

@@ -164,7 +164,7 @@ func withVisitor(ctx context.Context, address string) context.Context {
 
 // bounded fails the reading of an answer that is too large. It names the visitor to the
 // registry, so that the rate limits count each visitor, if the gateways trust this service
-// as a proxy (docs/operations.md, "Site").
+// as a proxy (docs/features.md, "Site").
 type bounded struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
