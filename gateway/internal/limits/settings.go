@@ -29,7 +29,7 @@ type Settings struct {
 func (Settings) HelpTexts() map[string]string {
 	const override = ". It replaces the table's limit; 0: no limit."
 	return map[string]string{
-		"limits": "The table of policies: production, sandbox, or in the YAML file a list of policies (docs/operations.md).",
+		"limits": "The table of policies: production, sandbox, or in the YAML file a list of policies (docs/features.md).",
 		"limits_redis": "Redis in which all gateways count: redis://HOST:PORT/DB, or " +
 			"redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB. By default each gateway counts in its memory.",
 		"limits_away": "Behaviour of a gateway while that Redis does not answer: count alone (local), " +
