@@ -50,6 +50,7 @@ func parse(dst any, name, description, envPrefix string, args []string) (*kong.C
 		kong.Name(name),
 		kong.Description(description),
 		kong.Embed(&file),
+		kong.PostBuild(group),
 		kong.DefaultEnvars(envPrefix),
 		kong.Configuration(read.from),
 		helpTexts(reflect.ValueOf(dst).Elem()),

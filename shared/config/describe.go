@@ -33,6 +33,7 @@ type Setting struct {
 	Enum     string `json:"enum,omitempty"`    // accepted values, separated by commas
 	Required bool   `json:"required,omitempty"`
 	Help     string `json:"help"`
+	Group    string `json:"group,omitempty"` // "": the settings that nearly everybody sets
 }
 
 // PrintSettings is the type of a flag that prints the Program as JSON and ends the
@@ -87,6 +88,9 @@ func settingsOf(n *kong.Node) []Setting {
 		s := Setting{
 			Name: flag.Name, Type: typeName(flag.Target.Type()), Default: flag.Default,
 			Enum: flag.Enum, Required: flag.Required, Help: flag.Help,
+		}
+		if flag.Group != nil {
+			s.Group = flag.Group.Key
 		}
 		if len(flag.Envs) > 0 {
 			s.Env = flag.Envs[0]

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"asset-registry/shared/config"
@@ -26,30 +27,60 @@ default. Unknown keys of a file are errors. The values of a list are separated b
 written like ` + "`90s`, `10m` or `24h`" + `. A file's values are read as those of flags, so
 ` + "`01` and `1.50`" + ` stay as written.
 
+The settings that nearly everybody sets come first, the others by groups. [registryctl.md](registryctl.md) has those of
+the program for operators and brokers.
+
 All programs also obey the standard variables of OpenTelemetry (` + "`OTEL_*`" + `, see
 [monitoring.md](monitoring.md#metrics-and-traces)) and of Go (` + "`GOMEMLIMIT`, `GOGC`, `GOMAXPROCS`" + `).
 `
 
 // programs are the programs in the order of the document.
-var programs = []string{"registry", "gateway", "assetsvc", "filesvc", "searchsvc", "authsvc", "registryctl"}
+var programs = []string{"registry", "gateway", "assetsvc", "filesvc", "searchsvc", "authsvc"}
+
+// tool is the program for operators and brokers, which has a document of its own.
+const tool = "registryctl"
+
+// ofTool is the beginning of that document.
+const ofTool = `# registryctl
+
+This page is generated from the program's own declarations, as [configuration.md](configuration.md) is.
+[operations.md](operations.md#registryctl) says how to use it.
+`
 
 // Configuration returns the text of docs/configuration.md for the programs in the
 // directory bin.
 func Configuration(ctx context.Context, bin string) (string, error) {
+	return describeAll(ctx, bin, introduction, programs...)
+}
+
+// Tool returns the text of docs/registryctl.md in the same way.
+func Tool(ctx context.Context, bin string) (string, error) {
+	return describeAll(ctx, bin, ofTool, tool)
+}
+
+func describeAll(ctx context.Context, bin, introduction string, names ...string) (string, error) {
 	var b strings.Builder
 	b.WriteString(introduction)
-	for _, name := range programs {
-		text, err := exec.CommandContext(ctx, filepath.Join(bin, name), "--print-settings").Output()
+	for _, name := range names {
+		p, err := settingsOf(ctx, bin, name)
 		if err != nil {
-			return "", fmt.Errorf("ask %s for its settings: %w", name, err)
-		}
-		var p config.Program
-		if err := json.Unmarshal(text, &p); err != nil {
-			return "", fmt.Errorf("read the settings of %s: %w", name, err)
+			return "", err
 		}
 		write(&b, p)
 	}
 	return b.String(), nil
+}
+
+// settingsOf asks a program for its settings.
+func settingsOf(ctx context.Context, bin, name string) (p config.Program, err error) {
+	text, err := exec.CommandContext(ctx, filepath.Join(bin, name), "--print-settings").Output()
+	if err != nil {
+		return p, fmt.Errorf("ask %s for its settings: %w", name, err)
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		return p, fmt.Errorf("read the settings of %s: %w", name, err)
+	}
+	return p, nil
 }
 
 func write(b *strings.Builder, p config.Program) {
@@ -63,13 +94,34 @@ func write(b *strings.Builder, p config.Program) {
 		default:
 			b.WriteString("\n")
 		}
-		for _, s := range c.Settings {
-			b.WriteString(fold("- ", "  ", describe(s)) + "\n")
+		for i, group := range groupsOf(c.Settings) {
+			if group != "" {
+				fmt.Fprintf(b, "%s*%s*\n\n", strings.Repeat("\n", min(i, 1)), group)
+			}
+			for _, s := range c.Settings {
+				if s.Group == group {
+					b.WriteString(fold("- ", "  ", describe(s)) + "\n")
+				}
+			}
 		}
 		if len(c.Settings) == 0 {
 			b.WriteString("It has no settings of its own.\n")
 		}
 	}
+}
+
+// groupsOf returns the groups of settings in the order in which they appear, but "" first.
+func groupsOf(settings []config.Setting) (groups []string) {
+	for _, s := range settings {
+		switch {
+		case slices.Contains(groups, s.Group):
+		case s.Group == "":
+			groups = slices.Insert(groups, 0, "")
+		default:
+			groups = append(groups, s.Group)
+		}
+	}
+	return groups
 }
 
 // describe returns a setting in one paragraph.

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/config"
 )
 
 // root is the top of the repository.
@@ -53,21 +55,54 @@ func run(m *testing.M) int {
 }
 
 func TestConfigurationIsWhatTheProgramsDeclare(t *testing.T) {
-	want, err := Configuration(t.Context(), build(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(root, "docs", "configuration.md")
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+	for name, describe := range map[string]func(context.Context, string) (string, error){
+		"configuration.md": Configuration, "registryctl.md": Tool,
+	} {
+		want, err := describe(t.Context(), build(t))
+		if err != nil {
 			t.Fatal(err)
 		}
+		file := filepath.Join(root, "docs", name)
+		if *update {
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Errorf("docs/%s differs; run this test with -update (-want +got):\n%s", name, diff)
+		}
 	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+}
+
+// TestFewSettingsComeFirst counts the settings without a group: those that nearly everybody sets.
+func TestFewSettingsComeFirst(t *testing.T) {
+	const most = 12
+	known := map[string]bool{}
+	for _, name := range programs {
+		p, err := settingsOf(t.Context(), build(t), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range p.Commands {
+			var first []string
+			for _, s := range c.Settings {
+				known[s.Name] = true
+				if s.Group == "" {
+					first = append(first, s.Name)
+				}
+			}
+			if len(first) > most {
+				t.Errorf("%s %s: got %d settings without a group, %q, want at most %d", name, c.Name, len(first), first, most)
+			}
+		}
 	}
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("docs/configuration.md differs; run this test with -update (-want +got):\n%s", diff)
+	for _, name := range config.Groups() {
+		if !known[name] {
+			t.Errorf("the groups have the setting %s, which no program has", name)
+		}
 	}
 }
