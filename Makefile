@@ -270,7 +270,7 @@ bench-files: build ## readings and uploads of files beside nginx and the bare di
 bench-probes: ## what the health checks of an idle docker-compose.yml need, 25 minutes
 	deploy/test/compose/test.sh -run '^$$' -bench Probes -benchtime 1x -timeout 60m
 
-bench-search: build ## the search service on ASSETS assets: index, memory, latency, and when changes are found
+bench-search: build ## the search service and the site on ASSETS assets: index, memory, latency, and when changes are found
 	go build -o bin/bench-fill ./assetsvc/internal/fill
 	go run ./deploy/bench/search -bin bin -assets $(ASSETS)
 

@@ -1,5 +1,5 @@
 // Command search measures the search service on a registry of many assets: the time and the
-// memory of building the index, its size, the latency of searches with five facets, and the
+// memory of building the index, its size, the latency of searches with five facets and of pages of the site, and the
 // time until a change is found. Everything runs on one machine (deploy/bench/README.md).
 package main
 

@@ -121,7 +121,7 @@ func question(r *rand.Rand) string {
 	for range r.IntN(4) {
 		q = append(q, words[r.IntN(len(words))])
 	}
-	query := "q=" + url.QueryEscape(strings.Join(q, " ")) + facets
+	query := "q=" + url.QueryEscape(strings.Join(q, " "))
 	switch r.IntN(5) {
 	case 0:
 		query += "&status=pending&classification=04"
@@ -133,22 +133,66 @@ func question(r *rand.Rand) string {
 	return query
 }
 
-// load searches at a steady rate, on schedule: a slow answer delays no other question. It
-// publishes assets meanwhile, and measures when they are found.
+// load searches, and then opens pages of the site. It publishes assets meanwhile, and measures when they are found.
 func (b *bench) load(ctx context.Context) error {
+	found := make(chan []time.Duration, 1)
+	go func() { found <- b.freshness(ctx) }()
+	b.ask(ctx, "searches with five facets", func(r *rand.Rand) string { return "/api/2.5/search?" + question(r) + facets })
+	if err := b.open(ctx); err != nil {
+		return err
+	}
+	fresh := <-found
+	if len(fresh) == 0 {
+		return fmt.Errorf("no new asset was found")
+	}
+	slices.Sort(fresh)
+	fmt.Printf("changes: %d were found after their acknowledgement: p50 %.0f ms, most %.0f ms\n",
+		len(fresh), at(fresh, 50), at(fresh, 100))
+	return nil
+}
+
+// open opens each kind of page of the site.
+func (b *bench) open(ctx context.Context) error {
+	search, err := client.New(client.Config{URL: "http://" + b.addr})
+	if err != nil {
+		return err
+	}
+	page, err := search.Search(ctx, url.Values{"limit": {"100"}})
+	if err != nil {
+		return err
+	}
+	if page.Total < int64(b.assets) {
+		return fmt.Errorf("got %d assets in the index, want %d", page.Total, b.assets)
+	}
+	anyAsset := func(r *rand.Rand) string { return page.Assets[r.IntN(len(page.Assets))].ID }
+	for _, kind := range []struct {
+		name string
+		path func(r *rand.Rand) string
+	}{
+		{"first pages of a search", func(r *rand.Rand) string { return "/uk/?" + question(r) }},
+		{"second pages", func(*rand.Rand) string { return "/uk/?search_after=" + url.QueryEscape(page.Next) }},
+		{"pages of assets", func(r *rand.Rand) string { return "/uk/assets/" + anyAsset(r) }},
+		{"statistics of a search", func(r *rand.Rand) string { return "/uk/statistics?" + question(r) }},
+		{"statistics of all assets", func(*rand.Rand) string { return "/uk/statistics" }},
+	} {
+		b.ask(ctx, kind.name, kind.path)
+	}
+	return nil
+}
+
+// ask asks for random paths at a steady rate, on schedule: a slow answer delays no other question.
+func (b *bench) ask(ctx context.Context, name string, path func(r *rand.Rand) string) {
 	var mu sync.Mutex
 	var times []time.Duration
 	var failures []string
 	var asking sync.WaitGroup
 	r := rand.New(rand.NewPCG(1, 1))
-	found := make(chan []time.Duration, 1)
-	go func() { found <- b.freshness(ctx) }()
 	transport := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	tick := time.NewTicker(time.Second / time.Duration(b.rate))
 	defer tick.Stop()
 	for begun := time.Now(); time.Since(begun) < b.lasts; {
 		<-tick.C
-		address := "http://" + b.addr + "/api/2.5/search?" + question(r)
+		address := "http://" + b.addr + path(r)
 		due := time.Now()
 		asking.Go(func() {
 			err := get(ctx, transport, address)
@@ -162,23 +206,16 @@ func (b *bench) load(ctx context.Context) error {
 	}
 	asking.Wait()
 	slices.Sort(times)
-	at := func(list []time.Duration, percent int) float64 {
-		return float64(list[min(len(list)-1, len(list)*percent/100)].Microseconds()) / 1000
-	}
-	fmt.Printf("searches: %d at %d a second with five facets; %d failed\n", len(times), b.rate, len(failures))
-	fmt.Printf("their times: p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, most %.1f ms\n",
-		at(times, 50), at(times, 90), at(times, 99), at(times, 100))
+	fmt.Printf("%s: %d at %d a second; %d failed; p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, most %.1f ms\n",
+		name, len(times), b.rate, len(failures), at(times, 50), at(times, 90), at(times, 99), at(times, 100))
 	if len(failures) > 0 {
 		fmt.Println("a failure:", failures[0])
 	}
-	fresh := <-found
-	if len(fresh) == 0 {
-		return fmt.Errorf("no new asset was found")
-	}
-	slices.Sort(fresh)
-	fmt.Printf("changes: %d were found after their acknowledgement: p50 %.0f ms, most %.0f ms\n",
-		len(fresh), at(fresh, 50), at(fresh, 100))
-	return nil
+}
+
+// at returns the time, in milliseconds, that so many percent of a sorted list do not exceed.
+func at(list []time.Duration, percent int) float64 {
+	return float64(list[min(len(list)-1, len(list)*percent/100)].Microseconds()) / 1000
 }
 
 func get(ctx context.Context, c *http.Client, address string) error {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 // addGarages publishes assets whose titles begin alike.
@@ -75,6 +77,42 @@ func TestResultsLeadForwardsAndBack(t *testing.T) {
 	b.mustSay("Сторінка 1 з 3", "Бокс 048")
 	if len(forwards) != 46 || len(back) < 46 { // the garage of the other tests, too
 		t.Errorf("got %d assets forwards and %d back, want 46", len(forwards), len(back))
+	}
+	b.mustBeContent()
+}
+
+// TestFiltersWorkByKeyboard opens the filters of a phone, chooses areas from 0.2 hectares on, and walks to the next page,
+// back, and to the statistics.
+func TestFiltersWorkByKeyboard(t *testing.T) {
+	s := startSite(t)
+	s.addGarages(t, 1, 21)
+	b := open(t, s.base)
+	b.phone()
+	b.goTo("/uk/")
+	b.tabTo(".to-filters")
+	b.run(chromedp.KeyEvent("\r"))
+	b.wait(`document.getElementById("filters").checkVisibility()`)
+	b.tabTo("details:has([name=quantity_from]) > summary")
+	b.run(chromedp.KeyEvent("\r"))
+	b.tabTo("[name=quantity_from]")
+	b.run(chromedp.KeyEvent("0.002"))
+	b.tabTo("[name=quantity_unit]")
+	b.run(chromedp.KeyEvent("г"))
+	b.tabTo("aside > button[type=submit]")
+	b.press("\r")
+	b.mustSay("Кількість від 0.002", "Одиниця га", "Фільтри (2)", "Знайдено 25\u00a0активів")
+	b.tabTo(".pages [rel=next]")
+	b.press("\r")
+	b.tabTo(".pages [rel=prev]")
+	b.press("\r")
+	b.mustSay("Сторінка 1 з 2")
+	b.tabTo(`.also a[href^="/uk/statistics"]`)
+	b.press("\r")
+	b.mustSay("Знайдено активів", "За областю")
+	b.tabTo(".chips a")
+	b.press("\r")
+	if left := evaluate[string](b, `document.querySelector(".chips ul").innerText.trim()`); left != "Одиниця га ×" {
+		t.Errorf("got the filters %q after one was removed, want the unit", left)
 	}
 	b.mustBeContent()
 }

@@ -1,0 +1,230 @@
+package browser
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/shared/needtest"
+)
+
+// firefox is a Firefox process with one page, driven by Mozilla's protocol Marionette: messages of JSON, each after
+// its length and a colon.
+type firefox struct {
+	t    *testing.T
+	base string
+	conn net.Conn
+	from *bufio.Reader
+	sent int
+}
+
+// openFirefox starts Firefox on an empty profile.
+func openFirefox(t *testing.T, base string) *firefox {
+	t.Helper()
+	needtest.Commands(t, "firefox-esr")
+	home := t.TempDir()
+	settings := `user_pref("marionette.port", 0); user_pref("app.normandy.enabled", false);`
+	if err := os.WriteFile(filepath.Join(home, "user.js"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "firefox-esr", "--headless", "--no-remote", "--marionette", "--profile", home)
+	cmd.Env = append(os.Environ(), "HOME="+home)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	f := &firefox{t: t, base: base}
+	t.Cleanup(func() {
+		if f.conn != nil {
+			f.conn.Close()
+		}
+		_ = cmd.Process.Kill() // it has nothing to save
+		_ = cmd.Wait()         // "killed"
+	})
+	for deadline := time.Now().Add(2 * time.Minute); f.conn == nil; time.Sleep(100 * time.Millisecond) {
+		port, err := os.ReadFile(filepath.Join(home, "MarionetteActivePort"))
+		if err == nil {
+			f.conn, err = net.Dial("tcp", "127.0.0.1:"+strings.TrimSpace(string(port)))
+		}
+		if err != nil && time.Now().After(deadline) {
+			t.Fatalf("firefox does not listen: %v", err)
+		}
+	}
+	if err := f.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	f.from = bufio.NewReader(f.conn)
+	f.read() // who it is
+	f.send("WebDriver:NewSession", map[string]any{})
+	return f
+}
+
+func (f *firefox) read() []byte {
+	f.t.Helper()
+	length, err := f.from.ReadString(':')
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(length, ":"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	message := make([]byte, n)
+	if _, err := io.ReadFull(f.from, message); err != nil {
+		f.t.Fatal(err)
+	}
+	return message
+}
+
+// send sends a command of WebDriver and returns the value of its answer.
+func (f *firefox) send(command string, parameters map[string]any) json.RawMessage {
+	f.t.Helper()
+	f.sent++
+	text, err := json.Marshal([]any{0, f.sent, command, parameters})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(f.conn, "%d:%s", len(text), text); err != nil {
+		f.t.Fatal(err)
+	}
+	var answer [4]json.RawMessage // type, number, error, result
+	if err := json.Unmarshal(f.read(), &answer); err != nil {
+		f.t.Fatal(err)
+	}
+	if string(answer[2]) != "null" {
+		f.t.Fatalf("%s: got %s", command, answer[2])
+	}
+	var result struct{ Value json.RawMessage }
+	if err := json.Unmarshal(answer[3], &result); err != nil {
+		return nil // it has no value
+	}
+	return result.Value
+}
+
+// in evaluates an expression on the page.
+func in[T any](f *firefox, expression string) (value T) {
+	f.t.Helper()
+	text := f.send("WebDriver:ExecuteScript", map[string]any{"script": "return " + expression, "args": []any{}})
+	if err := json.Unmarshal(text, &value); err != nil {
+		f.t.Fatalf("%s: got %s: %v", expression, text, err)
+	}
+	return value
+}
+
+func (f *firefox) goTo(path string) {
+	f.t.Helper()
+	f.send("WebDriver:Navigate", map[string]any{"url": f.base + path})
+}
+
+// await waits until an expression is true.
+func (f *firefox) await(expression string) {
+	f.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !in[bool](f, "document.readyState === 'complete' && !!("+expression+")"); {
+		if time.Now().After(deadline) {
+			f.t.Fatalf("got no %s on %s", expression, in[string](f, "location.href + document.body.innerText"))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Keys as WebDriver names them (W3C WebDriver, 17.4.2).
+const tabKey, enterKey = "\ue004", "\ue007"
+
+func (f *firefox) press(keys string) {
+	f.t.Helper()
+	var actions []any
+	for _, key := range keys {
+		for _, what := range []string{"keyDown", "keyUp"} {
+			actions = append(actions, map[string]any{"type": what, "value": string(key)})
+		}
+	}
+	f.send("WebDriver:PerformActions", map[string]any{"actions": []any{map[string]any{"type": "key", "id": "keys", "actions": actions}}})
+}
+
+// tabTo presses Tab until an element has the focus.
+func (f *firefox) tabTo(selector string) {
+	f.t.Helper()
+	for range 150 {
+		if in[bool](f, fmt.Sprintf("document.activeElement.matches(%q)", selector)) {
+			return
+		}
+		f.press(tabKey)
+	}
+	f.t.Fatalf("got no focus on %s after 150 times Tab", selector)
+}
+
+// mustBeAccessible checks a page with axe-core, and that it needs no scrolling to the side.
+func (f *firefox) mustBeAccessible(name string) {
+	f.t.Helper()
+	if wide := in[bool](f, "document.documentElement.scrollWidth > innerWidth"); wide {
+		f.t.Errorf("%s: got a page that is wider than the screen", name)
+	}
+	if found := f.axeFindings(); len(found) > 0 {
+		f.t.Errorf("%s: got the faults %q by axe-core, want none", name, found)
+	}
+}
+
+func (f *firefox) axeFindings() (found []string) {
+	f.t.Helper()
+	script, err := axe()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	// In the sandbox, the policy of the page does not bind the script.
+	text := f.send("WebDriver:ExecuteAsyncScript", map[string]any{"args": []any{}, "sandbox": "axe",
+		"script": script + "; const done = arguments[arguments.length - 1]; " + findings + ".then(done, e => done([String(e)]))"})
+	if err := json.Unmarshal(text, &found); err != nil {
+		f.t.Fatal(err)
+	}
+	return found
+}
+
+// TestTheSiteWorksInFirefox walks from a search to an asset, its check and back, by keyboard alone.
+func TestTheSiteWorksInFirefox(t *testing.T) {
+	needtest.Commands(t, "firefox-esr")
+	s := startSite(t)
+	s.addGarages(t, 1, 21)
+	f := openFirefox(t, s.base)
+	for _, width := range []int{1280, 500} { // Firefox has no narrower windows
+		f.send("WebDriver:SetWindowRect", map[string]any{"width": width, "height": 900})
+		f.goTo("/uk/")
+		f.tabTo("#q")
+		f.press("бокс")
+		f.await(`[...document.getElementById("q").list.options].length > 0`)
+		f.press(enterKey)
+		f.await(`document.querySelector(".pages [rel=next]") && location.search.includes("q=")`)
+		f.mustBeAccessible("results")
+		f.tabTo(".pages [rel=next]")
+		f.press(enterKey)
+		f.await(`document.querySelector(".pages [rel=prev]")`)
+		f.mustBeAccessible("the second page")
+		f.tabTo(".hits a")
+		f.press(enterKey)
+		f.await(`document.getElementById("check-run")?.hidden === false`)
+		f.tabTo("#check-button")
+		f.press(enterKey)
+		f.await(`document.querySelector("[data-result=ok]:not([hidden])")`)
+		f.await(`document.activeElement.id === "check-button"`)
+		f.mustBeAccessible("a checked record")
+		back := in[string](f, `document.querySelector(".crumbs a").getAttribute("href")`)
+		f.goTo(back)
+		f.await(`document.querySelector(".pages > span").textContent === "Сторінка 2 з 2"`)
+		f.goTo("/en/statistics?status=pending")
+		f.await(`document.querySelector(".bars a[href*='region=']")`)
+		f.mustBeAccessible("statistics")
+	}
+	in[*int](f, `document.querySelector("main").insertAdjacentHTML("beforeend", "<input type=text>")`)
+	if found := f.axeFindings(); len(found) == 0 {
+		t.Error("got no fault by axe-core in a page that has one")
+	}
+}
