@@ -61,6 +61,8 @@ func TestExamplesOfTheDocumentationPageWork(t *testing.T) {
 		`"owner": "broker3"`,
 		`"name":"colour"`,                       // a faulty field
 		`"broker": "broker"`,                    // the answer of /me
+		"\nactive\ncomplete\n",                  // the last steps of a sale
+		"\ncancellationDetails\ndeleted\n",      // and of a deletion
 		`{"id":"` + id[1] + `","dateModified":`, // its entry in the feed
 	} {
 		if !strings.Contains(text, want) {

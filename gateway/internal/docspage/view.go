@@ -18,6 +18,8 @@ var guides = []struct{ name, title string }{
 	{"tokens", "Tokens and ownership"},
 	{"recovery", "Recovery and large loads"},
 	{"states", "States"},
+	{"lots", "Lots and the concierge"},
+	{"deletion", "Deletion"},
 	{"feed", "Following the feed"},
 	{"errors", "Errors"},
 	{"limits", "Limits"},
