@@ -8,7 +8,7 @@
 # open.
 MODULES     := assetsvc authsvc clients/go deploy filesvc gateway searchsvc shared
 APART       := deploy/test/alerts deploy/test/apart deploy/test/k8s
-TOOLS       := devmongo composectl collector kubeapi oapi-codegen pebble
+TOOLS       := devmongo composectl collector kubeapi oapi-codegen pebble versitygw
 OWN         := deploy/test/alerts/collector deploy/test/k8s/kubeapi deploy/test/rig/devmongo
 SERVICES    := ./assetsvc/... ./authsvc/... ./filesvc/... ./gateway/... ./searchsvc/... ./shared/...
 PACKAGES    := $(SERVICES) ./clients/go/... ./deploy/...
