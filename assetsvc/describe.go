@@ -22,7 +22,7 @@ type (
 const AlsoAccepts = asset.AlsoAccepts
 
 // Describe returns the description of every type of objects that clients send
-// (docs/contract.md, "Asset" to "Related process"). The first is that of the asset.
+// (docs/contract.md, "Asset" to "Related process"). The first describes the asset itself.
 func Describe() []Description { return asset.Describe() }
 
 // Statuses returns the states in the order of an asset's life.

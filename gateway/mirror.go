@@ -12,7 +12,7 @@ import (
 
 // Mirror configures the gateway of a mirror (docs/mirrors.md, "Serve a copy"). It answers
 // readings without a key, and refuses every other request with 421. Origin and Age are
-// required, and Config.Assets and Config.ServerID, which is that of the origin.
+// required, and Config.Assets and Config.ServerID, which the origin has too.
 type Mirror struct {
 	Origin string               // address of the registry that takes all requests
 	Age    func() time.Duration // how far the data are behind those of the origin

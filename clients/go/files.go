@@ -26,7 +26,7 @@ const slowest = 64 << 10 / 10
 
 // Upload sends the file at a path to the registry, and adds a document that names it. The
 // document's title and format are by default the name and the type of the file; its URL and hash
-// are those of the file. The file is read as it is sent. An upload is repeated like a reading: a
+// describe the file. The file is read as it is sent. An upload is repeated like a reading: a
 // file that no document names is removed after a day.
 func (d Documents) Upload(ctx context.Context, path string, document Document, w Write) (Document, error) {
 	if err := checkIDs(d.asset); err != nil {

@@ -35,7 +35,7 @@ var ErrSignature = errors.New("the message has no right signature")
 const near = 5 * time.Minute
 
 // ReadMessage reads a message to the receiver of a webhook, if it is signed with the webhook's
-// secret. The header is that of the request, and body its bytes as they came. The error wraps
+// secret. The header comes from the request; body has its bytes as they came. The error wraps
 // ErrSignature if no signature v1 is right, or if the time of the message is not near.
 func ReadMessage(secret Secret, header http.Header, body []byte) (Message, error) {
 	return readMessage(secret, header, body, time.Now())

@@ -64,7 +64,7 @@ func (c *Client) Suggest(ctx context.Context, text string) ([]string, error) {
 	return body.Texts, nil
 }
 
-// Search searches assets. The parameters are those of docs/contract.md, "Search", such as
+// Search searches assets. The parameters stand in docs/contract.md, "Search", such as
 // url.Values{"q": {"приміщення"}, "status": {"active"}}. For the next page, the caller sets
 // search_after to Found.Next. It needs no key. IsNotFound reports that the registry has no
 // search service.

@@ -109,7 +109,7 @@ const AnyTag Tag = "*"
 
 // Tagged holds what the header of an answer says about its object. Structs with a tag embed it.
 type Tagged struct {
-	// Tag is that of the answer. It is empty for an object within another one.
+	// Tag is the ETag of the answer. It is empty for an object within another one.
 	Tag Tag `json:"-"`
 	// Ignored names fields that the write has sent and the registry has ignored, such as
 	// documents in an asset. It is empty if an object was sent back as the registry had given it:
@@ -143,7 +143,7 @@ func isSentBack(data any) bool {
 }
 
 // Fields is a change of named fields, for a PATCH (docs/contract.md, "Merge"). A nil
-// value clears a field. Values are those of JSON, or structs of this package:
+// value clears a field. Values are JSON's, or structs of this package:
 //
 //	client.Fields{"title": "New", "description_en": nil, "items": []client.Item{item}}
 //

@@ -33,7 +33,7 @@ type Webhook struct {
 	PublicKey       string         `json:"publicKey,omitempty"` // verifies signatures v1a: "whpk_..."
 }
 
-// WebhookFilters are the filters of a webhook, which are those of a search. Each is met by any of its
+// WebhookFilters are the filters of a webhook. A search has the same. Each is met by any of its
 // values, and one without values by all assets.
 type WebhookFilters struct {
 	Status         []string `json:"status,omitempty"`

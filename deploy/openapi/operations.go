@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// operation describes one route. Pattern and method are those of package routes.
+// operation describes one route. Pattern and method come from package routes.
 type operation struct {
 	id, tag    string
 	summary    string

@@ -44,7 +44,7 @@ type Config struct {
 	daemon.Process
 	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
 
-	// The host is that of BaseURL, and of no other name.
+	// The host comes from BaseURL, and from no other name.
 	ACME      bool                  `name:"acme" help:"Get the certificate by ACME, and accept the authority's terms."`
 	Authority certificate.Authority `embed:"" prefix:"acme-"`
 

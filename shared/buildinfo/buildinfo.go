@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// version and revision are those of a release. The linker sets them (deploy/release); elsewhere they are empty.
+// version and revision belong to a release. The linker sets them (deploy/release); elsewhere they are empty.
 var version, revision string
 
 // Info describes a build. A field that is not known is "unknown".

@@ -17,7 +17,7 @@ type Program struct {
 }
 
 // Command describes one command of a program, by the name that runs it. The
-// settings that all commands share are those of the command without a name.
+// settings that all commands share belong to the command without a name.
 type Command struct {
 	Name     string    `json:"name"`
 	Help     string    `json:"help"`

@@ -17,7 +17,7 @@ import (
 // Check reads settings as Parse does, and writes to w what is in force: a line for each setting, in
 // the form of the file, with its value and with where that came from. Secrets are masked. The first
 // argument may be the name of a file, as for --config. command is that whose settings are read; ""
-// if dst has no commands, or a default one. The errors are those of Parse; then nothing is written.
+// if dst has no commands, or a default one. It returns the errors of Parse; then nothing is written.
 func Check(dst any, name, envPrefix, command string, args []string, w io.Writer) error {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		args = append([]string{"--config", args[0]}, args[1:]...)

@@ -7,7 +7,7 @@ import (
 )
 
 // framing follows the requests in the bytes that a connection receives, so that it knows
-// which lines are those of a header. It looks for headers with both Content-Length and
+// which lines belong to a header. It looks for headers with both Content-Length and
 // Transfer-Encoding. Two servers may disagree on where such a request ends, which allows
 // request smuggling (RFC 9112, 11.2). net/http hides this from handlers.
 //

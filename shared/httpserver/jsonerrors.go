@@ -32,7 +32,7 @@ func (l jsonListener) Accept() (net.Conn, error) {
 }
 
 // withJSONErrors returns a connection for net/http with our refusals. Its Read first
-// returns rest. HTTP/2 has no such refusals, and needs the *tls.Conn itself. Headers are those of
+// returns rest. HTTP/2 has no such refusals, and needs the *tls.Conn itself. Headers is as in
 // ServeOptions.
 func withJSONErrors(conn net.Conn, rest []byte, headers func(origin string) http.Header) net.Conn {
 	if !isHTTP1(conn) {

@@ -149,7 +149,7 @@ func earlier(a, b time.Time) time.Time {
 // UploadPace is 64 KiB in 10 s, and 24 h for a whole body.
 var UploadPace = Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: 24 * time.Hour}
 
-// DownloadPace is that of a file: 64 KiB in 10 s, and 24 h for the whole of it.
+// DownloadPace is the pace of a file: 64 KiB in 10 s, and 24 h for the whole of it.
 var DownloadPace = UploadPace
 
 // Receiver reads a large body and cuts off a client that sends slower than a Pace. The time

@@ -167,8 +167,8 @@ func newDecoder() (*zstd.Decoder, error) {
 		zstd.WithDecoderConcurrency(parallel))
 }
 
-// unpack returns the entries of a file. They have as many bytes and are as many as the segment
-// says, and are those of its range in the order of ids.
+// unpack returns the entries of a file. Their number and their bytes are as the segment
+// says. They have ids of its range, in order.
 func unpack(s client.Segment, packed []byte, decoder *zstd.Decoder) ([]Entry, error) {
 	lines, err := decoder.DecodeAll(packed, make([]byte, 0, s.UncompressedBytes)) // client has bounded it
 	if err != nil {

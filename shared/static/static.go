@@ -26,8 +26,8 @@ type File struct {
 	pace        httpserver.Pace
 }
 
-// New returns a file. The values of Content-Type and Cache-Control are those of
-// every answer. The entity tag is derived from the content.
+// New returns a file. Every answer has these values of Content-Type and
+// Cache-Control. The entity tag is derived from the content.
 func New(contentType, cache string, content []byte) *File {
 	sum := sha256.Sum256(content)
 	return &File{

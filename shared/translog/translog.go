@@ -1,6 +1,6 @@
 // Package translog holds the formats of the public log of changes (docs/log.md):
 // leaves, commitments, tiles, checkpoints, cosignatures, policies and proofs, and
-// the verification of a whole log. The formats are those of C2SP (signed-note,
+// the verification of a whole log. C2SP has the formats (signed-note,
 // tlog-checkpoint, tlog-tiles, tlog-cosignature, tlog-policy, tlog-proof). The
 // package does no network and no storage.
 package translog

@@ -41,9 +41,9 @@ var (
 
 // Verify verifies a whole log: the signatures of its newest checkpoint, the quorum,
 // that it continues the remembered checkpoint, that its entries are leaves in the
-// order of their positions, and that all tiles and the root are those of these
+// order of their positions, and that all tiles and the root follow from these
 // leaves. It returns the checkpoint. Its errors have the causes of Policy.Open,
-// ErrConsistency, ErrTampered, ErrPart, ErrLeaf, ErrOrder, or those of the source.
+// ErrConsistency, ErrTampered, ErrPart, ErrLeaf, ErrOrder, or of the source's errors.
 func (v Verifier) Verify(ctx context.Context, source Source) (Signed, error) {
 	raw, err := source.ReadCheckpoint(ctx)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// script is that of the letters of a word.
+// script is the script of a word's letters.
 type script int
 
 const (

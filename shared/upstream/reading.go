@@ -12,8 +12,8 @@ import (
 )
 
 // read sends a reading and returns its answer. It returns nil and no error if the answer
-// is not plain; then net/http must read it. The work is that of Request.Write and
-// ReadResponse, with fewer copies and allocations.
+// is not plain; then net/http must read it. It works as Request.Write and
+// ReadResponse do, with fewer copies and allocations.
 func (c *conn) read(r *http.Request, target string) (*http.Response, error) {
 	buffer := requests.Get().(*[]byte)
 	defer requests.Put(buffer)
@@ -69,7 +69,7 @@ func appendReading(b []byte, r *http.Request, target, host string) []byte {
 	return append(b, "\r\n"...)
 }
 
-// defaultAgent is that of net/http.
+// defaultAgent is what net/http sends.
 var defaultAgent = []string{"Go-http-client/1.1"}
 
 // difficult are the fields of answers that net/http acts on.

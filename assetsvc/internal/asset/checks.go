@@ -22,7 +22,7 @@ func checkClassification(w *walk, path string, o record.Object) {
 // digit.
 const coarseEnd = "00000-"
 
-// isCoarse tells whether a code is that of a division or a group.
+// isCoarse tells whether a code names a division or a group.
 func isCoarse(code string) bool { return strings.LastIndex(code, coarseEnd) > 0 }
 
 // checkAdditionalClassification checks that the id is a code of the scheme.

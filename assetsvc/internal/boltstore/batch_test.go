@@ -71,7 +71,7 @@ func TestAWriteOfABatchFailsAlone(t *testing.T) {
 			_, err := w.do(w.ctx, w.r)
 			got[i] <- err
 		}()
-		for len(s.queue) <= i { // the order of the batch is that of the table
+		for len(s.queue) <= i { // the batch has the order of the table
 			runtime.Gosched()
 		}
 	}

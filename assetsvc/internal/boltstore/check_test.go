@@ -80,7 +80,7 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 		{"the number of a day is missing", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(numberBucket).Delete([]byte("2026-11-20"))
 		}, "the newest number of its day is lower"},
-		{"the newest change is that of another asset", func(tx *bbolt.Tx, _ []byte) error {
+		{"the newest change belongs to another asset", func(tx *bbolt.Tx, _ []byte) error {
 			key, value := tx.Bucket(changeBucket).Cursor().Last()
 			value = bytes.Clone(value)
 			value[1] ^= 1

@@ -66,7 +66,7 @@ func rebuild(tx *bbolt.Tx, head publiclog.Head, each func(translog.Part) error) 
 	return r, add()
 }
 
-// log checks that the public log is that of the record. A file without changes has nothing
+// log checks that the public log follows from the record. A file without changes has nothing
 // that it could be compared with: it is a copy.
 func (c *checker) log() error {
 	if key, _ := c.tx.Bucket(changeBucket).Cursor().First(); key == nil {

@@ -49,7 +49,7 @@ type Writer struct {
 
 // pace is where the writer that caused a refusal is by now. The clock of this writer
 // may be behind that one's, so its time alone would be refused as long as the other
-// writes. The zero pace is that of no writer.
+// writes. A writer's pace is never zero.
 type pace struct {
 	position int64     // newest position when an Open was refused
 	at       time.Time // when that was, on the monotonic clock

@@ -30,7 +30,7 @@ type logged struct {
 	turns  *memory.Semaphore
 }
 
-// zone is that of the service: the log must not depend on it.
+// zone is the service's zone: the log must not depend on it.
 var zone = time.FixedZone("", 2*60*60)
 
 func newLogged(t *testing.T) logged {

@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/follow"
 )
 
-// WebhookFeed is the webhook.Feed of a registry. Its entries are those of listings.
+// WebhookFeed is the webhook.Feed of a registry. It has the entries of listings.
 type WebhookFeed struct {
 	feed     live.Feed
 	watcher  *live.Watcher

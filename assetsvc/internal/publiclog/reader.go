@@ -109,7 +109,7 @@ func (r *Reader) Prove(ctx context.Context, position int64) (translog.Proof, []b
 	return translog.Proof{Index: index, Path: path, Checkpoint: checkpoint}, leaf, nil
 }
 
-// LeafAt returns the leaf with a position. Its errors are those of Prove.
+// LeafAt returns the leaf with a position. It returns the errors of Prove.
 func (r *Reader) LeafAt(ctx context.Context, position int64) (leaf translog.Leaf, err error) {
 	checkpoint, err := r.Checkpoint(ctx)
 	if err != nil {

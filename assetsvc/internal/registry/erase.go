@@ -123,7 +123,7 @@ func (r *Registry) following(ctx context.Context, change Revision) (Revision, er
 }
 
 // stand gives a change a whole asset, so that it does not depend on the change before. A
-// change that was erased needs none. Its errors are those of erase.
+// change that was erased needs none. It returns the errors of erase.
 func (r *Registry) stand(ctx context.Context, of Revision) error {
 	c, err := of.read()
 	if err != nil || c.Extra == wholeAsset || c.Erased != nil {

@@ -31,8 +31,8 @@ type binding struct {
 }
 
 // WithFiles returns a registry whose documents may name files, whose addresses begin with a
-// base. Links to read them end by the clock now, which is that of the file service and not that of
-// the store.
+// base. Links to read them end by the clock now, which the file service has too; the store's clock may
+// differ.
 func (r *Registry) WithFiles(files Files, base filelink.Base, links *filelink.Signer, now func() time.Time) *Registry {
 	with := *r
 	with.binding = binding{files, base, links, now}

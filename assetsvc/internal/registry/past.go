@@ -48,7 +48,7 @@ func (r *Registry) Past(ctx context.Context, id string, position int64) (value r
 }
 
 // base returns the position of the newest change, up to a position, that needs no older
-// one: it has a whole asset, or it is the creation. Pages are those of the changes from
+// one: it has a whole asset, or it is the creation. Pages lead to the changes from
 // there on, each as LogQuery.Before, the newest first.
 func (r *Registry) base(ctx context.Context, id string, position int64) (base int64, pages []int64, err error) {
 	for before := position + 1; ; {

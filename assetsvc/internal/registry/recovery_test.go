@@ -114,7 +114,7 @@ func TestARecoveryIsRefused(t *testing.T) {
 }
 
 // TestAnInterruptedRecoveryCanBeRepeated fails the write before or after it is done. The
-// repeat has other tokens, and they are those of the asset.
+// repeat has other tokens, and the asset has them.
 func TestAnInterruptedRecoveryCanBeRepeated(t *testing.T) {
 	for _, c := range []struct {
 		name     string

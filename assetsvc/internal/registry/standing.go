@@ -93,7 +93,7 @@ const (
 
 // notOwner returns the reason why a broker is not the asset's owner, and what to
 // do; "" for the owner and for keys of other roles. It does not tell another broker
-// whether the token is right. The ways are those of sending a token.
+// whether the token is right. The ways are the ways to send a token.
 func (s standing) notOwner(by identity.Identity, token, ways string) string {
 	switch {
 	case s.role != asset.Other || by.Role != identity.Broker:

@@ -16,7 +16,7 @@ import (
 )
 
 // Make makes a snapshot and returns its manifest. It returns ErrBusy if another process
-// or call makes one. After an error the snapshots are those of before.
+// or call makes one. After an error the snapshots stay as they were.
 func (k *Keeper) Make(ctx context.Context) (Manifest, error) {
 	unlock, err := k.lock()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// metrics are those of a Sender.
+// metrics are the metrics of a Sender.
 type metrics struct {
 	messages metric.Int64Counter
 	delay    metric.Float64Histogram

@@ -10,7 +10,7 @@ import (
 
 var kills = flag.Int("webhook.kills", 120, "kills of the simulation")
 
-// conducts are those of the receivers in the simulation.
+// conducts say how the receivers in the simulation behave.
 func conducts() []conduct {
 	return []conduct{
 		{takes: time.Millisecond}, {takes: 50 * time.Millisecond}, {takes: 700 * time.Millisecond},
@@ -241,7 +241,7 @@ func TestSimulationStalls(t *testing.T) {
 }
 
 // TestDeadAndSlowReceiversDelayNoOthers has a tenth of each, and 50 changes a second. The
-// clock is that of the bubble, so the figure depends on the sender only.
+// clock belongs to the bubble, so the figure depends on the sender only.
 func TestDeadAndSlowReceiversDelayNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 4)

@@ -104,7 +104,7 @@ func openBolt(t *testing.T) *boltstore.Store {
 	return s
 }
 
-// secrets are those of the registry.
+// secrets are the registry's secrets.
 var secrets = keyring.Ring{bytes.Repeat([]byte("s"), 32)}
 
 func newWorld(t *testing.T) *world {

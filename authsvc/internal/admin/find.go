@@ -22,7 +22,7 @@ const (
 	ByExpiry  = "expires" // the first to expire first, the others last
 )
 
-// KeyOrders returns every order of FindKeys. The first one is that of a KeyQuery without.
+// KeyOrders returns every order of FindKeys. A KeyQuery without an order has the first one.
 func KeyOrders() []string { return []string{ByCreated, ByUsed, ByName, ByBroker, ByExpiry} }
 
 // MaxFound is the most keys or brokers that one search reads.

@@ -30,8 +30,8 @@ const (
 	perPage     = 20
 )
 
-// Client calls the asset services. Its methods may be called concurrently. Their
-// faults are those of the asset services, and Unavailable if none answers.
+// Client calls the asset services. Its methods may be called concurrently. They
+// return the faults of the asset services, and Unavailable if none answers.
 type Client struct {
 	http   *http.Client
 	signer *identity.Signer

@@ -78,7 +78,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// options are those of the desk's consoles.
+// options are the options of the desk's consoles.
 func (d *desk) options() console.Options {
 	return console.Options{
 		Secrets: d.secrets, Keys: d.service, Brokers: d.service, Audit: d.service, Notes: d.service,

@@ -23,7 +23,7 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// timeouts are those of Redis. Callers of the auth service wait at most two seconds. A
+// timeouts bound the calls of Redis. Callers of the auth service wait at most two seconds. A
 // server that is down refuses the connection at once. A server with a busy disk needs
 // its time, because it writes each change before it answers. A request that finds no free
 // connection is refused before its caller gives up: a service that does not answer would

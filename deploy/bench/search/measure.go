@@ -109,7 +109,7 @@ func (b *bench) memory(pid int, when string) error {
 	return nil
 }
 
-// words are those of the assets (assetsvc/internal/fill).
+// words occur in the assets (assetsvc/internal/fill).
 var words = strings.Fields(`нежитлових будівлі гаражі складу корпусами частиною підвали вхід площею вулиці районі
 	комплексу ділянок обладнання верстати трактори котельні підприємств відділення фонду ремонту мережі`)
 

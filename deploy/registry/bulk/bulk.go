@@ -73,7 +73,7 @@ const (
 	maxColumns = 1000
 )
 
-// reader reads the rows of a file. Next returns io.EOF after the last row. Faults are those of the form
+// reader reads the rows of a file. Next returns io.EOF after the last row. Faults concern the form
 // of the row, which then cannot be used. Any other error ends the reading.
 type reader interface {
 	next() (Row, []Fault, error)
@@ -85,7 +85,7 @@ type Source struct {
 	Mapping *Mapping // of a CSV file; nil: the file has lines of JSON
 }
 
-// open starts to read the rows. The faults are those of the header and of the mapping.
+// open starts to read the rows. The faults concern the header and the mapping.
 func (s Source) open() (reader, []Fault, error) {
 	if _, err := s.File.Seek(0, io.SeekStart); err != nil {
 		return nil, nil, err

@@ -70,7 +70,7 @@ func (k assetKey) String() string { return hex.EncodeToString(k[:]) }
 type newestLeaf struct {
 	index, position int64
 	withdrawn       bool
-	proven          bool     // content is that of the leaf
+	proven          bool     // the leaf has this content
 	content         [32]byte // hash of the asset's canonical form
 	listed          bool     // the registry lists the asset at this position
 }

@@ -22,7 +22,7 @@ import (
 
 // filesReport is what the verification of files found.
 type filesReport struct {
-	Matched int   `json:"matched"` // files whose bytes are those of their documents
+	Matched int   `json:"matched"` // files whose bytes their documents describe
 	Bytes   int64 `json:"bytes"`   // of these
 	Removed int   `json:"removed"` // files that were taken down
 	Foreign int   `json:"foreign"` // documents whose files the registry does not keep, or did not have at the checkpoint
@@ -85,7 +85,7 @@ func documentsOf(asset []byte) (found []documentFile, err error) {
 	return found, walk(value)
 }
 
-// compare compares the files of an asset's documents. The asset is that of its newest leaf.
+// compare compares the files of an asset's documents. The asset comes from its newest leaf.
 func (c *fileComparison) compare(ctx context.Context, id string, asset []byte) error {
 	documents, err := documentsOf(asset)
 	if err != nil {

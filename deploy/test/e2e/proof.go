@@ -54,7 +54,7 @@ func (a api) proof(t *testing.T, id, query string) (leaf translog.Leaf, asset st
 // Promises: proof-members
 func testProofs(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
-	current := api{a.base, "2.5"} // the asset of a proof is that of version 2.5
+	current := api{a.base, "2.5"} // a proof has the asset of version 2.5
 	published := current.read(t, c.id).must(t, 200)
 	exact := []any{fields{"quantity": json.Number("240.50")}}
 	a.patch(t, c, fields{"description": "ще раз", "items": exact}).must(t, 200)

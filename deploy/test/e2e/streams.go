@@ -142,7 +142,7 @@ func (s *stream) parse(t *testing.T, block string) (id, data string) {
 }
 
 // testStreams follows the feed in both formats (docs/contract.md, "Streams"). The
-// entries are those of pages.
+// a page has the same entries.
 // Promises: stream
 func testStreams(t *testing.T, a api) {
 	start := url.QueryEscape(a.now(t))

@@ -19,7 +19,7 @@ const units = "../../systemd"
 // mostExposed is the highest exposure of a unit in the words of `systemd-analyze security`.
 const mostExposed = 2.0
 
-// TestUnitsOfSystemd verifies the units on a copy whose programs are those of this build, and
+// TestUnitsOfSystemd verifies the units on a copy with the programs of this build, and
 // looks how much of the machine each of ours may reach.
 func TestUnitsOfSystemd(t *testing.T) {
 	needtest.Commands(t, "systemd-analyze")

@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string) error {
 	return daemon.Run(ctx, s.Addr, s.Process, open)
 }
 
-// config returns the configuration of the service. The error is that of the secret file.
+// config returns the configuration of the service. The error concerns the secret file.
 func (s settings) config() (filesvc.Config, error) {
 	secrets, err := keyring.Read(s.SecretFile)
 	return filesvc.Config{

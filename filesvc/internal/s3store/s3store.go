@@ -88,7 +88,7 @@ func Parse(text string) (Address, error) {
 }
 
 // Open returns the store at an address. It sends no request. Uploads come to a file in the directory spool first; ""
-// is that of the system for temporary files. An operation that transfers no file ends after
+// stands for the system's directory of temporary files. An operation that transfers no file ends after
 // the timeout.
 func Open(a Address, spool string, timeout time.Duration) (*Store, error) {
 	transport, err := minio.DefaultTransport(a.secure)

@@ -126,8 +126,8 @@ func parse(args []string) (settings, error) {
 	return s, err
 }
 
-// config returns the gateway's configuration. The error is that of the secret
-// file.
+// config returns the gateway's configuration. The error concerns the
+// secret file.
 func (s settings) config() (gateway.Config, error) {
 	secrets, err := keyring.Read(s.SecretFile)
 	return gateway.Config{

@@ -55,7 +55,7 @@ func (p cors) allow(header http.Header, origin string) bool {
 }
 
 // RefusalHeaders returns a function that returns the headers of refusals that the HTTP server sends
-// before it calls a handler, for an Origin. CORSOrigins are those of Config.
+// before it calls a handler, for an Origin. CORSOrigins come from Config.
 func RefusalHeaders(corsOrigins []string) func(origin string) http.Header {
 	p := newCORS(corsOrigins)
 	return func(origin string) http.Header {

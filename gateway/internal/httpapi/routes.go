@@ -120,10 +120,10 @@ func (a *API) TimeoutOf(c *gin.Context) time.Duration {
 	}
 }
 
-// isList tells whether the request's path is that of the feed or of the caller's own assets.
+// isList tells whether the request's path leads to the feed or to the caller's own assets.
 func isList(c *gin.Context) bool { return strings.HasSuffix(c.FullPath(), "/assets") }
 
-// isOwn tells whether the request's path is that of the caller's own assets.
+// isOwn tells whether the request's path leads to the caller's own assets.
 func isOwn(c *gin.Context) bool { return strings.HasSuffix(c.FullPath(), routes.OwnAssets) }
 
 // isRead tells whether the request's method reads.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The headers of an answer. The first two are those of
+// The headers of an answer. The first two come from
 // draft-ietf-httpapi-ratelimit-headers-10. The others came before the draft, and
 // clients know them.
 const (

@@ -297,7 +297,7 @@ const dropped = math.MaxUint64
 
 // mergeColumns makes the columns of a segment that segments were merged into, from theirs.
 // numbers has the new number of each asset of each old segment, or dropped. Each segment
-// follows the one before it. values are those of the tables.
+// follows the one before it. values are the values in the tables.
 func mergeColumns(old []*columns, numbers [][]uint64, values map[facetColumn][]string) (*columns, error) {
 	assets := 0
 	for _, of := range numbers {

@@ -512,7 +512,7 @@ func (x *Index) Newest() (int64, error) {
 	return newest, err
 }
 
-// Search answers a question. It is that of search.Searcher.
+// Search implements search.Searcher.
 func (x *Index) Search(ctx context.Context, q search.Query) (result search.Result, err error) {
 	v := x.acquire()
 	if v == nil {

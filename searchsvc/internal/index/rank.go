@@ -68,7 +68,7 @@ func (q *plan) pageBefore(page []place) *search.Cursor {
 func (v *view) rank(ctx context.Context, q *plan, matches []match) (page []place, before int64, err error) {
 	switch {
 	case q.Sort != search.ByRelevance:
-	case q.After != nil && len(q.After.Weights) == len(q.words): // the order is that of the first page
+	case q.After != nil && len(q.After.Weights) == len(q.words): // the page has the order of the first one
 		q.weigh = q.After.Weights
 	default:
 		q.weigh = weights(matches, len(q.words), v.assets)

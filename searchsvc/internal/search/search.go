@@ -78,7 +78,7 @@ type Times struct {
 }
 
 // Quantities is a range of quantities, which at least one item of an asset has. A nil
-// pointer is no bound. The comparison is that of 64-bit floats.
+// pointer is no bound. Numbers are compared as 64-bit floats.
 type Quantities struct {
 	From, To *float64 // inclusive
 	Unit     Unit     // of items in other units, too, that measure the same; empty: units do not count

@@ -254,7 +254,7 @@ func answerOf(route *routers.Route, status int) (*openapi3.ResponseRef, string) 
 	return response, operationPointer(route) + "/responses/" + name
 }
 
-// checkBody checks the body of an answer. The pointer is that of the media type in the
+// checkBody checks the body of an answer. The pointer leads to the media type in the
 // document.
 func (d *Document) checkBody(pointer, media string, body []byte) error {
 	switch {

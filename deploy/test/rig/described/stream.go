@@ -18,7 +18,7 @@ var ofStreams = []string{"offset", "mode", "opt_fields"}
 func IsStream(media string) bool { return media == events || media == lines }
 
 // checkStream checks the whole messages of a stream. It ignores the rest of a stream
-// that was cut off. The pointer is that of the media type in the document.
+// that was cut off. The pointer leads to the media type in the document.
 func (d *Document) checkStream(pointer, media, body string) error {
 	separator, check := "\n", d.checkLine
 	if media == events {
