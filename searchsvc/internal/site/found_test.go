@@ -99,3 +99,20 @@ func TestAHitSaysThatThereAreOtherItems(t *testing.T) {
 		mustHave(t, plainText(body), "5\u00a0m²")
 	}
 }
+
+// TestAHitNamesACityOnce has regions that are the city of the locality, and others.
+func TestAHitNamesACityOnce(t *testing.T) {
+	for _, c := range []struct{ locality, region, want string }{
+		{"Київ", "м. Київ", "вул. Перша, Київ"}, {"м. Київ", "м. Київ", "вул. Перша, м. Київ"},
+		{"Дрогобич", "Львівська область", "вул. Перша, Дрогобич, Львівська область"}, {"", "м. Київ", "вул. Перша, м. Київ"},
+	} {
+		f := newFound()
+		f.result.Hits[0].Asset = changed(t, func(asset map[string]any) {
+			one := item(1, "5", "MTK", "Гараж", "вул. Перша")
+			one["address"] = map[string]any{"streetAddress": "вул. Перша", "locality": c.locality, "region": c.region}
+			asset["items"] = []any{one}
+		})
+		_, body := get(t, newSite(t, newRegistry(whole), f), "/uk/")
+		mustHave(t, body, `<bdi>`+c.want+`</bdi>`)
+	}
+}

@@ -350,7 +350,11 @@ func newHit(l Lang, names codenames.Lists, a client.Asset) hit {
 		h.Class, h.ClassLang = name, string(lang)
 	}
 	h.Class = joined(" ", first.Classification.ID, h.Class)
-	h.Place = joined(", ", first.Address.StreetAddress, first.Address.Locality, first.Address.Region)
+	region := first.Address.Region
+	if isCity(first.Address.Locality, region) {
+		region = ""
+	}
+	h.Place = joined(", ", first.Address.StreetAddress, first.Address.Locality, region)
 	if first.Quantity != "" {
 		unit := first.Unit.Name
 		if u, known := units[first.Unit.Code]; known {

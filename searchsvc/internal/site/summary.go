@@ -189,15 +189,20 @@ func places(l Lang, items []cursor) (parts []part, at cursor) {
 // place returns an address without the country and the postal code. A region is left out if it has
 // the name of the locality, as Kyiv has.
 func (c cursor) place() (parts []part) {
-	locality := strings.TrimPrefix(c.repeat("locality").Text, "м. ")
+	locality := c.repeat("locality").Text
 	for _, name := range []string{"streetAddress", "locality", "region"} {
 		p := c.repeat(name)
-		if name == "region" && locality != "" && strings.TrimPrefix(p.Text, "м. ") == locality {
+		if name == "region" && isCity(locality, p.Text) {
 			continue
 		}
 		parts = appendPart(parts, ", ", p)
 	}
 	return parts
+}
+
+// isCity tells whether a region is the city of a locality, as Kyiv is.
+func isCity(locality, region string) bool {
+	return locality != "" && strings.TrimPrefix(region, "м. ") == strings.TrimPrefix(locality, "м. ")
 }
 
 // telephone returns the first number of an organisation that can be called, or else the first one.

@@ -14,6 +14,7 @@ wide-light-site-search-en site-search
 wide-light-site-asset-en site-asset
 wide-dark-site-found site-found-dark
 wide-light-site-statistics site-statistics
+phone-light-site-found site-phone
 wide-light-key console
 END
 deploy/test/apart/browser/terminal.sh "$bin" > docs/pictures/log-check.svg
