@@ -135,6 +135,9 @@ func copyPage(ctx context.Context, from, to file.Bytes, page []file.File, done *
 			continue
 		}
 		group.Go(func() error {
+			if err := copyPictures(within, from, to, f); err != nil {
+				return err
+			}
 			if checkBytes(within, to, f, false) == nil {
 				present.Add(1)
 				return nil
@@ -152,6 +155,32 @@ func copyPage(ctx context.Context, from, to file.Bytes, page []file.File, done *
 	done.Present += int(present.Load())
 	done.Bytes += bytes.Load()
 	return err
+}
+
+// copyPictures copies the pictures of a file that are not there yet.
+func copyPictures(ctx context.Context, from, to file.Bytes, f file.File) error {
+	for _, name := range []string{f.Small, f.Large} {
+		if name == "" {
+			continue
+		}
+		if there, err := to.Open(ctx, name); err == nil {
+			if err := there.Close(); err != nil {
+				return err
+			}
+			continue
+		}
+		blob, err := from.Open(ctx, name)
+		if errors.Is(err, file.ErrNotFound) {
+			continue // a missing picture is no damage
+		}
+		if err == nil {
+			err = errors.Join(to.Put(ctx, name, blob), blob.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("copy a picture of file %s of %s: %w", f.ID, f.Broker, err)
+		}
+	}
+	return nil
 }
 
 // copyBlob copies the bytes of a file. Bytes that are not those of the metadata are not stored.

@@ -39,6 +39,7 @@ type page struct {
 		ID        string    `json:"id"`
 		Modified  time.Time `json:"dateModified"`
 		Documents []struct {
+			Type   string `json:"documentType"`
 			URL    string `json:"url"`
 			SHA256 string `json:"sha256"`
 		} `json:"documents"`
@@ -60,7 +61,9 @@ func (f feed) After(ctx context.Context, position int64) (named []file.Named, ne
 		for _, document := range asset.Documents {
 			if id, _, isOurs := f.base.Parse(document.URL); isOurs && id != "" {
 				naming := file.Naming{File: id, Asset: asset.ID}
-				named = append(named, file.Named{Naming: naming, IsWhole: document.SHA256 != ""})
+				named = append(named, file.Named{
+					Naming: naming, IsWhole: document.SHA256 != "", IsIllustration: document.Type == filelink.Illustration,
+				})
 			}
 		}
 		next = asset.Modified.UnixMicro()

@@ -19,6 +19,7 @@ import (
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/filesvc/internal/httpapi"
+	"asset-registry/filesvc/internal/picture"
 	"asset-registry/filesvc/internal/s3store"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/fault"
@@ -40,6 +41,7 @@ type Config struct {
 	Secrets    keyring.Ring      // sign identities and addresses; the same for all services
 	BaseURL    string            // public address of the registry; "": uploads are refused
 	Limits     Limits
+	Draw       []string      // program and arguments by which Draw is called in a process of its own; nil: no pictures
 	Timeout    time.Duration // of a request that transfers no file, and of an operation of the store; 0: 10 s
 	Log        *slog.Logger
 	Telemetry  *telemetry.Telemetry // nil: none
@@ -234,6 +236,10 @@ func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
 		})
 	})
 	s.running.Go(func() { s.collect(ctx, collects) })
+	if len(s.config.Draw) > 0 {
+		draws := s.note("pictures of illustrations are missing; it is tried again")
+		s.running.Go(func() { s.files.Draw(ctx, picture.Drawer{Command: s.config.Draw}, draws) })
+	}
 	return s.measure(s.config.Telemetry.Meter())
 }
 

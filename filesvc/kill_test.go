@@ -28,6 +28,9 @@ import (
 const childDir = "FILESVC_TEST_DIR"
 
 func TestMain(m *testing.M) {
+	if IsDrawing(os.Args[1:]) {
+		os.Exit(Draw())
+	}
 	dir := os.Getenv(childDir)
 	if dir == "" {
 		os.Exit(m.Run())

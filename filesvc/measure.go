@@ -27,7 +27,9 @@ func (s *Server) measure(meter metric.Meter) error {
 		metric.WithDescription("Bytes of files that were stored (in) and sent (out)."))
 	unread, err6 := meter.Int64ObservableCounter("registry.files.unread", metric.WithUnit("{reading}"),
 		metric.WithDescription("Readings of files that failed, because the bytes were missing, damaged or away."))
-	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
+	pictures, err7 := meter.Int64ObservableCounter("registry.files.pictures", metric.WithUnit("{file}"),
+		metric.WithDescription("Files of illustrations by result: made, or none (no picture, or it takes too much)."))
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}
 	counts := &s.files.Counts
@@ -36,6 +38,9 @@ func (s *Server) measure(meter metric.Meter) error {
 		o.ObserveInt64(collected, counts.Collected.Load())
 		o.ObserveInt64(removed, counts.Removed.Load())
 		o.ObserveInt64(unread, counts.Unread.Load())
+		for result, n := range map[string]int64{"made": counts.Drawn.Load(), "none": counts.Undrawn.Load()} {
+			o.ObserveInt64(pictures, n, metric.WithAttributes(attribute.String("result", result)))
+		}
 		for direction, n := range map[string]int64{"in": counts.Received.Load(), "out": counts.Sent.Load()} {
 			o.ObserveInt64(carried, n, metric.WithAttributes(attribute.String("direction", direction)))
 		}
@@ -46,7 +51,7 @@ func (s *Server) measure(meter metric.Meter) error {
 			o.ObserveInt64(uploads, n, metric.WithAttributes(attribute.String("result", result)))
 		}
 		return nil
-	}, behind, uploads, collected, removed, carried, unread)
+	}, behind, uploads, collected, removed, carried, unread, pictures)
 	if err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}

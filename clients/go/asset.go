@@ -171,9 +171,18 @@ type Document struct {
 
 	// PreviousVersions is there where one document is read.
 	PreviousVersions []Document `json:"previousVersions,omitempty"`
+	// Thumbnails are small versions of an illustration that the registry keeps, from version 2.5 on,
+	// where one document is read. A reading of one may find that there is none.
+	Thumbnails []Thumbnail `json:"thumbnails,omitempty"`
 
 	Tagged
 	Unknown Unknown `json:"-"`
+}
+
+// Thumbnail is a small version of a picture, as a JPEG (docs/contract.md, "Files").
+type Thumbnail struct {
+	URL  string `json:"url"`
+	Side int64  `json:"side"` // pixels of the longer side, or fewer if the picture has fewer
 }
 
 // Organisation is a custodian or a holder (docs/contract.md, "Organisation").

@@ -145,6 +145,14 @@ class Document(TypedDict, total=False):
     datePublished: str
     dateModified: str
     previousVersions: list[Document]
+    thumbnails: list[Thumbnail]
+
+
+class Thumbnail(TypedDict, total=False):
+    """Thumbnail is a small version of an illustration. A reading may find that there is none."""
+
+    url: str
+    side: int
 
 
 class Identifier(TypedDict, total=False):

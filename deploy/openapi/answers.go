@@ -428,15 +428,24 @@ var (
 // documentVersions returns the answer with one document and its former versions.
 func (w *writer) documentVersions() object {
 	const text = "A document with its former versions."
-	return object{
+	var all object
+	properties := w.shownProperties("Document").with("previousVersions", listOf(reference("schemas", "Document")))
+	if w.version != routes.Versions()[0].Name {
+		properties = properties.with("thumbnails", listOf(reference("schemas", "Thumbnail")))
+		all = object{{"Thumbnail", closed("A small version of a picture, as a JPEG.", object{
+			{"url", str("Address. 404: no picture could be made, or not yet. 410: the file was removed.")},
+			{"side", integer("Pixels of the longer side, or fewer if the picture has fewer.", member{"enum", sides})},
+		})}}
+	}
+	return append(all, object{
 		{"VersionedDocument", object{
 			{"type", "object"}, {"description", text},
 			{"required", []string{"id", "documentType", "title", "documentOf", "datePublished", "dateModified"}},
-			{"properties", w.shownProperties("Document").with("previousVersions", listOf(reference("schemas", "Document")))},
+			{"properties", properties},
 			{"additionalProperties", false},
 		}},
 		{"DocumentVersions", closed(text, object{{"data", reference("schemas", "VersionedDocument")}})},
-	}
+	}...)
 }
 
 // otherSchemas returns the schemas of answers that hold no asset.

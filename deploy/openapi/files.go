@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"asset-registry/shared/filelink"
 	"asset-registry/shared/routes"
 )
 
@@ -57,6 +58,17 @@ var fileOperations = map[string]operation{
 			"Cross-Origin-Resource-Policy"},
 		statuses: []int{http.StatusNoContent, http.StatusForbidden, http.StatusGone,
 			http.StatusRequestedRangeNotSatisfiable},
+	},
+	"GET " + routes.Picture: {
+		id: "readPicture", tag: "files", summary: "Read a small version of a picture",
+		text: "A JPEG without the data that a camera adds, such as the place. The registry makes two of each file of type " +
+			"JPEG, PNG, WebP or GIF that a document of type `illustration` names, seconds after the document and the bytes. " +
+			"The bytes of an address stay the same. Readers of the file may read them. 404: no picture could be made, or " +
+			"not yet. 410: the file was removed.",
+		params: []string{"Signature", "KeyID", "Expires", "Range", "If-Range", "If-None-Match", "If-Match"},
+		media:  "image/jpeg", tagged: true, beside: true, headers: []string{"Content-Disposition", "Content-Security-Policy",
+			"Cross-Origin-Resource-Policy"},
+		statuses: []int{http.StatusForbidden, http.StatusGone, http.StatusRequestedRangeNotSatisfiable},
 	},
 	"DELETE " + routes.GetFile + "/:file": {
 		id: "removeFile", tag: "files", summary: "Take a file down",
@@ -124,6 +136,9 @@ func documentForm() object {
 		{"properties", object{{"file", uploaded}, {"data", str("A JSON object with fields of the document.")}}},
 	}
 }
+
+// sides are the sizes of small versions of pictures.
+var sides = []int{filelink.SmallPicture, filelink.LargePicture}
 
 // fileExamples has the examples of bodies about files.
 var fileExamples = map[string]object{"FileRegistration": {{"hash", md5Example}}}
@@ -203,6 +218,7 @@ func fileSchemas() object {
 // addFileParameters adds the parameters of files.
 func addFileParameters(add func(component, in, name, text string, schema object)) {
 	text := object{{"type", "string"}}
+	add("pictureSide", "path", "side", "Pixels of the longer side.", object{{"type", "integer"}, {"enum", sides}})
 	add("storedFile", "path", "file", "Id of the file, the end of its address.",
 		object{{"type", "string"}, {"minLength", 1}})
 	add("Signature", "query", "Signature", "Signature of the address.", text)

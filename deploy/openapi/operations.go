@@ -307,8 +307,8 @@ func (w *writer) paths() (object, error) {
 func pathParameters(pattern string) (params []object) {
 	for _, match := range pathParameter.FindAllStringSubmatch(pattern, -1) {
 		name := match[1]
-		if isBeside(pattern) {
-			name = "storedFile"
+		if ofFiles := map[string]string{"file": "storedFile", "side": "pictureSide"}; isBeside(pattern) {
+			name = ofFiles[name]
 		}
 		params = append(params, reference("parameters", name))
 	}

@@ -87,6 +87,7 @@ type Config struct {
 
 	// Files of documents are kept in the data directory, or in a bucket (MoveFiles).
 	Files filesvc.Limits `embed:""`
+	Draw  []string       `kong:"-"` // filesvc.DrawCommand of the program; nil: there are no small pictures
 
 	// The index is kept in the data directory. It is made of the feed, and may be removed.
 	Search   bool   `negatable:"" help:"Answer searches, and serve the pages for people."`
@@ -377,6 +378,7 @@ func (c Config) files(p process, place string, assets http.RoundTripper) filesvc
 		Secrets: p.secrets,
 		BaseURL: p.filesURL,
 		Limits:  c.Files,
+		Draw:    c.Draw,
 		Timeout: c.Timeout,
 		Log:     p.log.With("service", "filesvc"), Telemetry: p.telemetry,
 	}

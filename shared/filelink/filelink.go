@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -146,6 +147,24 @@ func (b Base) Address(id string) string { return string(b) + GetPath + "/" + id 
 
 // UploadAddress returns where the bytes of a file go.
 func (b Base) UploadAddress(id string) string { return string(b) + UploadPath + "/" + id }
+
+// Illustration is the type of documents whose files have pictures.
+const Illustration = "illustration"
+
+// pictureTypes are the types of pictures.
+var pictureTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+
+// IsPicture tells whether a type is one of pictures that a browser shows, and that are drawn small.
+func IsPicture(media string) bool { return slices.Contains(pictureTypes, media) }
+
+// The longer sides of the pictures that are made of a file, in pixels (docs/files.md, "Pictures").
+const (
+	SmallPicture = 320
+	LargePicture = 1200
+)
+
+// Picture returns the address of a picture of the file at an address, or its path for a path.
+func Picture(address string, side int) string { return address + "/" + strconv.Itoa(side) }
 
 // Parse returns the id of the file that an address names, and the parameters of the
 // address. isOurs is false for addresses that are not below those of the files of this

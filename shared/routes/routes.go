@@ -222,6 +222,7 @@ const (
 	RegisterFile = "/register"
 	UploadFile   = filelink.UploadPath
 	GetFile      = filelink.GetPath
+	Picture      = GetFile + "/:file/:side"
 )
 
 // Files returns the routes of files, which the file service answers. Their patterns are whole
@@ -236,6 +237,8 @@ func Files() []Route {
 		{Method: http.MethodGet, Pattern: GetFile + "/:file", Class: Read},
 		{Method: http.MethodHead, Pattern: GetFile + "/:file", Class: Read},
 		{Method: http.MethodDelete, Pattern: GetFile + "/:file", Class: Write, Key: true},
+		{Method: http.MethodGet, Pattern: Picture, Class: Read},
+		{Method: http.MethodHead, Pattern: Picture, Class: Read},
 	}
 }
 

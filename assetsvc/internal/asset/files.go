@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/filelink"
 )
 
 // The fields by which a document says what file of this registry it names (docs/contract.md,
@@ -27,6 +28,26 @@ func (f File) in(document record.Object) record.Object {
 	}
 	size := record.Number(strconv.FormatInt(f.Size, 10))
 	return documentModel.ordered(document.With(sha256Field, f.SHA256).With(sizeField, size))
+}
+
+// thumbnails is a field of documents that only their own path shows. It is no part of the record.
+const thumbnails = "thumbnails"
+
+// withThumbnails returns a document with the addresses of the small versions of its file, if it is
+// an illustration, and the file is a picture of this registry (docs/files.md, "Pictures").
+func withThumbnails(document record.Object) record.Object {
+	isOurs := document.Text(sha256Field) != ""
+	if !isOurs || document.Text("documentType") != filelink.Illustration || !filelink.IsPicture(document.Text("format")) {
+		return document
+	}
+	var all record.List
+	for _, side := range []int{filelink.SmallPicture, filelink.LargePicture} {
+		all = append(all, record.Object{
+			{Name: "url", Value: filelink.Picture(document.Text("url"), side)},
+			{Name: "side", Value: record.Number(strconv.Itoa(side))},
+		})
+	}
+	return document.With(thumbnails, all)
 }
 
 // FileIn returns what a document says about its file.

@@ -123,13 +123,13 @@ func (v *View) Access(access record.Object) record.Object {
 // Part returns a part, as Asset.Part or Rules.ChangePart returned it, as the
 // version shows it.
 func (v *View) Part(p Part, part record.Object) record.Object {
-	below := v.asset.below(p.field)
-	if below == nil || part == nil {
-		return part
+	if part == nil {
+		return nil
 	}
+	below := v.asset.below(p.field)
 	shown, _ := below.prune(part).(record.Object)
 	if previous, there := part.Lookup(previousVersions); there {
-		shown = shown.With(previousVersions, below.prune(previous))
+		shown = withThumbnails(shown.With(previousVersions, below.prune(previous)))
 	}
 	return shown
 }

@@ -887,6 +887,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/get/{file}/{side}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the file, the end of its address. */
+                file: components["parameters"]["storedFileParameter"];
+                /** @description Pixels of the longer side. */
+                side: components["parameters"]["pictureSideParameter"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a small version of a picture
+         * @description A JPEG without the data that a camera adds, such as the place. The registry makes two of each file of type JPEG, PNG, WebP or GIF that a document of type `illustration` names, seconds after the document and the bytes. The bytes of an address stay the same. Readers of the file may read them. 404: no picture could be made, or not yet. 410: the file was removed.
+         */
+        get: operations["readPicture"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface webhooks {
     assetsChanged: {
@@ -3121,6 +3146,16 @@ export interface components {
         RelatedProcessList: {
             data: components["schemas"]["RelatedProcess"][];
         };
+        /** @description A small version of a picture, as a JPEG. */
+        Thumbnail: {
+            /** @description Address. 404: no picture could be made, or not yet. 410: the file was removed. */
+            url: string;
+            /**
+             * @description Pixels of the longer side, or fewer if the picture has fewer.
+             * @enum {integer}
+             */
+            side: 320 | 1200;
+        };
         /** @description A document with its former versions. */
         VersionedDocument: {
             /**
@@ -3223,6 +3258,7 @@ export interface components {
              */
             dateModified: string;
             previousVersions?: components["schemas"]["Document"][];
+            thumbnails?: components["schemas"]["Thumbnail"][];
         };
         /** @description A document with its former versions. */
         DocumentVersions: {
@@ -4687,6 +4723,47 @@ export interface components {
                 "application/json": components["schemas"]["FileRemoved"];
             };
         };
+        /** @description The whole object as it is after the request. */
+        ReadPictureReply: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                "Accept-Ranges": components["headers"]["Accept-RangesHeader"];
+                "Content-Disposition": components["headers"]["Content-DispositionHeader"];
+                "Content-Security-Policy": components["headers"]["Content-Security-PolicyHeader"];
+                "Cross-Origin-Resource-Policy": components["headers"]["Cross-Origin-Resource-PolicyHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "image/jpeg": string;
+            };
+        };
+        /** @description Nothing has changed since the answer that had this tag. */
+        NotModifiedOfReadPicture: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                "Accept-Ranges": components["headers"]["Accept-RangesHeader"];
+                "Content-Disposition": components["headers"]["Content-DispositionHeader"];
+                "Content-Security-Policy": components["headers"]["Content-Security-PolicyHeader"];
+                "Cross-Origin-Resource-Policy": components["headers"]["Cross-Origin-Resource-PolicyHeader"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description The part that `Range` names. */
+        ReadPicturePart: {
+            headers: {
+                ETag: components["headers"]["ETagHeader"];
+                "Accept-Ranges": components["headers"]["Accept-RangesHeader"];
+                "Content-Disposition": components["headers"]["Content-DispositionHeader"];
+                "Content-Security-Policy": components["headers"]["Content-Security-PolicyHeader"];
+                "Cross-Origin-Resource-Policy": components["headers"]["Cross-Origin-Resource-PolicyHeader"];
+                "Content-Range": components["headers"]["Content-RangeHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "image/jpeg": string;
+            };
+        };
         /** @description The request is malformed, or fields are faulty. The answer names every faulty field. */
         Invalid: {
             headers: {
@@ -4930,6 +5007,8 @@ export interface components {
         facetsParameter: ("status" | "type" | "classification" | "region" | "locality" | "custodian" | "owner" | "month")[];
         /** @description Values of each facet. */
         facet_limitParameter: number;
+        /** @description Pixels of the longer side. */
+        pictureSideParameter: 320 | 1200;
         /** @description Id of the file, the end of its address. */
         storedFileParameter: string;
         /** @description Signature of the address. */
@@ -6823,6 +6902,50 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    readPicture: {
+        parameters: {
+            query?: {
+                /** @description Signature of the address. */
+                Signature?: components["parameters"]["SignatureParameter"];
+                /** @description Id of the key of the signature. */
+                KeyID?: components["parameters"]["KeyIDParameter"];
+                /** @description End of the signature, in seconds since the epoch. A file that everybody may read needs none of the three, so they are not looked at. */
+                Expires?: components["parameters"]["ExpiresParameter"];
+            };
+            header?: {
+                /** @description One range of bytes, such as `bytes=0-1048575`. */
+                Range?: components["parameters"]["RangeParameter"];
+                /** @description Tag that the file must have for `Range` to count. */
+                "If-Range"?: components["parameters"]["If-RangeParameter"];
+                /** @description Tag of an answer that the client has. */
+                "If-None-Match"?: components["parameters"]["If-None-MatchParameter"];
+                /** @description Tag that the asset must have, or `*`. */
+                "If-Match"?: components["parameters"]["If-MatchParameter"];
+            };
+            path: {
+                /** @description Id of the file, the end of its address. */
+                file: components["parameters"]["storedFileParameter"];
+                /** @description Pixels of the longer side. */
+                side: components["parameters"]["pictureSideParameter"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ReadPictureReply"];
+            206: components["responses"]["ReadPicturePart"];
+            304: components["responses"]["NotModifiedOfReadPicture"];
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            412: components["responses"]["PreconditionFailed"];
+            416: components["responses"]["RangeNotSatisfiable"];
             429: components["responses"]["TooManyRequests"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["OtherError"];

@@ -19,6 +19,7 @@ var schemas = map[string][]string{
 	"Item":                {"Item", "ItemInput"},
 	"Decision":            {"Decision", "DecisionInput"},
 	"Document":            {"Document", "DocumentInput"},
+	"Thumbnail":           {"Thumbnail"},
 	"RelatedProcess":      {"RelatedProcess", "RelatedProcessInput"},
 	"Organisation":        {"Organization", "OrganizationInput", "Holder", "HolderInput"},
 	"Classification":      {"Classification", "ClassificationInput", "AdditionalClassification"},
@@ -49,7 +50,7 @@ var schemas = map[string][]string{
 
 // notTyped are fields that the registry accepts and ignores, or that only the answer for
 // one document has.
-var notTyped = []string{"owner_token", "transfer_token", "revisions", "previousVersions"}
+var notTyped = []string{"owner_token", "transfer_token", "revisions", "previousVersions", "thumbnails"}
 
 func TestTypesOfThePythonClientAreThoseOfTheDocument(t *testing.T) {
 	needtest.Commands(t, "python3")

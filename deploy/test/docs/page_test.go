@@ -113,7 +113,7 @@ func TestCommandsOfTheReferenceAreAnsweredAsDocumented(t *testing.T) {
 	p := newPlace(t)
 	page := p.page(t)
 	blocks := pageExamples(page, "sh")[:1]
-	blocks = append(blocks, `PART=$(jq -r '.data.items[0].id' created.json) TRANSFER=$PART WEBHOOK=$PART NUMBER=1 FILE=none; echo x > document.pdf`,
+	blocks = append(blocks, `PART=$(jq -r '.data.items[0].id' created.json) TRANSFER=$PART WEBHOOK=$PART NUMBER=1 FILE=none SIDE=320; echo x > document.pdf`,
 		`curl() { command curl -o answer.json -w '%{http_code} ' "$@"; jq -c '[.errors[]?.name]' answer.json 2>&1 || true; }`)
 	operation := regexp.MustCompile(`(?s)<div id="((?:get|post|patch|put|delete)-/[^"]*)">(.*?)</details>`)
 	statuses := map[string]string{}

@@ -46,6 +46,7 @@ func testFiles(t *testing.T, a api) {
 	t.Run("forms bring the file of a document", func(t *testing.T) { testFileForms(t, a) })
 	t.Run("bytes that come late are a change", func(t *testing.T) { testLateBytes(t, a) })
 	t.Run("a file of another broker", func(t *testing.T) { testFileOfAnother(t, a) })
+	t.Run("illustrations have pictures", func(t *testing.T) { testPictures(t, a) })
 	t.Run("a file is taken down", func(t *testing.T) { testTakeDown(t, a) })
 }
 

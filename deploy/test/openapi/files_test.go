@@ -1,8 +1,12 @@
 package openapi
 
 import (
+	"bytes"
 	"crypto/md5"
+	"encoding/json"
 	"fmt"
+	"image"
+	"image/png"
 	"maps"
 	"net/http"
 	"net/url"
@@ -49,13 +53,26 @@ func aboutFiles(t *testing.T, r *registry, o operation) (all []expected) {
 		add(200, at("GET", o.path, "broker", "", nil))
 		add(400, at("GET", o.path+"?limit=x", "broker", "", nil))
 		add(403, at("GET", o.path+"?broker=other", "broker", "", nil))
+	case "readPicture":
+		to := illustrated(t, r)
+		add(200, at("GET", to, "broker", "", nil))
+		for status, header := range ranged {
+			q := at("GET", to, "broker", "", nil)
+			name, value, _ := strings.Cut(header, ": ")
+			q.header[name] = value
+			add(status, q)
+		}
+		add(403, request{method: "GET", path: "/get/" + stored + "/320"})
+		add(404, at("GET", "/get/"+stored+"/320", "broker", "", nil))
+		gone := newFile(t, r)
+		add(200, at("DELETE", "/get/"+gone+"?reason=x", "administrator", "", nil))
+		add(410, at("GET", "/get/"+gone+"/320", "broker", "", nil))
 	case "readFile":
 		waits, _, _ := strings.Cut(strings.Replace(registered(t, r, "waits"), "/upload/", "/get/", 1), "?")
 		to := "/get/" + stored
 		add(200, at("GET", to, "broker", "", nil))
 		add(204, at("GET", waits, "broker", "", nil))
-		for status, header := range map[int]string{206: "Range: bytes=0-1", 416: "Range: bytes=999-", 304: "If-None-Match: *",
-			412: `If-Match: "x"`} {
+		for status, header := range ranged {
 			q := at("GET", to, "broker", "", nil)
 			name, value, _ := strings.Cut(header, ": ")
 			q.header[name] = value
@@ -79,6 +96,46 @@ func aboutFiles(t *testing.T, r *registry, o operation) (all []expected) {
 		add(401, q)
 	}
 	return all
+}
+
+// ranged has the headers by which readings of a file get another status.
+var ranged = map[int]string{
+	206: "Range: bytes=0-1", 416: "Range: bytes=9999-", 304: "If-None-Match: *", 412: `If-Match: "x"`,
+}
+
+// illustrated returns the path of the small picture of a new illustration of "broker".
+func illustrated(t *testing.T, r *registry) string {
+	t.Helper()
+	places, err := r.furnish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drawing bytes.Buffer
+	if err := png.Encode(&drawing, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
+		t.Fatal(err)
+	}
+	p := published(operation{}, places)
+	contentType, form := fileForm(drawing.String())
+	const fields = "--b\r\nContent-Disposition: form-data; name=\"data\"\r\n\r\n" +
+		`{"documentType":"illustration","title":"x","format":"image/png"}` + "\r\n"
+	got, err := r.send(t.Context(), request{
+		method: "POST", path: "/api/2.5/assets/" + p.id + "/documents", body: append([]byte(fields), form...),
+		header: map[string]string{"Authorization": basic(p.key), "X-Access-Token": p.token, "Content-Type": contentType},
+	})
+	if err != nil || got.status != http.StatusCreated {
+		t.Fatalf("an illustration: got %d %.300s, %v, want 201", got.status, got.body, err)
+	}
+	var added struct{ Data struct{ URL string } }
+	if err := json.Unmarshal(got.body, &added); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(added.Data.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitNot(t, r, u.Path+"/320", http.StatusForbidden)
+	awaitNot(t, r, u.Path+"/320", http.StatusNotFound)
+	return u.Path + "/320"
 }
 
 func hashOf(content string) string { return fmt.Sprintf("md5:%x", md5.Sum([]byte(content))) }

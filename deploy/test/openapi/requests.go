@@ -172,6 +172,7 @@ func fill(t *rapid.T, path string, p place) string {
 	ids := map[string]string{"{id}": p.id, "{part}": p.part, "{transfer}": p.transfer, "{file}": p.file,
 		"{webhook}": p.webhook}
 	path = strings.ReplaceAll(path, "{number}", rapid.SampledFrom([]string{"1", "2", "99", "0", "x"}).Draw(t, "number"))
+	path = strings.ReplaceAll(path, "{side}", rapid.SampledFrom([]string{"320", "1200", "x"}).Draw(t, "side"))
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
 		value := ids[name]
 		if rapid.IntRange(0, 9).Draw(t, "unknown id") == 0 || value == "" {

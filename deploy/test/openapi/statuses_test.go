@@ -154,7 +154,7 @@ func (p place) pathOf(o operation) string {
 		p.file = p.stored
 	}
 	return o.prefix() + strings.NewReplacer("{id}", p.id, "{part}", p.part, "{transfer}", p.transfer, "{number}", "1",
-		"{file}", p.file, "{webhook}", p.webhook).Replace(o.path)
+		"{file}", p.file, "{webhook}", p.webhook, "{side}", "320").Replace(o.path)
 }
 
 // requestTo returns a request of an operation that the owner of p sends.

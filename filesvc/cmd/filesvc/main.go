@@ -32,7 +32,12 @@ type settings struct {
 	Limits     filesvc.Limits `embed:""`
 }
 
-func main() { command.Main("filesvc", run, nil) }
+func main() {
+	if filesvc.IsDrawing(os.Args[1:]) {
+		os.Exit(filesvc.Draw())
+	}
+	command.Main("filesvc", run, nil)
+}
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
@@ -73,7 +78,7 @@ func (s settings) config() (filesvc.Config, error) {
 	secrets, err := keyring.Read(s.SecretFile)
 	return filesvc.Config{
 		Store: s.Store, Bytes: s.Data, AssetsURLs: s.AssetsURL, Secrets: secrets, BaseURL: s.BaseURL,
-		Limits: s.Limits, Timeout: s.Timeout,
+		Limits: s.Limits, Timeout: s.Timeout, Draw: filesvc.DrawCommand(),
 	}, err
 }
 

@@ -47,8 +47,8 @@ func TestDocumentsAreCompleted(t *testing.T) {
 	}
 	assets := &completions{fail: map[string]error{"gone": fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found")}}
 	follower := Follower{Service: b.Service, Awaited: b.memory, Documents: assets, Feed: page1{
-		{Naming{files[0].ID, "a"}, false}, {Naming{files[0].ID, "b"}, false}, {Naming{files[0].ID, "gone"}, false},
-		{Naming{files[0].ID, "whole"}, true}, {Naming{files[1].ID, "later"}, false}, {Naming{"0", "unknown"}, false},
+		{Naming{files[0].ID, "a"}, false, false}, {Naming{files[0].ID, "b"}, false, false}, {Naming{files[0].ID, "gone"}, false, false},
+		{Naming{files[0].ID, "whole"}, true, false}, {Naming{files[1].ID, "later"}, false, false}, {Naming{"0", "unknown"}, false, false},
 	}}
 	if err := follower.Read(t.Context()); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,10 +97,8 @@ func (s *Service) collect(ctx context.Context, f File, r Reading) (collected boo
 			return false, err
 		}
 	}
-	if f.Blob != "" {
-		if err := s.bytes.Remove(ctx, f.Blob); err != nil {
-			return false, err
-		}
+	if err := s.dropBytes(ctx, f); err != nil {
+		return false, err
 	}
 	if err := s.files.Delete(ctx, f); err != nil && !errors.Is(err, ErrStale) {
 		return false, err
@@ -143,7 +142,7 @@ func (s *Service) sweepBlob(ctx context.Context, name string, before time.Time) 
 	switch {
 	case err != nil && !isGone:
 		return false, err
-	case !isGone && f.Blob == name && f.State != Removed:
+	case !isGone && slices.Contains(f.blobs(), name) && f.State != Removed:
 		return false, nil
 	}
 	if old, err := s.bytes.IsBefore(ctx, name, before); err != nil || !old {

@@ -14,7 +14,7 @@ func TestCollection(t *testing.T) {
 	}{
 		{"nobody uses it", func(*testing.T, *bench, File) {}, keep, true},
 		{"it was read too early", func(*testing.T, *bench, File) {}, keep - time.Millisecond, false},
-		{"a document names it", func(t *testing.T, b *bench, f File) { must(t, f, b.Name(t.Context(), f.ID)) }, keep, false},
+		{"a document names it", func(t *testing.T, b *bench, f File) { must(t, f, b.Name(t.Context(), f.ID, false)) }, keep, false},
 		{"it was claimed an hour later", func(t *testing.T, b *bench, f File) {
 			b.clock = b.clock.Add(time.Hour)
 			must(t, f, errorOf(b.Claim(t.Context(), f.ID, Claim{f.MD5, broker.Broker, false})))

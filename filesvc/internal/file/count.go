@@ -20,6 +20,9 @@ type Counts struct {
 	Sent     atomic.Int64 // bytes of readings
 	Unread   atomic.Int64 // readings of stored files whose bytes could not be opened
 
+	Drawn   atomic.Int64 // files whose pictures were made
+	Undrawn atomic.Int64 // files of which there is no picture
+
 	Collected atomic.Int64
 	Removed   atomic.Int64 // by an administrator, each file with the same bytes too
 }

@@ -28,7 +28,7 @@ func TestCounts(t *testing.T) {
 		}
 	}
 	b.memory.step = func(string) error { return nil }
-	must(t, kept, b.Name(t.Context(), kept.ID))
+	must(t, kept, b.Name(t.Context(), kept.ID, false))
 	b.clock = start.Add(2 * keep)
 	b.memory.reading.Complete = b.clock
 	done, err := b.Collect(t.Context())

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -44,12 +45,34 @@ type File struct {
 	Swept    int64     // how many blobs of uploads that never ended the sweep has removed
 	Revision int64     // 1 for a new file; each change adds 1
 
+	Picture Picture // whether small versions are made
+	Small   string  // the name of the bytes of the small version; "": there is none
+	Large   string  // of the large one
+
 	RemovedBy string // key of the administrator who has removed it; "": nobody has
 	Reason    string // of the removal
 }
 
-// Errors of the stores.
+// Picture tells whether a file gets small versions (docs/files.md, "Pictures"). The zero value: no
+// illustration names the file.
+type Picture string
+
+// The states of pictures.
+const (
+	Wanted Picture = "wanted" // an illustration names the file
+	Made   Picture = "made"   // the small versions are stored
+	Unmade Picture = "unmade" // none can be made of these bytes
+)
+
+// blobs returns the names of all bytes of a file.
+func (f File) blobs() []string {
+	return slices.DeleteFunc([]string{f.Blob, f.Small, f.Large}, func(name string) bool { return name == "" })
+}
+
+// Errors of the stores, and of a Drawer.
 var (
+	ErrNoPicture = errors.New("there is no picture in the file, or it takes too much to draw")
+
 	ErrNotFound = errors.New("there is no such file")
 	ErrExists   = errors.New("the id is taken")
 	ErrStale    = errors.New("the file has changed")

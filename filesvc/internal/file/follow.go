@@ -17,7 +17,8 @@ type Feed interface {
 // Named is a file that a document of an asset names.
 type Named struct {
 	Naming
-	IsWhole bool // the document has the SHA-256 and the size of the file
+	IsWhole        bool // the document has the SHA-256 and the size of the file
+	IsIllustration bool // the document shows the file as a picture
 }
 
 // Follower marks the files that documents name, and gives the documents the sums of the files
@@ -43,7 +44,7 @@ func (f Follower) Read(ctx context.Context) error {
 		}
 		isEnd := next == reading.Position
 		for _, n := range all {
-			if err := f.Service.Name(ctx, n.File); err != nil {
+			if err := f.Service.Name(ctx, n.File, n.IsIllustration); err != nil {
 				return fmt.Errorf("name file %s: %w", n.File, err)
 			}
 			if n.IsWhole {

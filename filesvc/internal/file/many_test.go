@@ -14,7 +14,7 @@ func TestEqualFilesAreApart(t *testing.T) {
 		f, err := b.Add(t.Context(), broker, upload("content"))
 		files = append(files, must(t, f, err))
 	}
-	must(t, files[0], b.Name(t.Context(), files[0].ID))
+	must(t, files[0], b.Name(t.Context(), files[0].ID, false))
 	b.clock = start.Add(2 * keep)
 	b.memory.reading.Complete = b.clock
 	done, err := b.Collect(t.Context())
@@ -32,7 +32,7 @@ func TestAFileOfAThousandAssets(t *testing.T) {
 	f := b.register(t, "content")
 	var named page1
 	for n := range assets {
-		named = append(named, Named{Naming{f.ID, fmt.Sprintf("%032x", n)}, false})
+		named = append(named, Named{Naming{f.ID, fmt.Sprintf("%032x", n)}, false, false})
 	}
 	documents := &completions{}
 	follower := Follower{Service: b.Service, Awaited: b.memory, Documents: documents, Feed: named}

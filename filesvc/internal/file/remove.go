@@ -78,11 +78,15 @@ func (s *Service) dropRemoved(ctx context.Context, f File) error {
 	if err := s.bytes.NoteRemoval(ctx, f); err != nil {
 		return fmt.Errorf("note the removal of file %s: %w", f.ID, err)
 	}
-	if f.Blob == "" {
-		return nil
-	}
-	if err := s.bytes.Remove(ctx, f.Blob); err != nil {
-		return fmt.Errorf("remove the bytes of file %s: %w", f.ID, err)
+	return s.dropBytes(ctx, f)
+}
+
+// dropBytes removes all bytes of a file.
+func (s *Service) dropBytes(ctx context.Context, f File) error {
+	for _, name := range f.blobs() {
+		if err := s.bytes.Remove(ctx, name); err != nil {
+			return fmt.Errorf("remove the bytes of file %s: %w", f.ID, err)
+		}
 	}
 	return nil
 }

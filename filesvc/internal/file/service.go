@@ -32,11 +32,17 @@ type Service struct {
 	Counts   Counts
 	held     atomic.Bool  // the removals could not be read yet
 	arrivals atomic.Int64 // uploads, and documents that lack the sums of their files
+	wanted   chan string  // ids of files that may need pictures
+	missed   atomic.Bool  // there are more than wanted can hold, or there may be
 }
 
 // NewService returns a service on its stores.
 func NewService(files Files, readings Readings, bytes Bytes, l Limits, now func() time.Time) *Service {
-	return &Service{files: files, readings: readings, bytes: bytes, limits: l, now: now}
+	s := &Service{
+		files: files, readings: readings, bytes: bytes, limits: l, now: now, wanted: make(chan string, maxWanted),
+	}
+	s.missed.Store(true) // of the process before
+	return s
 }
 
 // time returns the time as the stores keep it.
@@ -119,6 +125,15 @@ func (s *Service) find(ctx context.Context, id string) (File, error) {
 
 func notFound() error { return fault.New(fault.NotFound, fault.URL, "doc_id", "Not Found") }
 
+// checkHeld returns a fault of kind Unavailable while IsHeld says so.
+func (s *Service) checkHeld() error {
+	if !s.IsHeld() {
+		return nil
+	}
+	return fault.New(fault.Unavailable, fault.URL, "files",
+		"The registry does not know yet which files were removed; repeat the request later.")
+}
+
 // Open opens the bytes of a file in the state Stored. The caller closes them.
 func (s *Service) Open(ctx context.Context, f File) (blob Blob, err error) {
 	defer func() {
@@ -126,9 +141,8 @@ func (s *Service) Open(ctx context.Context, f File) (blob Blob, err error) {
 			s.Counts.Unread.Add(1)
 		}
 	}()
-	if s.IsHeld() {
-		return nil, fault.New(fault.Unavailable, fault.URL, "files",
-			"The registry does not know yet which files were removed; repeat the request later.")
+	if err := s.checkHeld(); err != nil {
+		return nil, err
 	}
 	blob, err = s.bytes.Open(ctx, f.Blob)
 	if err != nil {
@@ -183,16 +197,21 @@ func (s *Service) Claim(ctx context.Context, id string, c Claim) (File, error) {
 	return changed, err
 }
 
-// Name marks a file as named by a document. A file that does not exist is ignored: another
-// registry may have had it.
-func (s *Service) Name(ctx context.Context, id string) error {
-	_, err := s.change(ctx, id, func(f *File) error {
-		if f.Named {
+// Name marks a file as named by a document, and as one that needs pictures if the document is an
+// illustration. A file that does not exist is ignored: another registry may have had it.
+func (s *Service) Name(ctx context.Context, id string, isIllustration bool) error {
+	named, err := s.change(ctx, id, func(f *File) error {
+		wants := isIllustration && f.Picture == ""
+		if f.Named && !wants {
 			return errSame
 		}
 		f.Named = true
+		if wants {
+			f.Picture = Wanted
+		}
 		return nil
 	})
+	s.want(named)
 	if fault.KindOf(err) == fault.NotFound || errors.Is(err, errSame) {
 		return nil
 	}

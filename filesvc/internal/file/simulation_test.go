@@ -120,7 +120,7 @@ func (w *world) After(_ context.Context, position int64) (named []Named, next in
 	w.wait()
 	next = min(position+1, int64(len(w.feed)))
 	for _, id := range slices.Clone(w.feed[position:next]) {
-		named = append(named, Named{Naming{id, "asset"}, true})
+		named = append(named, Named{Naming{id, "asset"}, true, false})
 	}
 	w.wait()
 	return named, next, nil

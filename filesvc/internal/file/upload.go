@@ -132,11 +132,12 @@ func (s *Service) store(ctx context.Context, f, next File) (File, error) {
 			return fault.New(fault.Conflict, fault.URL, "doc_id", "The upload took too long; repeat the request.")
 		}
 		next.Named, next.Swept, next.Revision = now.Named, now.Swept, now.Revision
-		next.State, next.Touched = Stored, s.time()
+		next.State, next.Touched, next.Picture = Stored, s.time(), now.Picture
 		*now = next
 		return nil
 	})
 	s.arrivals.Add(1)
+	s.want(stored)
 	switch fault.KindOf(err) {
 	case fault.Internal, fault.Unavailable:
 		if errors.Is(err, errSame) {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/filelink"
 	"asset-registry/shared/httpserver"
 )
 
@@ -38,11 +40,42 @@ func (a *API) get(c *gin.Context) error {
 		return err
 	}
 	defer blob.Close()
+	protect(h, f)
+	return a.serve(c, f, blob, f.SHA256)
+}
+
+// picture answers GET and HEAD of /get/:file/:side: a small version of a file, as a JPEG.
+func (a *API) picture(c *gin.Context) error {
+	ctx := c.Request.Context()
+	f, err := a.Files.Get(ctx, c.Param("file"))
+	if err != nil {
+		return err
+	}
+	if err := a.maySee(c, f); err != nil {
+		return err
+	}
+	name := map[string]string{
+		strconv.Itoa(filelink.SmallPicture): f.Small, strconv.Itoa(filelink.LargePicture): f.Large,
+	}[c.Param("side")]
+	blob, err := a.Files.OpenPicture(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer blob.Close()
+	h := c.Writer.Header()
+	protect(h, file.File{Declared: jpegType, Detected: jpegType, Title: name + ".jpg"})
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin") // the pages of brokers show it
+	return a.serve(c, f, blob, name)
+}
+
+// serve sends bytes of a file that stay the same for a tag.
+func (a *API) serve(c *gin.Context, f file.File, blob file.Blob, tag string) error {
+	h := c.Writer.Header()
+	h.Set("Cache-Control", "private, no-store")
 	if f.Named {
 		h.Set("Cache-Control", "public, no-cache") // a file may be taken down
 	}
-	h.Set("ETag", `"`+f.SHA256+`"`)
-	protect(h, f)
+	h.Set("ETag", `"`+tag+`"`)
 	w := &paced{ResponseWriter: c.Writer, sender: httpserver.NewSender(c.Writer, a.down), sent: &a.Files.Counts.Sent}
 	http.ServeContent(w, c.Request, "", time.Time{}, blob)
 	return w.fault(f)
@@ -121,10 +154,8 @@ const (
 	forPDF    = "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 	plainType = "application/octet-stream"
 	pdfType   = "application/pdf"
+	jpegType  = "image/jpeg"
 )
-
-// inlineImages are the types of pictures that a browser shows.
-var inlineImages = map[string]bool{"image/jpeg": true, "image/png": true, "image/gif": true, "image/webp": true}
 
 // activeTypes are types of which a browser runs scripts, or that style a page.
 var activeTypes = []string{"html", "xml", "svg", "script", "css", "wasm", "flash"}
@@ -136,7 +167,7 @@ func protect(h http.Header, f file.File) {
 	switch {
 	case detected == pdfType:
 		kind, policy, shown = "inline", forPDF, pdfType
-	case inlineImages[detected] && f.Declared == detected:
+	case filelink.IsPicture(detected) && f.Declared == detected:
 		kind, shown = "inline", detected
 	case !isActive(detected) && !isActive(f.Declared):
 		shown = format(f)

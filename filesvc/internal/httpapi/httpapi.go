@@ -64,6 +64,8 @@ func (a *API) handler(of routes.Route) func(*gin.Context) error {
 		return a.list
 	case routes.GetFile + "/:file":
 		return a.get
+	case routes.Picture:
+		return a.picture
 	default:
 		panic("filesvc: no handler for " + of.Pattern)
 	}

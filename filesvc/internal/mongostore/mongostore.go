@@ -98,6 +98,10 @@ type document struct {
 	Swept    int64     `bson:"swept"`
 	Revision int64     `bson:"revision"`
 
+	Picture string `bson:"picture,omitempty"`
+	Small   string `bson:"small,omitempty"`
+	Large   string `bson:"large,omitempty"`
+
 	RemovedBy string `bson:"removed_by,omitempty"`
 	Reason    string `bson:"reason,omitempty"`
 }
@@ -107,7 +111,7 @@ func documentOf(f file.File) document {
 		ID: f.ID, Broker: f.Broker, KeyID: f.KeyID, MD5: f.MD5, SHA256: f.SHA256, Size: f.Size,
 		Declared: f.Declared, Detected: f.Detected, Title: f.Title, Blob: f.Blob, State: string(f.State),
 		Touched: f.Touched, Named: f.Named, Swept: f.Swept, Revision: f.Revision,
-		RemovedBy: f.RemovedBy, Reason: f.Reason,
+		Picture: string(f.Picture), Small: f.Small, Large: f.Large, RemovedBy: f.RemovedBy, Reason: f.Reason,
 	}
 }
 
@@ -116,7 +120,7 @@ func (d document) file() file.File {
 		ID: d.ID, Broker: d.Broker, KeyID: d.KeyID, MD5: d.MD5, SHA256: d.SHA256, Size: d.Size,
 		Declared: d.Declared, Detected: d.Detected, Title: d.Title, Blob: d.Blob, State: file.State(d.State),
 		Touched: d.Touched.UTC(), Named: d.Named, Swept: d.Swept, Revision: d.Revision,
-		RemovedBy: d.RemovedBy, Reason: d.Reason,
+		Picture: file.Picture(d.Picture), Small: d.Small, Large: d.Large, RemovedBy: d.RemovedBy, Reason: d.Reason,
 	}
 }
 

@@ -41,6 +41,7 @@ func stored(f file.File, bytes int64) file.File {
 	f.State, f.SHA256, f.Size, f.Blob = file.Stored, strings.Repeat("b", 64), bytes, f.ID+"-0123456789abcdef"
 	f.Declared, f.Detected, f.Title = "text/plain", "text/plain; charset=utf-8", "акт \"1\".txt"
 	f.Named, f.Swept = true, 3
+	f.Picture, f.Small, f.Large = file.Made, f.ID+"-1123456789abcdef", f.ID+"-2123456789abcdef"
 	f.Revision++
 	return f
 }

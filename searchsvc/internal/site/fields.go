@@ -99,6 +99,8 @@ var fields = map[string]field{
 	"author":                    {text{"Автор", "Author"}, asWord},
 	"datePublished":             {text{"Оприлюднено", "Published"}, asTime},
 	"previousVersions":          {text{"Попередні версії", "Previous versions"}, asText},
+	"thumbnails":                {text{"Малі зображення", "Small pictures"}, asText},
+	"side":                      {text{"Довша сторона", "Longer side"}, asText},
 	"kind":                      {text{"Вид організації", "Kind of organisation"}, asWord},
 	"identifier":                {text{"Код організації", "Identifier of the organisation"}, asText},
 	"additionalIdentifiers":     {text{"Додаткові коди", "Additional identifiers"}, asText},

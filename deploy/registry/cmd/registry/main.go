@@ -12,6 +12,7 @@ import (
 	"asset-registry/authsvc"
 	"asset-registry/deploy/registry"
 	"asset-registry/deploy/registry/mirror"
+	"asset-registry/filesvc"
 	"asset-registry/shared/command"
 	"asset-registry/shared/config"
 	"asset-registry/shared/memory"
@@ -106,6 +107,9 @@ type compact struct {
 }
 
 func main() {
+	if filesvc.IsDrawing(os.Args[1:]) {
+		os.Exit(filesvc.Draw())
+	}
 	memory.RelaxCollector()
 	command.Main("registry", run, func(err error) int {
 		if errors.Is(err, registry.ErrDamaged) || errors.Is(err, registry.ErrProblems) {
@@ -179,6 +183,7 @@ func run(ctx context.Context, args []string) error {
 		return c.Migrate.run(ctx)
 	default:
 		greet := func(addr string) { fmt.Print(registry.Greeting(c.Serve, addr)) }
+		c.Serve.Draw = filesvc.DrawCommand()
 		return registry.Run(ctx, c.Serve, os.Stderr, greet)
 	}
 }

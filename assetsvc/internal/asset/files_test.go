@@ -1,0 +1,44 @@
+package asset
+
+import (
+	"testing"
+
+	"asset-registry/assetsvc/internal/record"
+)
+
+// TestThumbnails looks for addresses of small versions in documents that are read by themselves.
+// Promises: thumbnails
+func TestThumbnails(t *testing.T) {
+	documents := parts[2]
+	ours := record.Object{
+		{Name: "documentType", Value: "illustration"}, {Name: "format", Value: "image/webp"},
+		{Name: "url", Value: "https://registry.example/get/1"}, {Name: sha256Field, Value: "b"},
+		{Name: previousVersions, Value: record.List{}},
+	}
+	const want = `[{"url":"https://registry.example/get/1/320","side":320},{"url":"https://registry.example/get/1/1200","side":1200}]`
+	for _, c := range []struct {
+		name     string
+		version  Version
+		document record.Object
+		want     string
+	}{
+		{"an illustration", "2.5", ours, want},
+		{"in version 2.4", "2.4", ours, ""},
+		{"of another type", "2.5", ours.With("documentType", "notice"), ""},
+		{"of another format", "2.5", ours.With("format", "application/pdf"), ""},
+		{"without a format", "2.5", ours.Without("format"), ""},
+		{"of another server, or without bytes", "2.5", ours.Without(sha256Field), ""},
+		{"in a list or an answer to a write", "2.5", ours.Without(previousVersions), ""},
+	} {
+		got := ""
+		if value, there := NewView(c.version).Part(documents, c.document).Lookup(thumbnails); there {
+			got = string(record.Append(nil, value))
+		}
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+	if got := NewView("2.5").Part(documents, nil); got != nil {
+		t.Errorf("a removed document: got %v, want none", got)
+	}
+}

@@ -1,0 +1,159 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/filelink"
+)
+
+// Drawn is the small versions of a picture, both of them JPEGs.
+type Drawn struct{ Small, Large []byte }
+
+// Drawer draws the small versions of pictures.
+type Drawer interface {
+	// Draw returns the small versions of the picture that bytes are, or ErrNoPicture. After
+	// another error it may be tried again.
+	Draw(ctx context.Context, from Blob) (Drawn, error)
+}
+
+const (
+	maxWanted = 1000             // files that wait for their pictures in memory; the metadata have all
+	drawEvery = 10 * time.Minute // how often it is looked for files that memory does not have
+	maxFailed = 10               // files that fail before the rest waits for the next time
+)
+
+// want has the pictures of a file made, if it needs any and has its bytes.
+func (s *Service) want(f File) {
+	if f.Picture != Wanted || f.State != Stored {
+		return
+	}
+	select {
+	case s.wanted <- f.ID:
+	default:
+		s.missed.Store(true)
+	}
+}
+
+// Draw makes the pictures that illustrations need, one after another, until ctx is done. It calls
+// tell with the error of each file, nil for none.
+func (s *Service) Draw(ctx context.Context, by Drawer, tell func(error)) {
+	ticker := time.NewTicker(drawEvery)
+	defer ticker.Stop()
+	done := func(err error) {
+		if err != nil {
+			s.missed.Store(true)
+		}
+		if ctx.Err() == nil {
+			tell(err)
+		}
+	}
+	for ctx.Err() == nil {
+		if s.missed.Swap(false) {
+			done(s.drawMissed(ctx, by))
+		}
+		for isQuiet := false; !isQuiet; {
+			select {
+			case id := <-s.wanted:
+				done(s.drawOne(ctx, by, id))
+			case <-ticker.C:
+				isQuiet = true
+			case <-ctx.Done():
+				isQuiet = true
+			}
+		}
+	}
+}
+
+// drawMissed makes the pictures of all files that need them.
+func (s *Service) drawMissed(ctx context.Context, by Drawer) error {
+	var faults []error
+	for after := ""; ; {
+		files, err := s.files.Page(ctx, after, page)
+		if err != nil || len(files) == 0 {
+			return errors.Join(append(faults, err)...)
+		}
+		for _, f := range files {
+			if f.Picture != Wanted || f.State != Stored {
+				continue
+			}
+			if err := s.drawOne(ctx, by, f.ID); err != nil {
+				faults = append(faults, err)
+			}
+			if len(faults) == maxFailed {
+				return errors.Join(faults...)
+			}
+		}
+		after = files[len(files)-1].ID
+	}
+}
+
+// drawOne makes the pictures of a file, if it still needs them.
+func (s *Service) drawOne(ctx context.Context, by Drawer, id string) error {
+	f, err := s.find(ctx, id)
+	if err != nil || f.Picture != Wanted || f.State != Stored {
+		if fault.KindOf(err) == fault.NotFound {
+			return nil
+		}
+		return err
+	}
+	next := File{Picture: Unmade}
+	if filelink.IsPicture(f.Detected) {
+		switch drawn, err := s.draw(ctx, by, f); {
+		case err == nil:
+			next = File{Picture: Made, Small: f.ID + "-" + random(blobBytes), Large: f.ID + "-" + random(blobBytes)}
+			err = errors.Join(s.bytes.Put(ctx, next.Small, bytes.NewReader(drawn.Small)),
+				s.bytes.Put(ctx, next.Large, bytes.NewReader(drawn.Large)))
+			if err != nil {
+				return errors.Join(fmt.Errorf("store the pictures of file %s: %w", id, err), s.dropBytes(ctx, next))
+			}
+		case !errors.Is(err, ErrNoPicture):
+			return fmt.Errorf("draw file %s: %w", id, err)
+		}
+	}
+	_, err = s.change(ctx, id, func(now *File) error {
+		if now.Picture != Wanted || now.State != Stored || now.Swept != f.Swept {
+			return errSame
+		}
+		now.Picture, now.Small, now.Large = next.Picture, next.Small, next.Large
+		return nil
+	})
+	switch kind := fault.KindOf(err); {
+	case errors.Is(err, errSame), kind == fault.NotFound:
+		return s.dropBytes(ctx, next)
+	case err == nil && next.Picture == Made:
+		s.Counts.Drawn.Add(1)
+	case err == nil:
+		s.Counts.Undrawn.Add(1)
+	}
+	return err // the change may be stored
+}
+
+func (s *Service) draw(ctx context.Context, by Drawer, f File) (Drawn, error) {
+	blob, err := s.Open(ctx, f)
+	if err != nil {
+		return Drawn{}, err
+	}
+	defer blob.Close()
+	return by.Draw(ctx, blob)
+}
+
+// OpenPicture opens a small version of a file by its name in the metadata. It returns a fault of
+// kind NotFound if there is none. The caller closes it.
+func (s *Service) OpenPicture(ctx context.Context, name string) (Blob, error) {
+	if err := s.checkHeld(); err != nil {
+		return nil, err
+	}
+	if name == "" {
+		return nil, notFound()
+	}
+	blob, err := s.bytes.Open(ctx, name)
+	if errors.Is(err, ErrNotFound) { // metadata and bytes were restored from different moments
+		return nil, notFound()
+	}
+	return blob, err
+}
