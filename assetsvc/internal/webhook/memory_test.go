@@ -75,6 +75,9 @@ func (m *memory) Endpoint(_ context.Context, id string) (Endpoint, error) {
 func (m *memory) Put(_ context.Context, e Endpoint) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.failed("Put"); err != nil {
+		return err
+	}
 	if now := m.endpoints[e.ID]; now.Generation != e.Generation || now.Saves != e.Saves {
 		return ErrStale
 	}
@@ -124,6 +127,9 @@ func (m *memory) Release(_ context.Context, term int64) error {
 func (m *memory) Save(_ context.Context, term int64, steps []Step) (stale []string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.failed("Save"); err != nil {
+		return nil, err
+	}
 	if term != m.term.Number && !m.anyTerm {
 		return nil, ErrTermOver
 	}

@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -86,5 +87,21 @@ func TestResealKeepsTheSecrets(t *testing.T) {
 		if got != want || err1 != nil || err2 != nil {
 			t.Errorf("%s: got another secret than before (%v, %v), want the same", c.id, err1, err2)
 		}
+		if want := int64(2); c.id != "a3" && e.Generation != want || c.id == "a3" && e.Generation != 1 {
+			t.Errorf("%s: got generation %d, want %d, and 1 of a3, whose seal is new", c.id, e.Generation, want)
+		}
+	}
+}
+
+func TestAStoreThatFailsEndsTheSealing(t *testing.T) {
+	s, want := newStore(t), errors.New("the disk is full")
+	former := mustSeal(t, newSeals(t, firstSecret))
+	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b", Seal: former}); err != nil {
+		t.Fatal(err)
+	}
+	full := &failing{Store: s, errs: []error{want}}
+	got, err := webhook.Reseal(t.Context(), full, newSeals(t, secondSecret, firstSecret))
+	if !errors.Is(err, want) || got.Anew != 0 {
+		t.Errorf("got %+v, %v; want no new seal, and %v", got, err, want)
 	}
 }

@@ -24,10 +24,26 @@ func inWorld(t *testing.T, c conduct, test func(w *world, r *receiver, p *proces
 		if err := p.sender.Close(); err != nil {
 			t.Error(err)
 		}
+		if !p.sender.isFree() {
+			t.Error("got a slot, memory or a read that was not given back, want all free")
+		}
+		if w.followed != 0 {
+			t.Errorf("got %d rings that were not left, want 0", w.followed)
+		}
 		for _, f := range w.check() {
 			t.Error(f)
 		}
 	})
+}
+
+// isFree tells whether a sender that has ended has given everything back. It takes all.
+func (s *Sender) isFree() bool {
+	for _, l := range []lane{s.lanes.fast, s.lanes.slow} {
+		if !l.slots.TryAcquire(maxSlots/2) || !l.memory.TryAcquire(l.size) {
+			return false
+		}
+	}
+	return s.pages.TryAcquire(maxReads) && s.scans.TryAcquire(maxScans) && len(s.lanes.shares.brokers) == 0
 }
 
 // stored returns the endpoint r as it is stored.

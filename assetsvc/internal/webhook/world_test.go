@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"asset-registry/shared/assetfilter"
@@ -37,6 +39,15 @@ type world struct {
 	entries []change
 	rings   map[Selection]*follow.Ring
 	small   bool // rings hold a few entries only
+	size    int  // bytes of a ring; 0: as small says
+	meter   metric.Meter
+
+	follows, followed int            // calls of Follow, and those of them that were not left yet
+	reads             map[string]int // of Page and Find
+	feedFails         string         // Follow, Page or Find
+	findTakes         time.Duration  // a call of Find
+	findMost          int            // changes that a call of Find looks at; 0: ten
+	large             map[int]int    // bytes of a change, by its number
 
 	receivers map[string]*receiver
 	faults    []string
@@ -80,6 +91,7 @@ type receiver struct {
 	repeated int // the process that has sent the last repeat
 	changed  int // changes of the endpoint by the API
 	messages int
+	posts    int               // requests
 	ids      map[string]string // of messages, by their bodies
 	worst    time.Duration     // from a change to its message
 	status   int               // of all answers, if not 0
@@ -89,6 +101,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	lines := &bytes.Buffer{}
 	log := slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return &world{t: t, seals: sealsOf(t, "a"), store: newMemory(), log: log, lines: lines,
+		meter: noop.Meter{}, reads: map[string]int{}, large: map[int]int{},
 		rand: rand.New(rand.NewPCG(seed, 1)), rings: map[Selection]*follow.Ring{}, receivers: map[string]*receiver{}}
 }
 
@@ -160,7 +173,7 @@ func (w *world) grow() {
 		case w.small && w.chance(0.05):
 			ring.Skip(c.position, "")
 		default:
-			line := follow.AppendEntry(nil, c.position, w.Offset(c.position), c.data())
+			line := follow.AppendEntry(nil, c.position, w.Offset(c.position), w.data(c))
 			made := &follow.Entry{Position: c.position, Data: line}
 			if s.Terms {
 				made.Terms = c.terms()
@@ -172,23 +185,36 @@ func (w *world) grow() {
 
 // terms returns the terms of the owner: that of some changes is seldom.
 func (c change) terms() []string {
+	if c.number == 999 {
+		return []string{"owner=rare"}
+	}
 	if c.number%97 == 5 {
 		return []string{"owner=seldom"}
 	}
 	return []string{fmt.Sprintf("owner=b%d", c.number%3)}
 }
 
-func (c change) data() []byte { return fmt.Appendf(nil, `{"n":%d}`, c.number) }
+func (w *world) data(c change) []byte {
+	return fmt.Appendf(nil, `{"n":%d,"pad":"%s"}`, c.number, strings.Repeat("x", w.large[c.number]))
+}
 
 // Follow implements Feed.
 func (w *world) Follow(s Selection) (*follow.Ring, func(), error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.feedFails == "Follow" {
+		return nil, nil, errors.New("too many follow")
+	}
+	w.follows++
+	w.followed++
 	ring := w.rings[s]
 	if ring == nil {
 		size := 1 << 20
 		if w.small {
 			size = 1 << 10
+		}
+		if w.size > 0 {
+			size = w.size
 		}
 		ring = follow.NewRing(size)
 		var upto int64
@@ -198,14 +224,19 @@ func (w *world) Follow(s Selection) (*follow.Ring, func(), error) {
 		ring.Restart(upto, "")
 		w.rings[s] = ring
 	}
-	return ring, func() {}, nil
+	return ring, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.followed--
+	}, nil
 }
 
 // Page implements Feed.
 func (w *world) Page(_ context.Context, s Selection, filters assetfilter.Set, after int64) (Page, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.small && w.chance(0.01) {
+	w.reads["Page"]++
+	if w.feedFails == "Page" || w.small && w.chance(0.01) {
 		return Page{}, errors.New("the feed is down")
 	}
 	var p Page
@@ -217,7 +248,7 @@ func (w *world) Page(_ context.Context, s Selection, filters assetfilter.Set, af
 		p.Upto = c.position
 		if (s.Mode == "test") == c.test {
 			if seen++; filters.Meets(c.terms()) {
-				p.Entries = append(p.Entries, Entry{c.position, c.data()})
+				p.Entries = append(p.Entries, Entry{c.position, w.data(c)})
 			}
 		}
 		if seen == MaxEntries {
@@ -227,21 +258,25 @@ func (w *world) Page(_ context.Context, s Selection, filters assetfilter.Set, af
 	return p, nil
 }
 
-// Find implements Feed. It looks at few entries.
+// Find implements Feed. It looks at few entries, and tells of no Upto if it finds one.
 func (w *world) Find(_ context.Context, mode string, filters assetfilter.Set, after int64) (f Found, err error) {
+	time.Sleep(w.findTakes)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.reads["Find"]++
+	if w.feedFails == "Find" {
+		return f, errors.New("the feed is down")
+	}
 	seen := 0
 	for _, c := range w.entries {
 		if c.position <= after || (mode == "test") != c.test {
 			continue
 		}
 		if filters.Meets(c.terms()) {
-			f.First, f.More = c.position, true
-			return f, nil
+			return Found{First: c.position, More: true}, nil
 		}
 		f.Upto = c.position
-		if seen++; seen == 10 {
+		if seen++; seen == cmp.Or(w.findMost, 10) {
 			f.More = true
 			break
 		}
@@ -261,6 +296,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	id := strings.TrimSuffix(r.URL.Host, ".example")
 	w.mu.Lock()
 	to := w.receivers[id]
+	to.posts++
 	if to.underway++; to.underway > 1 && !w.twins {
 		w.faultf("endpoint %s: got %d messages at a time, want 1 (W2)", id, to.underway)
 	}
@@ -431,7 +467,7 @@ func (w *world) start(steps int) *process {
 	w.mu.Lock()
 	w.started++
 	w.mu.Unlock()
-	sender, err := newSender(Config{Store: p, Feed: w, Seals: w.seals, Log: w.log, Meter: noop.Meter{}}, p)
+	sender, err := newSender(Config{Store: p, Feed: w, Seals: w.seals, Log: w.log, Meter: w.meter}, p)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,0 +1,211 @@
+package webhook_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/fault"
+)
+
+// TestChangesAreStoredOnce makes each change twice. The second time nothing is stored.
+func TestChangesAreStoredOnce(t *testing.T) {
+	b := newBench(t)
+	e := b.mustCreate(t, b1, "state", "disabled")
+	const generation = 2 // the creation is the first one
+	for range 2 {
+		got, err := b.Change(t.Context(), b1, e.ID, object("url", address+"2"))
+		if err != nil || got.URL != address+"2" || got.State != webhook.Disabled || got.Reason != webhook.Paused {
+			t.Errorf("got %s, %s, %q, %v; want the new address of a webhook that stays paused", got.URL, got.State,
+				got.Reason, err)
+		}
+		stored, err := b.store.Endpoint(t.Context(), e.ID)
+		if err != nil || stored.URL != address+"2" || stored.Generation != generation {
+			t.Errorf("stored: got %s and generation %d, %v; want the new address and %d", stored.URL, stored.Generation, err,
+				generation)
+		}
+	}
+}
+
+// TestAnAdministratorStopsNothingUnasked resumes what is active.
+func TestAnAdministratorStopsNothingUnasked(t *testing.T) {
+	b := newBench(t)
+	e := b.mustCreate(t, b1)
+	b.mustProgress(t, e.ID, webhook.Progress{Position: 7, State: webhook.Active, Verified: true})
+	got, err := b.Change(t.Context(), admin, e.ID, object("state", "active"))
+	if err != nil || got.State != webhook.Active {
+		t.Errorf("got %s, %q, %v; want it active", got.State, got.Reason, err)
+	}
+}
+
+func TestAReplayWithoutAnOffsetGoesOnAtThePosition(t *testing.T) {
+	b := newBench(t)
+	e := b.mustCreate(t, b1)
+	failed := webhook.Progress{Position: 7, State: webhook.Disabled, Reason: webhook.Failing, Verified: true}
+	b.mustProgress(t, e.ID, failed)
+	got, err := b.Replay(t.Context(), b1, e.ID, nil)
+	if err != nil || got.Position != 7 || got.State != webhook.Active {
+		t.Errorf("got position %d, %s, %v; want 7, and active", got.Position, got.State, err)
+	}
+}
+
+func TestARotationTellsTheNewSecret(t *testing.T) {
+	b := newBench(t)
+	e := b.mustCreate(t, b1)
+	rotated, secret, err := b.Rotate(t.Context(), b1, e.ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _, err := newSeals(t, firstSecret).Secret(rotated.Seal); err != nil || secret != want {
+		t.Errorf("got another secret than that of the new seal, %v; want the same", err)
+	}
+}
+
+func TestARemovedWebhookIsGone(t *testing.T) {
+	b := newBench(t)
+	e := b.mustCreate(t, b1)
+	if err := b.Remove(t.Context(), b1, e.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Get(t.Context(), b1, e.ID); kindOf(err) != fault.NotFound {
+		t.Errorf("got %v, want a fault of kind NotFound", err)
+	}
+}
+
+// asked counts the questions for the next change. They fail with err, and those for the horizon with lost.
+type asked struct {
+	feed
+	times     int
+	err, lost error
+}
+
+func (a *asked) Next(ctx context.Context, mode string, after int64) (int64, error) {
+	a.times++
+	next, err := a.feed.Next(ctx, mode, after)
+	return next, errors.Join(err, a.err)
+}
+
+func (a *asked) Horizon(ctx context.Context) (int64, error) {
+	horizon, err := a.feed.Horizon(ctx)
+	return horizon, errors.Join(err, a.lost)
+}
+
+// TestWebhooksAtOnePlaceShareAQuestion lists three webhooks, of which two have the same position and mode. Then the
+// feed fails.
+func TestWebhooksAtOnePlaceShareAQuestion(t *testing.T) {
+	b := newBench(t)
+	changes := &asked{feed: feed{1, start.UnixMicro()}}
+	s := webhook.NewService(webhook.ServiceConfig{Store: b.store, Feed: changes, Seals: newSeals(t, firstSecret),
+		CheckURL: func(string) error { return nil }, Now: func() time.Time { return start }})
+	first := b.mustCreate(t, b1)
+	b.mustCreate(t, b1)
+	b.mustCreate(t, b1, "mode", "test")
+	if _, err := s.List(t.Context(), b1, "", "", 10); err != nil || changes.times != 2 {
+		t.Errorf("got %d questions, %v; want 2", changes.times, err)
+	}
+	changes.err = errors.New("the feed is down")
+	for what, do := range map[string]func() error{
+		"list": func() error { _, err := s.List(t.Context(), b1, "", "", 10); return err },
+		"get":  func() error { _, err := s.Get(t.Context(), b1, first.ID); return err },
+	} {
+		if err := do(); !errors.Is(err, changes.err) {
+			t.Errorf("%s: got %v, want %v", what, err, changes.err)
+		}
+	}
+}
+
+// TestAReplayThatCannotBeginChangesNothing does not learn where the feed ends.
+func TestAReplayThatCannotBeginChangesNothing(t *testing.T) {
+	b := newBench(t)
+	changes := &asked{feed: feed{1, start.UnixMicro()}, lost: errors.New("the feed is down")}
+	s := webhook.NewService(webhook.ServiceConfig{Store: b.store, Feed: changes, Seals: newSeals(t, firstSecret),
+		CheckURL: func(string) error { return nil }, Now: func() time.Time { return start }})
+	e := b.mustCreate(t, b1)
+	if _, err := s.Replay(t.Context(), b1, e.ID, object("offset", "2026-01-01")); !errors.Is(err, changes.lost) {
+		t.Errorf("got %v, want %v", err, changes.lost)
+	}
+	if got, err := b.store.Endpoint(t.Context(), e.ID); err != nil || got.Position != e.Position {
+		t.Errorf("got position %d, %v; want %d", got.Position, err, e.Position)
+	}
+}
+
+// down is a store that answers nothing but what it is asked first.
+type down struct {
+	webhook.Store
+	reads int // calls of Endpoint that it answers
+	err   error
+}
+
+func (d *down) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
+	if d.reads--; d.reads < 0 {
+		return webhook.Endpoint{}, d.err
+	}
+	return d.Store.Endpoint(ctx, id)
+}
+
+func (d *down) Endpoints(context.Context, string, string, int) ([]webhook.Endpoint, error) {
+	return nil, d.err
+}
+
+func (d *down) Put(context.Context, webhook.Endpoint) error { return d.err }
+
+func (d *down) Remove(context.Context, string) error { return d.err }
+
+// TestWithoutTheStoreARequestIsToBeRepeated has a store that is down, and one in which each webhook changes all the
+// time.
+func TestWithoutTheStoreARequestIsToBeRepeated(t *testing.T) {
+	b := newBench(t)
+	e := b.mustCreate(t, b1)
+	for _, c := range []struct {
+		name  string
+		store *down
+		want  map[string]fault.Kind
+	}{
+		{"down", &down{err: errors.New("the store is down")}, map[string]fault.Kind{
+			"list": fault.Unavailable, "get": fault.Unavailable, "change": fault.Unavailable, "remove": fault.Unavailable,
+		}},
+		{"down for writes", &down{err: errors.New("the disk is full"), reads: 100}, map[string]fault.Kind{
+			"get": fine, "change": fault.Unavailable, "remove": fault.Unavailable,
+		}},
+		{"changed all the time", &down{err: webhook.ErrStale, reads: 100}, map[string]fault.Kind{"change": fault.Conflict}},
+		{"removed meanwhile", &down{err: webhook.ErrNotFound, reads: 100}, map[string]fault.Kind{"remove": fine}},
+	} {
+		c.store.Store = b.store
+		s := webhook.NewService(webhook.ServiceConfig{Store: c.store, Feed: feed{1}, Seals: newSeals(t, firstSecret),
+			CheckURL: func(string) error { return nil }, Now: func() time.Time { return start }})
+		for what, do := range map[string]func() error{
+			"list":   func() error { _, err := s.List(t.Context(), b1, "", "", 10); return err },
+			"get":    func() error { _, err := s.Get(t.Context(), b1, e.ID); return err },
+			"change": func() error { _, err := s.Change(t.Context(), b1, e.ID, object("state", "disabled")); return err },
+			"remove": func() error { return s.Remove(t.Context(), b1, e.ID) },
+		} {
+			want, asks := c.want[what]
+			if err := do(); asks && kindOf(err) != want {
+				t.Errorf("%s, %s: got %v, want kind %d", c.name, what, err, want)
+			}
+		}
+	}
+}
+
+func TestAnotherRegistrysWebhookHasNoPublicKey(t *testing.T) {
+	b := newBench(t)
+	seal := mustSeal(t, newSeals(t, secondSecret))
+	made := webhook.Endpoint{ID: "w", Broker: "b1", URL: address, Version: "2.5", Seal: seal}
+	if err := b.store.Put(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := b.Get(t.Context(), b1, "w"); err != nil || got.PublicKey != "" {
+		t.Errorf("got the public key %q, %v; want none", got.PublicKey, err)
+	}
+}
+
+func TestATestOnlyKeyChangesWebhooksOfTests(t *testing.T) {
+	b := newBench(t)
+	e := b.mustCreate(t, b1t, "mode", "test")
+	got, err := b.Change(t.Context(), b1t, e.ID, object("state", "disabled"))
+	if err != nil || got.State != webhook.Disabled {
+		t.Errorf("got %s, %v; want it disabled", got.State, err)
+	}
+}
