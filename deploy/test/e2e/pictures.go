@@ -104,3 +104,26 @@ func testPictures(t *testing.T, a api) {
 		}
 	}
 }
+
+// testPageWithPictures reads the page of an asset with an illustration, and again after its removal.
+func testPageWithPictures(t *testing.T, a api) {
+	f := a.illustrate(t)
+	f.awaitPictures(t)
+	page := "/en/assets/" + f.asset.id
+	resp, body := f.ask(t, "GET", page, "", "", nil)
+	is(t, "the page", resp, body, http.StatusOK)
+	path := strings.TrimPrefix(f.bare(), f.bare()[:strings.Index(f.bare(), "/get/")]) + "/1200"
+	for _, want := range []string{
+		`<img src="` + path + `" width="1200" height="675" alt="Фасад" lang="uk">`, `<meta property="og:image" content="http`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("got the page\n%s\nwant %s in it", body, want)
+		}
+	}
+	f.takeDown(t)
+	resp, body = f.ask(t, "GET", page, "", "", nil)
+	is(t, "the page after the removal", resp, body, http.StatusOK)
+	if strings.Contains(body, "<img") || strings.Contains(body, "og:image") {
+		t.Errorf("got the page\n%s\nwant no picture of a removed file", body)
+	}
+}

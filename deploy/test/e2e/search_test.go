@@ -73,6 +73,7 @@ func testFoundAssets(t *testing.T, a api) {
 	t.Run("pages and facets are about all found assets", a.findsPages)
 	t.Run("hidden assets are never found", a.hides)
 	t.Run("faulty searches are refused", a.refusesSearches)
+	t.Run("the page of an asset has its pictures", func(t *testing.T) { testPageWithPictures(t, a) })
 	t.Run("each value of a list has names", func(t *testing.T) { testDictionaries(t, a) })
 }
 

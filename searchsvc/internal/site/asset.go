@@ -22,6 +22,8 @@ type assetPage struct {
 	API     string // path of the record
 	Back    string // path of the search that led here; "": none did
 	Checked bool   // the record can be checked against the log
+
+	Pictures []picture
 }
 
 // check is what the script and the command need to check a record.
@@ -64,6 +66,7 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 		return err
 	}
 	past := s.history(r.Context(), r.lang, id, 0)
+	pictures := s.registry.pictures(r.Context(), cursor{r.lang, s.config.Names, root, ""}.each("documents"))
 	back, kept := backTo(r)
 	api := "/api/2.5/assets/" + id
 	p := assetPage{
@@ -71,7 +74,7 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 		Test: root.string("mode") == string(client.TestMode), Line: steps(root, past), Past: past, API: api,
 		Check: check{id, root.string("dateModified"), s.config.LogKeys, api + "/proof", r.base},
 	}
-	p.Back, p.Checked = back, past.State != noLog
+	p.Back, p.Checked, p.Pictures = back, past.State != noLog, pictures
 	if past.Older > 0 {
 		p.Older = olderPath(r.lang, id, past.Older)
 	}
@@ -79,6 +82,9 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 	p.Record = newRecord(r.lang, s.config.Names, root, s.outwards)
 	v := s.view(r, shorten(p.Record.Title.Text, maxTitle), p)
 	v.About, v.Kept, v.Scripts = p.Record.about(), kept, []string{"asset.js"}
+	if len(pictures) > 0 {
+		v.Image = r.base + pictures[0].Large
+	}
 	v.NoIndex = p.Test || p.Status == client.Deleted
 	if !v.NoIndex {
 		v.Linked = linked

@@ -87,8 +87,9 @@ func newFound() *found {
 type registry struct {
 	revisions []revision // from 1 on
 	hasLog    bool
-	feed      int // entries
-	status    int // of every answer; 0: as usual
+	feed      int            // entries
+	status    int            // of every answer; 0: as usual
+	pictures  map[string]int // statuses of paths below /get
 
 	mu       sync.Mutex
 	visitors []string // X-Forwarded-For of each request
@@ -128,6 +129,8 @@ func (r *registry) answer(w http.ResponseWriter, req *http.Request) {
 	switch path := strings.TrimPrefix(req.URL.Path, "/api/2.5/assets"); {
 	case r.status != 0:
 		w.WriteHeader(r.status)
+	case r.pictures[req.URL.Path] != 0 && req.Method == http.MethodHead:
+		w.WriteHeader(r.pictures[req.URL.Path])
 	case path == "":
 		r.page(w, req)
 	case path == "/"+id && last.asset != nil:

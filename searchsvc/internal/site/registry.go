@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"asset-registry.example/client"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/httpclient"
 )
 
 // The bounds of one page (docs/site.md, "Limits").
@@ -32,7 +34,9 @@ const (
 // registry reads records through the public API.
 type registry struct {
 	client *client.Client
-	turns  turns // one for each page that reads
+	http   *http.Client // for what has no call of the client
+	url    string       // without a slash at its end
+	turns  turns        // one for each page that reads
 }
 
 // turns bounds how many goroutines do something at the same time. Its capacity is the number
@@ -62,7 +66,8 @@ func newRegistry(address string, transport http.RoundTripper) (*registry, error)
 	if err != nil {
 		return nil, err
 	}
-	return &registry{c, make(turns, maxReading)}, nil
+	plain := httpclient.New(bounded{transport})
+	return &registry{c, plain, strings.TrimSuffix(address, "/"), make(turns, maxReading)}, nil
 }
 
 // errBusy returns the refusal of a page while too many are read.

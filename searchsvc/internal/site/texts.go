@@ -72,6 +72,7 @@ var texts = map[string]text{
 	"search.unknown":         {"Сторінка не знає параметра %s.", "The page does not know the parameter %s."},
 	"search.unknown.nearest": {"Найближчий: %s.", "The nearest is %s."},
 
+	"asset.pictures":             {"Зображення", "Pictures"},
 	"search.next":                {"Наступна сторінка", "Next page"},
 	"search.prev":                {"Попередня сторінка", "Previous page"},
 	"search.first":               {"Перша сторінка", "First page"},

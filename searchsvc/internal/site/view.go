@@ -159,7 +159,8 @@ type view struct {
 	NoIndex bool   // search engines leave the page out
 	Feed    string // rest of the address of an Atom feed; "": none
 	Scripts []string
-	Linked  any // JSON-LD; nil: none
+	Image   string // address of a picture for those that get a link; "": none
+	Linked  any    // JSON-LD; nil: none
 	State   asOf
 	Body    any
 }

@@ -1,0 +1,73 @@
+package site
+
+import (
+	"context"
+	"net/http"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"asset-registry/shared/filelink"
+)
+
+const (
+	maxPictures    = 12          // on a page
+	picturesWithin = time.Second // until it is known which there are
+)
+
+// picture is an illustration that a page shows.
+type picture struct {
+	Small, Large string // paths
+	Title        part
+}
+
+// pictures returns the illustrations among the documents of a record whose small versions can be
+// read now, in the order of the record. A mirror without files has none.
+func (r *registry) pictures(ctx context.Context, documents []cursor) []picture {
+	newest := map[string]int{} // index of the newest version, by id
+	for i, d := range documents {
+		newest[d.v.string("id")] = i
+	}
+	var all []picture
+	for i, d := range documents {
+		id := path.Base(d.v.string("url"))
+		isOurs := d.v.string("sha256") != "" && filelink.IsID(id)
+		if !isOurs || newest[d.v.string("id")] != i || d.v.string("documentType") != filelink.Illustration ||
+			!filelink.IsPicture(d.v.string("format")) || len(all) == maxPictures {
+			continue
+		}
+		file := filelink.GetPath + "/" + id
+		all = append(all, picture{
+			Small: filelink.Picture(file, filelink.SmallPicture), Large: filelink.Picture(file, filelink.LargePicture),
+			Title: d.repeat("title"),
+		})
+	}
+	ctx, cancel := context.WithTimeout(ctx, picturesWithin)
+	defer cancel()
+	var asked sync.WaitGroup
+	there := make([]bool, len(all))
+	for i := range all {
+		asked.Go(func() { there[i] = r.has(ctx, all[i].Large) })
+	}
+	asked.Wait()
+	at := -1
+	return slices.DeleteFunc(all, func(picture) bool {
+		at++
+		return !there[at]
+	})
+}
+
+// has tells whether everybody can read what is at a path. In doubt it is false.
+func (r *registry) has(ctx context.Context, path string) bool {
+	ask, err := http.NewRequestWithContext(ctx, http.MethodHead, r.url+path, nil)
+	if err != nil {
+		return false
+	}
+	resp, err := r.http.Do(ask)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}

@@ -1,0 +1,79 @@
+package site_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestThePageShowsPictures reads the pictures of a page whose documents differ from an illustration
+// of the registry in one way each.
+func TestThePageShowsPictures(t *testing.T) {
+	file := func(n int) string { return fmt.Sprintf("%032x", n) }
+	document := func(n int, more ...string) map[string]any {
+		d := map[string]any{"id": fmt.Sprint(n), "documentType": "illustration", "title": fmt.Sprintf("Фасад %d \"схід\"", n),
+			"format": "image/jpeg", "url": "https://registry.example/get/" + file(n), "sha256": strings.Repeat("b", 64),
+			"dateModified": "2026-11-22T13:00:00+00:00"}
+		for i := 0; i < len(more); i += 2 {
+			d[more[i]] = more[i+1]
+			if more[i+1] == "" {
+				delete(d, more[i])
+			}
+		}
+		return d
+	}
+	r := newRegistry(changed(t, func(asset map[string]any) {
+		asset["documents"] = []any{
+			document(1), document(2), document(3, "documentType", "notice"), document(4, "format", "application/pdf"),
+			document(5, "sha256", ""), document(6, "url", "https://registry.example/get/x"),
+			document(7, "id", "8"), document(8), document(9), document(10, "title", "", "title_en", "Facade"),
+		}
+	}))
+	r.pictures = map[string]int{}
+	for n := range 11 {
+		r.pictures["/get/"+file(n)+"/1200"] = 200
+	}
+	r.pictures["/get/"+file(2)+"/1200"] = 404 // none could be made
+	r.pictures["/get/"+file(9)+"/1200"] = 410
+	s := newSite(t, r, newFound(), logKey)
+	_, body := get(t, s, "/en/assets/"+id)
+	got := regexp.MustCompile(`<img [^>]*>`).FindAllString(body, -1)
+	want := []string{
+		`<img src="/get/` + file(1) + `/1200" width="1200" height="675" alt="Фасад 1 &#34;схід&#34;" lang="uk">`,
+		`<img src="/get/` + file(8) + `/320" width="320" height="320" loading="lazy" alt="Фасад 8 &#34;схід&#34;" lang="uk">`,
+		`<img src="/get/` + file(10) + `/320" width="320" height="320" loading="lazy" alt="Facade">`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got the pictures\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	link := regexp.MustCompile(`<meta property="og:image" content="https?://[^/"]+/get/` + file(1) + `/1200">`)
+	if !link.MatchString(body) {
+		t.Error("got no absolute address of the first picture for those that get a link")
+	}
+	clear(r.pictures) // a mirror without files
+	if _, body := get(t, s, "/en/assets/"+id); strings.Contains(body, "<img") || strings.Contains(body, "og:image") {
+		t.Error("got a picture that is not there")
+	}
+}
+
+// TestAPageAsksForFewPictures has more illustrations than a page shows.
+func TestAPageAsksForFewPictures(t *testing.T) {
+	r := newRegistry(changed(t, func(asset map[string]any) {
+		var all []any
+		for n := range 100 {
+			all = append(all, map[string]any{"id": fmt.Sprint(n), "documentType": "illustration", "title": "x",
+				"format": "image/png", "url": fmt.Sprintf("https://registry.example/get/%032x", n), "sha256": "b"})
+		}
+		asset["documents"] = all
+	}))
+	r.pictures = map[string]int{}
+	for n := range 100 {
+		r.pictures[fmt.Sprintf("/get/%032x/1200", n)] = 200
+	}
+	_, body := get(t, newSite(t, r, newFound(), logKey), "/uk/assets/"+id)
+	if got := strings.Count(body, "<img"); got != 12 {
+		t.Errorf("got %d pictures, want 12", got)
+	}
+}
