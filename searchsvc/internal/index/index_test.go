@@ -397,13 +397,8 @@ func inOrder(t *testing.T, all map[int]simple, sort search.Sort, a, b search.Hit
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	start := func(a client.Asset) client.Timestamp {
-		if a.RectificationPeriod == nil {
-			return ""
-		}
-		return a.RectificationPeriod.StartDate
-	}
-	areaOf := func(a client.Asset) int64 {
+	start := func(a search.Fields) client.Timestamp { return a.RectificationPeriod.StartDate }
+	areaOf := func(a search.Fields) int64 {
 		n, err := strconv.ParseInt(a.ID, 16, 64)
 		if err != nil {
 			t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"time"
 
-	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/codenames"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/fault"
@@ -128,7 +127,7 @@ func checkFeed(sent url.Values) error {
 	return &fault.Error{Kind: fault.Invalid, Details: details}
 }
 
-func newEntry(l Lang, names codenames.Lists, root string, a client.Asset) atomEntry {
+func newEntry(l Lang, names codenames.Lists, root string, a search.Fields) atomEntry {
 	h := newHit(l, names, a)
 	e := atomEntry{
 		ID: uuid(a.ID), Title: h.Title, Updated: h.Modified.UTC().Format(time.RFC3339Nano),
@@ -136,10 +135,8 @@ func newEntry(l Lang, names codenames.Lists, root string, a client.Asset) atomEn
 		Category: atomCategory{string(a.Status), word(l, "status", string(a.Status))},
 		Summary:  joined(" · ", h.Lead, h.Class, h.Quantity, h.Place, h.Custodian),
 	}
-	if a.RectificationPeriod != nil {
-		if at := timeOf(a.RectificationPeriod.StartDate); !at.IsZero() {
-			e.Published = at.UTC().Format(time.RFC3339Nano)
-		}
+	if at := timeOf(a.RectificationPeriod.StartDate); !at.IsZero() {
+		e.Published = at.UTC().Format(time.RFC3339Nano)
 	}
 	return e
 }

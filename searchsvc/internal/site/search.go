@@ -332,7 +332,7 @@ func tries(l Lang, root string, q search.Query) (all []link) {
 }
 
 // newHit returns an asset of a list.
-func newHit(l Lang, names codenames.Lists, a client.Asset) hit {
+func newHit(l Lang, names codenames.Lists, a search.Fields) hit {
 	h := hit{
 		ID: a.ID, Title: a.Title, TitleLang: string(Ukrainian), Number: a.AssetID, Status: a.Status,
 		Lead: shorten(a.Description, 200), Custodian: a.AssetCustodian.Name, Modified: timeOf(a.DateModified),
