@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,6 +114,23 @@ func TestPicturesOfLateBytes(t *testing.T) {
 	must(t, f, b.drawAll(t, &painter{do: works}))
 	b.looksLike(t, "after the upload", f, Made, 3)
 }
+
+// TestAnIllustrationComesDuringTheUpload names a file while its bytes come.
+func TestAnIllustrationComesDuringTheUpload(t *testing.T) {
+	b := newBench()
+	f := b.register(t, image)
+	u := upload(image)
+	name := readerFunc(func([]byte) (int, error) { return 0, cmp.Or(b.Name(t.Context(), f.ID, true), io.EOF) })
+	u.Body = io.MultiReader(u.Body, name)
+	stored, err := b.Upload(t.Context(), broker, f.ID, u)
+	must(t, stored, err)
+	must(t, f, b.drawAll(t, &painter{do: works}))
+	b.looksLike(t, "after the upload", f, Made, 3)
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // TestADocumentBecomesAnIllustration changes the type of a document later.
 func TestADocumentBecomesAnIllustration(t *testing.T) {

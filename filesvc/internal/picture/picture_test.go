@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -293,6 +294,13 @@ func TestAChildIsBounded(t *testing.T) {
 		if _, err := drawer(argument).Draw(t.Context(), open(nil)); !errors.Is(err, file.ErrNoPicture) {
 			t.Errorf("%s: got %v, want no picture", argument, err)
 		}
+	}
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
+		t.Fatal(err)
+	}
+	if got := used.Maxrss << 10; !raced && got > maxMemory+maxMemory/8 { // the program itself is no data
+		t.Errorf("got a child of %d bytes, want about %d at most", got, maxMemory)
 	}
 }
 
