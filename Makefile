@@ -199,10 +199,11 @@ test-webhooks: build ## webhooks to dead, slow and hostile receivers, and under 
 	go test -count=1 -run Simulation ./assetsvc/internal/webhook -webhook.kills 2000
 	cd deploy/test/apart/webhooks && GOWORK=off go test -count=1 -timeout 15m . -bin $(CURDIR)/bin
 
-test-search: build ## the search: words by a dictionary, kills, hostile clients
+test-search: build ## the search: words by a dictionary, kills, hostile clients, files as others read them
 	@deploy/test/setup.sh $@
 	go test -count=1 ./shared/ukrainian/dictionary -hunspell /usr/share/hunspell
 	go test -count=1 -timeout 20m ./deploy/test/search -bin $(CURDIR)/bin
+	cd deploy/test/apart/exports && GOWORK=off go test -count=1 -timeout 5m . -bin $(CURDIR)/bin
 
 test-compose: ## docker-compose.yml with containers killed and cut off under load, where a Docker engine can run
 	@deploy/test/compose/test.sh

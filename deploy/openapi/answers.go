@@ -254,8 +254,8 @@ func (o operation) content() object {
 	if o.status == http.StatusNoContent {
 		return nil
 	}
-	if o.media != "" {
-		return object{{o.media, object{{"schema", object{{"type", "string"}, {"format", "binary"}}}}}}
+	if file := cmp.Or(o.media, o.file); file != "" {
+		return object{{file, object{{"schema", object{{"type", "string"}, {"format", "binary"}}}}}}
 	}
 	if o.answer == "" {
 		return object{{"application/yaml", object{{"schema", object{{"type", "string"}}}}}}

@@ -102,6 +102,9 @@ func Public(version string) (Document, error) {
 		return Document{}, err
 	}
 	common, own := split(headers())
+	if hasSearch(version) {
+		own = own.with("Registry-Total", totalHeader)
+	}
 	params, commonParams := parameters(version)
 	return encode(object{
 		{"openapi", "3.1.1"},

@@ -19,6 +19,7 @@ type operation struct {
 	body       string   // name of the schema of data in the request; "": the request has no such body
 	form       string   // name of the schema of a form that is the body; "": the body is no form
 	answer     string   // name of the schema of the whole answer
+	file       string   // media type of an answer that is a file; "": it is none
 	media      string   // media type of an answer that is not JSON and is read in parts; "": JSON or YAML
 	status     int      // of success; 0: 200
 	again      string   // name of the schema of the answer to a repeated creation, a 200; "": none

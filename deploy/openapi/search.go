@@ -27,6 +27,9 @@ var searchOperations = map[string]operation{
 		params: append([]string{"q", "If-None-Match"}, reading...), answer: "SearchSuggestions",
 		tagged: true, javascript: true,
 	},
+	"GET " + routes.Search + ".csv":     exportOf("exportCSV", "a CSV file", "text/csv"),
+	"GET " + routes.Search + ".xlsx":    exportOf("exportXLSX", "an XLSX file", sheetType),
+	"GET " + routes.Search + ".geojson": exportOf("exportGeoJSON", "a GeoJSON file", "application/geo+json"),
 	"GET " + routes.Dictionaries: {
 		id: "listDictionaries", tag: "search", summary: "Get the names of values and codes",
 		text: "The names that the site shows, in Ukrainian and English: of states, kinds of documents, units, regions and " +
@@ -34,6 +37,28 @@ var searchOperations = map[string]operation{
 			"answers 404, as version 2.4 does.",
 		params: []string{"If-None-Match"}, answer: "Dictionaries", tagged: true,
 	},
+}
+
+// totalHeader describes the number of assets that a search finds, of an export.
+var totalHeader = object{
+	{"description", "Assets that the search finds. The file has the first 10,000."},
+	{"schema", object{{"type", "integer"}}},
+}
+
+const sheetType = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+// exportOf describes an export (docs/contract.md, "Exports").
+func exportOf(id, file, media string) operation {
+	return operation{
+		id: id, tag: "search", summary: "Search assets, and get " + file,
+		text: "The first 10,000 assets that the search finds, each as a row. Columns have the paths of fields as names. " +
+			"`Registry-Total` has the number of all. GeoJSON has the assets with coordinates only. A caller has one export " +
+			"at a time. A file that breaks off is not whole.",
+		params: slices.DeleteFunc(searchParameterNames(), func(name string) bool {
+			return slices.Contains([]string{searchLimit, "search_after", "facets", "facet_limit"}, name)
+		}),
+		file: media, headers: []string{"Content-Disposition", "Registry-Total"},
+	}
 }
 
 // searchParameter is a parameter of a search.

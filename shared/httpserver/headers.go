@@ -31,6 +31,10 @@ const (
 // rules"). Clients see it.
 const IgnoredHeader = "Registry-Ignored"
 
+// TotalHeader has the number of assets that a search finds, of which an export has the first ones
+// (docs/contract.md, "Exports"). Clients see it.
+const TotalHeader = "Registry-Total"
+
 // UncheckedHeader names the fields of a document that nobody has compared with its file
 // (docs/contract.md, "Files"). Clients see it.
 const UncheckedHeader = "Registry-Unchecked"

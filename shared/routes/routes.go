@@ -100,7 +100,7 @@ type Route struct {
 	Class     Class  // empty for /health, which the rate limits do not count
 	Key       bool   // a request without a valid API key is refused
 	AtGateway bool   // the gateway answers by itself; the asset service lacks the route
-	AtSearch  bool   // the search service answers; without one, the gateway lacks the route
+	AtSearch  bool   // without a search service, the gateway lacks the route; it answers unless AtGateway
 	Since     string // the first version that has the route; empty: all have it
 }
 
@@ -127,6 +127,9 @@ const Webhooks = "/webhooks"
 
 // Search is the path of a search (docs/contract.md, "Search").
 const Search = "/search"
+
+// Exports are the paths of a search whose answer is a file (docs/contract.md, "Exports").
+var Exports = []string{Search + ".csv", Search + ".xlsx", Search + ".geojson"}
 
 // Suggest is the path of suggestions while somebody types a search.
 const Suggest = Search + "/suggest"
@@ -172,6 +175,11 @@ func All() []Route {
 		{Method: http.MethodDelete, Pattern: Webhooks + "/:webhook", Class: Write, Key: true},
 		{Method: http.MethodPost, Pattern: Webhooks + "/:webhook/replay", Class: Write, Key: true},
 		{Method: http.MethodPost, Pattern: Webhooks + "/:webhook/rotate", Class: Write, Key: true},
+	}
+	for _, path := range Exports {
+		all = append(all, Route{
+			Method: http.MethodGet, Pattern: path, Class: List, AtGateway: true, AtSearch: true, Since: "2.5",
+		})
 	}
 	for _, p := range Parts() {
 		elements, element := "/assets/:id/"+p.Name, "/assets/:id/"+p.Name+"/:part"

@@ -545,6 +545,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/search.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search assets, and get a CSV file
+         * @description The first 10,000 assets that the search finds, each as a row. Columns have the paths of fields as names. `Registry-Total` has the number of all. GeoJSON has the assets with coordinates only. A caller has one export at a time. A file that breaks off is not whole.
+         */
+        get: operations["exportCSV"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/search.xlsx": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search assets, and get an XLSX file
+         * @description The first 10,000 assets that the search finds, each as a row. Columns have the paths of fields as names. `Registry-Total` has the number of all. GeoJSON has the assets with coordinates only. A caller has one export at a time. A file that breaks off is not whole.
+         */
+        get: operations["exportXLSX"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/search.geojson": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search assets, and get a GeoJSON file
+         * @description The first 10,000 assets that the search finds, each as a row. Columns have the paths of fields as names. `Registry-Total` has the number of all. GeoJSON has the assets with coordinates only. A caller has one export at a time. A file that breaks off is not whole.
+         */
+        get: operations["exportGeoJSON"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/assets/{id}/items": {
         parameters: {
             query?: never;
@@ -4463,6 +4523,39 @@ export interface components {
             };
         };
         /** @description The whole object as it is after the request. */
+        ExportCSVReply: {
+            headers: {
+                "Content-Disposition": components["headers"]["Content-DispositionHeader"];
+                "Registry-Total": components["headers"]["Registry-TotalHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "text/csv": string;
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        ExportXLSXReply: {
+            headers: {
+                "Content-Disposition": components["headers"]["Content-DispositionHeader"];
+                "Registry-Total": components["headers"]["Registry-TotalHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": string;
+            };
+        };
+        /** @description The whole object as it is after the request. */
+        ExportGeoJSONReply: {
+            headers: {
+                "Content-Disposition": components["headers"]["Content-DispositionHeader"];
+                "Registry-Total": components["headers"]["Registry-TotalHeader"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/geo+json": string;
+            };
+        };
+        /** @description The whole object as it is after the request. */
         ItemListReading: {
             headers: {
                 ETag: components["headers"]["ETagHeader"];
@@ -5066,6 +5159,8 @@ export interface components {
         "Retry-AfterHeader": number;
         /** @description `no` for a stream: a proxy must not hold messages back. */
         "X-Accel-BufferingHeader": string;
+        /** @description Assets that the search finds. The file has the first 10,000. */
+        "Registry-TotalHeader": number;
     };
     pathItems: never;
 }
@@ -6037,6 +6132,162 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             421: components["responses"]["Misdirected"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    exportCSV: {
+        parameters: {
+            query?: {
+                /** @description Words, all of which the asset has. */
+                q?: components["parameters"]["qParameter"];
+                /** @description 1: the words are not read otherwise if they find nothing. So are words in quotes. */
+                exact?: components["parameters"]["exactParameter"];
+                /** @description State of the asset. */
+                status?: components["parameters"]["statusParameter"];
+                /** @description `assetType` of the asset. */
+                type?: components["parameters"]["typeParameter"];
+                /** @description Code of an item, with or without its check digit. A code of a division, group or class stands for the codes in it. The first 2 to 8 digits will do. */
+                classification?: components["parameters"]["classificationParameter"];
+                /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
+                region?: components["parameters"]["regionParameter"];
+                /** @description Locality of an item. Case and words such as місто do not count. */
+                locality?: components["parameters"]["localityParameter"];
+                /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
+                custodian?: components["parameters"]["custodianParameter"];
+                /** @description Broker that owns the asset. */
+                owner?: components["parameters"]["ownerParameter"];
+                /** @description The asset was published at this time or later. A date is its beginning in UTC. */
+                published_from?: components["parameters"]["published_fromParameter"];
+                /** @description The asset was published at this time or earlier. A date is its end in UTC. */
+                published_to?: components["parameters"]["published_toParameter"];
+                /** @description The last change is of this time or later. */
+                modified_from?: components["parameters"]["modified_fromParameter"];
+                /** @description The last change is of this time or earlier. */
+                modified_to?: components["parameters"]["modified_toParameter"];
+                /** @description An item has at least this quantity. */
+                quantity_from?: components["parameters"]["quantity_fromParameter"];
+                /** @description An item has at most this quantity. */
+                quantity_to?: components["parameters"]["quantity_toParameter"];
+                /** @description An item is measured by area (`m2`, `ha`) or counted in pieces. `quantity_from` and `quantity_to` are in this unit, and items in other units of area are converted. Without it, units do not count. */
+                quantity_unit?: components["parameters"]["quantity_unitParameter"];
+                /** @description Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first. `-area` has the largest area of all items first, `area` the smallest; assets without an area come last. */
+                sort?: components["parameters"]["sortParameter"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ExportCSVReply"];
+            400: components["responses"]["Invalid"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    exportXLSX: {
+        parameters: {
+            query?: {
+                /** @description Words, all of which the asset has. */
+                q?: components["parameters"]["qParameter"];
+                /** @description 1: the words are not read otherwise if they find nothing. So are words in quotes. */
+                exact?: components["parameters"]["exactParameter"];
+                /** @description State of the asset. */
+                status?: components["parameters"]["statusParameter"];
+                /** @description `assetType` of the asset. */
+                type?: components["parameters"]["typeParameter"];
+                /** @description Code of an item, with or without its check digit. A code of a division, group or class stands for the codes in it. The first 2 to 8 digits will do. */
+                classification?: components["parameters"]["classificationParameter"];
+                /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
+                region?: components["parameters"]["regionParameter"];
+                /** @description Locality of an item. Case and words such as місто do not count. */
+                locality?: components["parameters"]["localityParameter"];
+                /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
+                custodian?: components["parameters"]["custodianParameter"];
+                /** @description Broker that owns the asset. */
+                owner?: components["parameters"]["ownerParameter"];
+                /** @description The asset was published at this time or later. A date is its beginning in UTC. */
+                published_from?: components["parameters"]["published_fromParameter"];
+                /** @description The asset was published at this time or earlier. A date is its end in UTC. */
+                published_to?: components["parameters"]["published_toParameter"];
+                /** @description The last change is of this time or later. */
+                modified_from?: components["parameters"]["modified_fromParameter"];
+                /** @description The last change is of this time or earlier. */
+                modified_to?: components["parameters"]["modified_toParameter"];
+                /** @description An item has at least this quantity. */
+                quantity_from?: components["parameters"]["quantity_fromParameter"];
+                /** @description An item has at most this quantity. */
+                quantity_to?: components["parameters"]["quantity_toParameter"];
+                /** @description An item is measured by area (`m2`, `ha`) or counted in pieces. `quantity_from` and `quantity_to` are in this unit, and items in other units of area are converted. Without it, units do not count. */
+                quantity_unit?: components["parameters"]["quantity_unitParameter"];
+                /** @description Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first. `-area` has the largest area of all items first, `area` the smallest; assets without an area come last. */
+                sort?: components["parameters"]["sortParameter"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ExportXLSXReply"];
+            400: components["responses"]["Invalid"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    exportGeoJSON: {
+        parameters: {
+            query?: {
+                /** @description Words, all of which the asset has. */
+                q?: components["parameters"]["qParameter"];
+                /** @description 1: the words are not read otherwise if they find nothing. So are words in quotes. */
+                exact?: components["parameters"]["exactParameter"];
+                /** @description State of the asset. */
+                status?: components["parameters"]["statusParameter"];
+                /** @description `assetType` of the asset. */
+                type?: components["parameters"]["typeParameter"];
+                /** @description Code of an item, with or without its check digit. A code of a division, group or class stands for the codes in it. The first 2 to 8 digits will do. */
+                classification?: components["parameters"]["classificationParameter"];
+                /** @description Region of an item. Case and words such as область do not count; spellings of one region are one. */
+                region?: components["parameters"]["regionParameter"];
+                /** @description Locality of an item. Case and words such as місто do not count. */
+                locality?: components["parameters"]["localityParameter"];
+                /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
+                custodian?: components["parameters"]["custodianParameter"];
+                /** @description Broker that owns the asset. */
+                owner?: components["parameters"]["ownerParameter"];
+                /** @description The asset was published at this time or later. A date is its beginning in UTC. */
+                published_from?: components["parameters"]["published_fromParameter"];
+                /** @description The asset was published at this time or earlier. A date is its end in UTC. */
+                published_to?: components["parameters"]["published_toParameter"];
+                /** @description The last change is of this time or later. */
+                modified_from?: components["parameters"]["modified_fromParameter"];
+                /** @description The last change is of this time or earlier. */
+                modified_to?: components["parameters"]["modified_toParameter"];
+                /** @description An item has at least this quantity. */
+                quantity_from?: components["parameters"]["quantity_fromParameter"];
+                /** @description An item has at most this quantity. */
+                quantity_to?: components["parameters"]["quantity_toParameter"];
+                /** @description An item is measured by area (`m2`, `ha`) or counted in pieces. `quantity_from` and `quantity_to` are in this unit, and items in other units of area are converted. Without it, units do not count. */
+                quantity_unit?: components["parameters"]["quantity_unitParameter"];
+                /** @description Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first. `-area` has the largest area of all items first, `area` the smallest; assets without an area come last. */
+                sort?: components["parameters"]["sortParameter"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ExportGeoJSONReply"];
+            400: components["responses"]["Invalid"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["TooManyRequests"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["OtherError"];

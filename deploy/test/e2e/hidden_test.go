@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"archive/zip"
 	"bufio"
 	"encoding/json"
 	"fmt"
@@ -144,6 +145,16 @@ func testHidden(t *testing.T, a api) {
 		if strings.HasSuffix(page, c.id) && (!strings.Contains(got.text, "/search?query=") || !strings.Contains(got.text, "og:description")) {
 			t.Errorf("%s: got no link to a map or no Open Graph, want both without the hidden fields", page)
 		}
+	}
+	for form, key := range map[string]string{"csv": "", "xlsx": "broker", "geojson": "concierge"} {
+		file := a.export(t, form, word, key).text
+		switch form {
+		case "xlsx":
+			file = unpacked(t, file)
+		case "geojson": // it lacks the asset, whose places are hidden
+			file += c.id
+		}
+		shown.add("the export as "+form, file)
 	}
 	streams(c)
 	shown.await(t, "the webhook", c)
@@ -318,4 +329,24 @@ func newPlainReceiver(t *testing.T, s *shownTexts) string {
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// unpacked returns the texts of all files in an archive.
+func unpacked(t *testing.T, archive string) string {
+	t.Helper()
+	files, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, f := range files.File {
+		r, err := f.Open()
+		if err == nil {
+			_, err = io.Copy(&all, r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all.String()
 }

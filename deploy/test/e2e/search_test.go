@@ -75,6 +75,7 @@ func testFoundAssets(t *testing.T, a api) {
 	t.Run("faulty searches are refused", a.refusesSearches)
 	t.Run("the page of an asset has its pictures", func(t *testing.T) { testPageWithPictures(t, a) })
 	t.Run("each value of a list has names", func(t *testing.T) { testDictionaries(t, a) })
+	t.Run("a search is a file", func(t *testing.T) { testExports(t, a) })
 }
 
 // testDictionaries compares the dictionaries with the values that the description of the API lists.

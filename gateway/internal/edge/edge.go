@@ -59,6 +59,7 @@ func New(next http.Handler, c Config) (http.Handler, error) {
 		gzhttp.MinSize(minCompressed),
 		gzhttp.ContentTypes([]string{
 			"application/json", "application/javascript", "text/html", "application/xml", "application/atom+xml",
+			"application/geo+json", "text/csv",
 		}),
 		gzhttp.SuffixETag(tagSuffix+"gzip"), // gzhttp puts zstd in its place where it uses zstd
 	)

@@ -61,6 +61,7 @@ type API struct {
 	feeds    feeds
 	segments *concurrency.Shares // segments of the snapshot that are read
 	uploads  *concurrency.Shares // uploads under way, by broker
+	exports  *concurrency.Shares // exports under way
 	cookie   []string            // Set-Cookie for a client without the cookie; all answers share it
 
 	unregister []func() error // end the metrics
@@ -75,6 +76,7 @@ func New(c Config) (a *API, err error) {
 		config:   c,
 		segments: concurrency.NewShares(c.Settings.ClientSegments, c.Settings.MaxConcurrent),
 		uploads:  concurrency.NewShares(brokerUploads, c.Settings.MaxConcurrent),
+		exports:  concurrency.NewShares(1, exportAtOnce),
 		health:   health{current: concurrency.New(maxHealth)},
 		room:     newRoom(c.Bodies, c.MaxBody, c.Settings.MaxConcurrent),
 		cookie:   []string{serverCookie(c.ServerID)},

@@ -62,11 +62,17 @@ func (a *API) routeOf(v routes.Version, r routes.Route) route {
 	case routes.Segment:
 		of.share = a.shareSegments
 	}
+	if _, isExport := formOf(r.Pattern); isExport {
+		of.share = a.shareExports
+	}
 	return of
 }
 
 // own returns the handler of a route that the gateway answers itself.
 func (a *API) own(v routes.Version, r routes.Route) handler {
+	if form, ok := formOf(r.Pattern); ok {
+		return a.export(form)
+	}
 	switch r.Pattern {
 	case "/me":
 		return a.me
@@ -102,7 +108,7 @@ func (a *API) routeLog(engine *gin.Engine) {
 // TimeoutOf returns the time limit of a request by its route; 0 stands for the general one.
 func (a *API) TimeoutOf(c *gin.Context) time.Duration {
 	switch {
-	case a.isTransfer(c):
+	case a.isTransfer(c), strings.Contains(c.FullPath(), routes.Search+"."):
 		return httpserver.Unlimited
 	case !isRead(c.Request):
 		return 0

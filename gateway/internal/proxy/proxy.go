@@ -6,6 +6,7 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -92,6 +93,27 @@ func (u *Upstream) Get(ctx context.Context, path string) error {
 	}
 	defer resp.Body.Close()
 	return faulthttp.Read(resp)
+}
+
+// Read returns the answer to a GET of an anonymous caller, of at most so many bytes. It returns the fault that the
+// service answers with. The readings of a file are no spans: it may have thousands.
+func (u *Upstream) Read(ctx context.Context, path string, query url.Values, most int64) ([]byte, error) {
+	resp, err := u.send(ctx, u.streams, http.MethodGet, &url.URL{Path: path, RawQuery: query.Encode()})
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, refusal(resp)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if int64(len(body)) > most {
+		return nil, fmt.Errorf("the answer to %s has more than %d bytes", path, most)
+	}
+	return body, nil
 }
 
 // Missing returns the asset service's fault of kind NotFound if the path does not

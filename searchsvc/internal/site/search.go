@@ -54,6 +54,8 @@ type foundPage struct {
 	Clear   string // path of the search without filters
 	Counts  string // path of the statistics of the same search
 	API     string // path of the same search in the API
+	Exports []link // files of the same search
+	IsCut   bool   // they do not have all that is found
 	Sorts   []choice
 	Units   []choice // of quantities
 	Rows    []choice // assets of a page
@@ -287,6 +289,14 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 	api := plain
 	api.After, api.Zone = nil, nil // its days are those of UTC
 	p.API = "/api/2.5/search" + queryOf(api)
+	api.Limit = search.DefaultLimit
+	for _, path := range routes.Exports {
+		_, form, _ := strings.Cut(path, ".")
+		if query := queryOf(api); len(query) <= mostExportQuery {
+			p.Exports = append(p.Exports, link{"/api/" + routes.Current + path + query, texts["search.export."+form].in(l)})
+		}
+	}
+	p.IsCut = found.Total > mostExported
 	return p
 }
 
@@ -309,6 +319,12 @@ func quoted(words []string) string {
 	}
 	return strings.Join(all, " ")
 }
+
+// mostExported is the number of assets in a file of a search (docs/contract.md, "Exports").
+const mostExported = 10_000
+
+// mostExportQuery is the length of the query of a link to a file, so that pages with many filters stay light.
+const mostExportQuery = 300
 
 const mostTries = 6 // links on a page that has found nothing
 

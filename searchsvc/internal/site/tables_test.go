@@ -11,6 +11,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/assetfilter"
+	"asset-registry/shared/routes"
 )
 
 // textsOf returns the names of texts in a template.
@@ -67,6 +68,10 @@ func TestEveryTextIsThereInBothLanguages(t *testing.T) {
 	}
 	for _, sort := range search.Sorts {
 		made = append(made, "sort."+string(sort))
+	}
+	for _, path := range routes.Exports {
+		_, form, _ := strings.Cut(path, ".")
+		made = append(made, "search.export."+form)
 	}
 	for _, name := range made {
 		if _, known := texts[name]; !known {

@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// testExports compares the files of a search with the assets, and their columns with those of the contract.
+// Promises: export-columns
+func testExports(t *testing.T, a api) {
+	word := nonsense()
+	f := validAsset().set("items.0.quantity", json.Number("1234567890123456789.0001")).set("items.0.location",
+		map[string]any{"latitude": "49.8397", "longitude": json.Number("24.0297")})
+	f["title"] = "=" + word
+	c := a.publish(t, f)
+	a.awaitFound(t, url.Values{"q": {word}}, c.id)
+	file := func(form string) answer { return a.export(t, form, word, "") }
+	got := file("csv")
+	rows, err := csv.NewReader(strings.NewReader(got.text)).ReadAll()
+	if err != nil || len(rows) != 2 || got.header.Get("Registry-Total") != "1" {
+		t.Fatalf("got %s, the total %s and %v, want a row", got.text, got.header.Get("Registry-Total"), err)
+	}
+	if want := columnsOfContract(t); !slices.Equal(rows[0], want) {
+		t.Errorf("got the columns %q, want %q", rows[0], want)
+	}
+	whole := a.read(t, c.id).must(t, 200).data()
+	for i, name := range rows[0] {
+		want := ""
+		if value := at(whole, name); value != nil {
+			want = fmt.Sprint(value)
+		}
+		switch name {
+		case "title":
+			want = "'=" + word
+		case "items.length", "documents.length":
+			want = "1"
+		}
+		if rows[1][i] != want {
+			t.Errorf("%s: got %q, want %q", name, rows[1][i], want)
+		}
+	}
+	feature := at(file("geojson").json, "features.0")
+	if got := fmt.Sprint(at(feature, "geometry.coordinates")); got != "[24.0297 49.8397]" {
+		t.Errorf("got the coordinates %s, want the longitude first", got)
+	}
+	of := object(object(feature)["properties"])
+	if of["title"] != "="+word || of["items.0.quantity"] != json.Number("1234567890123456789.0001") {
+		t.Errorf("got the properties %v, want the fields", of)
+	}
+	if sheet := unpacked(t, file("xlsx").text); !strings.Contains(sheet, ">&#39;="+word+"<") {
+		t.Errorf("got the sheet %s, want the title in it", sheet)
+	}
+	refused := a.do(t, call{method: "GET", path: "/api/2.5/search.csv?region_name=x"})
+	if refused.status != http.StatusBadRequest || !strings.Contains(refused.text, "region_name") {
+		t.Errorf("got %d %s, want a 400 that names the parameter", refused.status, refused.text)
+	}
+}
+
+// export returns the file of a search for a word.
+func (a api) export(t *testing.T, form, word, key string) answer {
+	t.Helper()
+	got := a.do(t, call{method: "GET", path: "/api/2.5/search." + form + "?" + url.Values{"q": {word}}.Encode(), key: key})
+	if kind := got.header.Get("Content-Type"); got.status != http.StatusOK || strings.Contains(kind, "application/json") {
+		t.Fatalf("%s: got %d %s, want a file", got.call.path, got.status, got.text)
+	}
+	return got
+}
+
+// columnsOfContract returns the columns of exports that docs/contract.md names, "Exports".
+func columnsOfContract(t *testing.T) (names []string) {
+	t.Helper()
+	contract, err := os.ReadFile("../../../docs/contract.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(contract), "§export-columns.")
+	section, _, _ = strings.Cut(section, "Further columns")
+	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(section, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}

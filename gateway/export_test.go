@@ -1,0 +1,252 @@
+package gateway
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/faulthttp"
+)
+
+// library is a search service and an asset service with so many assets.
+type library struct {
+	assets int
+	size   int                                              // further bytes of an asset
+	get    func(w http.ResponseWriter, n int) (isDone bool) // answers for an asset in another way; nil: never
+	reads  atomic.Int64
+}
+
+// search answers with a page of ids. Each page has the last id of the one before again.
+func (l *library) search(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("q") == "bad" {
+		faulthttp.Write(w, fault.New(fault.Invalid, fault.Query, "q", "This is no question."))
+		return
+	}
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	from, _ := strconv.Atoi(r.URL.Query().Get("search_after"))
+	var page struct {
+		Data  []map[string]string `json:"data"`
+		Total int                 `json:"total"`
+		Next  map[string]string   `json:"next_page,omitempty"`
+	}
+	page.Total = l.assets
+	for n := max(from-1, 0); n < min(from+limit, l.assets); n++ {
+		page.Data = append(page.Data, map[string]string{"id": fmt.Sprint(n)})
+	}
+	if from+limit < l.assets {
+		page.Next = map[string]string{"search_after": fmt.Sprint(from + limit)}
+	}
+	_ = json.NewEncoder(w).Encode(page)
+}
+
+func (l *library) read(w http.ResponseWriter, r *http.Request) {
+	n, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/api/2.5/assets/"))
+	if err != nil {
+		return
+	}
+	l.reads.Add(1)
+	if l.get != nil && l.get(w, n) {
+		return
+	}
+	fmt.Fprintf(w, `{"data":{"id":"%d","status":"active","x":"%s"}}`, n, strings.Repeat("x", l.size))
+}
+
+// serve starts a gateway in front of a library.
+func (l *library) serve(t *testing.T) string {
+	t.Helper()
+	s := start(t, func(c *Config) {
+		c.Assets, c.Search = http.HandlerFunc(l.read), http.HandlerFunc(l.search)
+	})
+	server := httptest.NewServer(s.Handler())
+	t.Cleanup(server.Close)
+	return server.URL + "/api/2.5/search."
+}
+
+// rowsAt returns the ids in a CSV file at an address, and the answer.
+func rowsAt(t *testing.T, at string) (ids []string, resp *http.Response, err error) {
+	t.Helper()
+	resp, err = http.Get(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	rows, err := csv.NewReader(resp.Body).ReadAll()
+	for _, row := range rows[min(1, len(rows)):] {
+		ids = append(ids, row[0])
+	}
+	return ids, resp, err
+}
+
+// TestAnExportHasEachAssetOnce exports three pages, of which an asset is gone and one is busy once.
+func TestAnExportHasEachAssetOnce(t *testing.T) {
+	var busy atomic.Bool
+	l := &library{assets: 250, get: func(w http.ResponseWriter, n int) bool {
+		switch {
+		case n == 7:
+			faulthttp.Write(w, fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found"))
+		case n == 8 && busy.CompareAndSwap(false, true):
+			faulthttp.Write(w, fault.New(fault.Unavailable, fault.URL, "registry", "Busy."))
+		default:
+			return false
+		}
+		return true
+	}}
+	ids, resp, err := rowsAt(t, l.serve(t)+"csv?status=active")
+	if err != nil || resp.StatusCode != http.StatusOK || len(ids) != 249 || ids[7] != "8" || ids[248] != "249" {
+		t.Errorf("got %d, %d rows %v and %v, want all but one", resp.StatusCode, len(ids), ids, err)
+	}
+	if got := resp.Header.Get("Registry-Total"); got != "250" {
+		t.Errorf("got the total %q, want 250", got)
+	}
+	for name, want := range map[string]string{"Content-Disposition": `attachment; filename="assets.csv"`,
+		"Content-Type": "text/csv; charset=utf-8; header=present", "Cache-Control": "no-store"} {
+		if got := resp.Header.Get(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestAnExportHasAtMost10000Rows exports more than fit, and sees that the file says so.
+// Promises: export-rows
+func TestAnExportHasAtMost10000Rows(t *testing.T) {
+	l := &library{assets: 12_345}
+	ids, resp, err := rowsAt(t, l.serve(t)+"csv")
+	if err != nil || len(ids) != 10_000 || ids[9_999] != "9999" {
+		t.Errorf("got %d rows and %v, want 10000", len(ids), err)
+	}
+	if got, want := resp.Header.Get("Content-Disposition"), `attachment; filename="assets-first-10000-of-12345.csv"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := resp.Header.Get("Registry-Total"); got != "12345" {
+		t.Errorf("got the total %q, want 12345", got)
+	}
+	if got := l.reads.Load(); got != 10_000 {
+		t.Errorf("got %d readings, want 10000", got)
+	}
+}
+
+// TestACallerHasOneExport has clients that read nothing of their exports.
+// Promises: export-turns
+func TestACallerHasOneExport(t *testing.T) {
+	begun, release := make(chan struct{}, 10), make(chan struct{})
+	l := &library{assets: 1, get: func(http.ResponseWriter, int) bool {
+		begun <- struct{}{}
+		<-release
+		return false
+	}}
+	s := start(t, func(c *Config) {
+		c.Assets, c.Search = http.HandlerFunc(l.read), http.HandlerFunc(l.search)
+	})
+	path := "/api/2.5/search.csv"
+	done := make(chan int)
+	ask := func(addr, key string) { done <- askFor(s, path, addr, key).Code }
+	for n := range 3 {
+		go ask(fmt.Sprintf("192.0.2.%d:1", n), "")
+		<-begun
+	}
+	if got := askFor(s, path, "192.0.2.1:2", ""); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" {
+		t.Errorf("one more of an address: got %d, want 429 with Retry-After", got.Code)
+	}
+	go ask("192.0.2.1:2", "key")
+	<-begun
+	if got := askFor(s, path, "192.0.2.9:1", ""); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") == "" {
+		t.Errorf("a fifth export: got %d, want 503 with Retry-After", got.Code)
+	}
+	if got := askFor(s, "/api/2.5/search", "192.0.2.1:3", ""); got.Code != http.StatusOK {
+		t.Errorf("a search beside exports: got %d, want 200", got.Code)
+	}
+	close(release)
+	for range 4 {
+		if got := <-done; got != http.StatusOK {
+			t.Errorf("an export: got %d, want 200", got)
+		}
+	}
+	if got := askFor(s, path, "192.0.2.1:4", ""); got.Code != http.StatusOK {
+		t.Errorf("after the others: got %d, want 200", got.Code)
+	}
+}
+
+// TestAnExportEndsWithItsClient leaves an export of many assets.
+// Promises: export-bounds
+func TestAnExportEndsWithItsClient(t *testing.T) {
+	l := &library{assets: 1_000_000, size: 4 << 10}
+	at := l.serve(t)
+	resp, err := http.Get(at + "csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, resp, _ := rowsAt(t, at+"csv?q=bad"); resp.StatusCode == http.StatusBadRequest { // its turn is free
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the export goes on without its client")
+		}
+	}
+	if got := l.reads.Load(); got == 10_000 {
+		t.Errorf("got %d readings, want fewer", got)
+	}
+}
+
+// TestAnExportThatFailsIsNotWhole exports assets that are too large, and assets that cannot be read.
+// Promises: export-bounds
+func TestAnExportThatFailsIsNotWhole(t *testing.T) {
+	failing := func(w http.ResponseWriter, n int) bool {
+		if n == 150 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		return n == 150
+	}
+	for name, l := range map[string]*library{
+		"a failing reading": {assets: 1000, get: failing},
+		"a large asset":     {assets: 1000, size: 9 << 20},
+	} {
+		at := l.serve(t)
+		for _, form := range []string{"csv", "xlsx", "geojson"} {
+			resp, err := http.Get(at + form)
+			if err == nil {
+				_, err = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+			if err == nil {
+				t.Errorf("%s, %s: got a whole file, want one that breaks off", name, form)
+			}
+		}
+		if got := l.reads.Load(); got >= 3000 {
+			t.Errorf("%s: got %d readings, want fewer", name, got)
+		}
+	}
+}
+
+func TestFaultsAreToldBeforeTheFile(t *testing.T) {
+	l := &library{assets: 1}
+	at := l.serve(t)
+	for path, says := range map[string]string{
+		"csv?q=bad": "This is no question.", "xlsx?limit=5": `"name":"limit"`, "geojson?search_after=x": `"name":"search_after"`,
+		"csv?facets=region": `"name":"facets"`, "csv?opt_jsonp=x": `"name":"opt_jsonp"`, "csv?q=%zz": `"name":"query"`,
+	} {
+		resp, err := http.Get(at + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), says) {
+			t.Errorf("%s: got %d %s, want 400 and %s", path, resp.StatusCode, text, says)
+		}
+	}
+	resp, err := http.Head(at + "xlsx")
+	if err != nil || resp.StatusCode != http.StatusOK || resp.Header.Get("Registry-Total") != "1" || l.reads.Load() != 0 {
+		t.Errorf("HEAD: got %v, %v and %d readings, want the headers only", resp, err, l.reads.Load())
+	}
+}

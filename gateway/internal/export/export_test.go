@@ -1,0 +1,254 @@
+package export
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf16"
+)
+
+// asset returns an asset with fields in place of those of a usual one.
+func asset(t *testing.T, fields map[string]any) []byte {
+	t.Helper()
+	a := map[string]any{
+		"id": "a1", "status": "active", "title": "Готель", "assetCustodian": map[string]any{
+			"identifier":   map[string]any{"scheme": "UA-EDR", "id": "00032945"},
+			"contactPoint": map[string]any{"telephone": "+380441234567"},
+		},
+	}
+	for name, value := range fields {
+		a[name] = value
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// items returns one item with a quantity and a place.
+func items(quantity string, latitude, longitude any) []any {
+	return []any{map[string]any{"quantity": json.Number(quantity), "location": map[string]any{
+		"latitude": latitude, "longitude": longitude}}}
+}
+
+// exported returns a file of assets.
+func exported(t *testing.T, form string, assets ...[]byte) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	f := Forms[slices.IndexFunc(Forms, func(f Form) bool { return f.Name == form })]
+	e, err := f.Open(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range assets {
+		if err := e.Add(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// tableOf returns the rows of a CSV file, by the names of columns.
+func tableOf(t *testing.T, file []byte) (all []map[string]string) {
+	t.Helper()
+	rows, err := csv.NewReader(bytes.NewReader(file)).ReadAll()
+	if err != nil {
+		t.Fatalf("%v: %s", err, file)
+	}
+	for _, row := range rows[1:] {
+		of := map[string]string{}
+		for i, name := range rows[0] {
+			of[name] = row[i]
+		}
+		all = append(all, of)
+	}
+	return all
+}
+
+// sheetOf returns the rows of an XLSX file, by the names of columns. A number has a # in front.
+func sheetOf(t *testing.T, file []byte) (all []map[string]string) {
+	t.Helper()
+	archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := archive.Open("xl/worksheets/sheet1.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sheet struct {
+		Rows []struct {
+			Cells []struct {
+				Number string `xml:"v"`
+				Text   string `xml:"is>t"`
+			} `xml:"c"`
+		} `xml:"sheetData>row"`
+	}
+	if err := xml.Unmarshal(text, &sheet); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for _, row := range sheet.Rows[1:] {
+		of := map[string]string{}
+		for i, c := range row.Cells {
+			if of[Columns()[i]] = c.Text; c.Number != "" {
+				of[Columns()[i]] = "#" + c.Number
+			}
+		}
+		all = append(all, of)
+	}
+	return all
+}
+
+// TestTextsAreNoFormulas exports texts that a spreadsheet would calculate.
+// Promises: export-formulas
+func TestTextsAreNoFormulas(t *testing.T) {
+	for _, c := range []struct{ sent, want string }{
+		{"=1+1", "'=1+1"}, {"@SUM(A1)", "'@SUM(A1)"}, {"\t=1", "'\t=1"}, {"\r=1", "'\r=1"},
+		{"+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"}, {"-cmd|' /C calc'!A0", "'-cmd|' /C calc'!A0"}, {"- будинок", "'- будинок"},
+		{"+380 (44) 123-45-67, 765-43-21", "+380 (44) 123-45-67, 765-43-21"}, {"-5", "-5"}, {"-", "-"}, {"", ""},
+		{"Готель =1", "Готель =1"}, {"'=1", "'=1"}, {" =1", " =1"}, {"a\nb\r\nc\td", "a\nb\r\nc\td"}, {`"=1"`, `"=1"`}, {"a,\"b\"", "a,\"b\""},
+	} {
+		a := asset(t, map[string]any{"title": c.sent, "assetCustodian": map[string]any{
+			"name": c.sent, "contactPoint": map[string]any{"telephone": c.sent}}})
+		file := exported(t, "csv", a)
+		for form, row := range map[string]map[string]string{
+			"csv": tableOf(t, file)[0], "xlsx": sheetOf(t, exported(t, "xlsx", a))[0],
+		} {
+			for _, column := range []string{"title", "assetCustodian.name", "assetCustodian.contactPoint.telephone"} {
+				// The reader of CSV makes one character of each line break.
+				if got := row[column]; got != c.want && got != strings.ReplaceAll(c.want, "\r\n", "\n") {
+					t.Errorf("%s: %q as %s: got %q, want %q", form, c.sent, column, got, c.want)
+				}
+			}
+		}
+		if !bytes.Contains(file, []byte(strings.ReplaceAll(c.want, `"`, `""`))) {
+			t.Errorf("csv: got %s, want the line breaks of %q", file, c.want)
+		}
+	}
+}
+
+// TestNumbersKeepTheirDigits exports quantities that floats would round.
+// Promises: export-numbers
+func TestNumbersKeepTheirDigits(t *testing.T) {
+	for _, c := range []struct{ quantity, sheet string }{
+		{"1", "#1"}, {"-2.5", "#-2.5"}, {"0.0001", "#0.0001"}, {"123456789012.345", "#123456789012.345"},
+		{"1234567890123456.7", "1234567890123456.7"}, {"1234567890123456789012345678901234", "1234567890123456789012345678901234"},
+	} {
+		a := asset(t, map[string]any{"items": items(c.quantity, "50.4500", 30.52)})
+		if got := tableOf(t, exported(t, "csv", a))[0]["items.0.quantity"]; got != c.quantity {
+			t.Errorf("csv: got %q, want %q", got, c.quantity)
+		}
+		row := sheetOf(t, exported(t, "xlsx", a))[0]
+		if got := row["items.0.quantity"]; got != c.sheet {
+			t.Errorf("xlsx: got %q, want %q", got, c.sheet)
+		}
+		if got := row["assetCustodian.identifier.id"]; got != "00032945" {
+			t.Errorf("xlsx: got the id %q, want the text 00032945", got)
+		}
+		if file := exported(t, "geojson", a); !bytes.Contains(file, []byte(`"items.0.quantity":`+c.quantity+",")) {
+			t.Errorf("geojson: got %s, want the number %s", file, c.quantity)
+		}
+	}
+}
+
+// TestPlacesHaveTheLongitudeFirst holds the order of RFC 7946, and that assets without a place have no feature.
+// Promises: export-places
+func TestPlacesHaveTheLongitudeFirst(t *testing.T) {
+	two := append(items("1", "50.4500", "30.52"), items("1", 49.84, " +24.0300")...)
+	for _, c := range []struct {
+		items []any
+		want  string
+	}{
+		{items("1", "50.4500", 30.52), `{"coordinates":[30.52,50.4500],"type":"Point"}`},
+		{two, `{"coordinates":[[30.52,50.4500],[24.03,49.84]],"type":"MultiPoint"}`},
+		{items("1", "50,45", "30,52"), ""},
+		{items("1", "91", "30"), ""},
+		{items("1", "NaN", "30"), ""},
+		{items("1", "", ""), ""},
+		{nil, ""},
+	} {
+		var got struct {
+			Type     string
+			Features []struct {
+				ID         string
+				Geometry   map[string]any
+				Properties map[string]any
+			}
+		}
+		decoder := json.NewDecoder(bytes.NewReader(exported(t, "geojson", asset(t, map[string]any{"items": c.items}))))
+		decoder.UseNumber()
+		if err := decoder.Decode(&got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Type != "FeatureCollection" || len(got.Features) != min(len(c.want), 1) {
+			t.Errorf("%v: got %+v, want a collection with a feature if there is a place", c.items, got)
+			continue
+		}
+		if c.want == "" {
+			continue
+		}
+		geometry, _ := json.Marshal(got.Features[0].Geometry)
+		if string(geometry) != c.want || got.Features[0].Properties["title"] != "Готель" {
+			t.Errorf("%v: got %s and %v, want %s and the fields", c.items, geometry, got.Features[0].Properties, c.want)
+		}
+	}
+}
+
+// TestAssetsThatNoSearchFindsAreLeftOut adds assets that have changed since they were found.
+func TestAssetsThatNoSearchFindsAreLeftOut(t *testing.T) {
+	good := asset(t, nil)
+	for _, changed := range []map[string]any{{"status": "deleted"}, {"status": "draft"}, {"mode": "test"}} {
+		if got := tableOf(t, exported(t, "csv", asset(t, changed), good)); len(got) != 1 {
+			t.Errorf("%v: got %v, want the other asset only", changed, got)
+		}
+	}
+}
+
+func TestCellsHoldWhatTheyCan(t *testing.T) {
+	for _, c := range []struct{ sent, want string }{
+		{strings.Repeat("ї", mostInCell), strings.Repeat("ї", mostInCell)},
+		{strings.Repeat("ї", mostInCell+1), strings.Repeat("ї", mostInCell-1) + "…"},
+		{strings.Repeat("😀", mostInCell), strings.Repeat("😀", mostInCell/2) + "…"},
+		{"a_x0041_x0042_b\x0b", "a_x005F_x0041_x005F_x0042_b\ufffd"},
+		{"a_xyz", "a_xyz"},
+		{"<&>", "<&>"},
+	} {
+		got := sheetOf(t, exported(t, "xlsx", asset(t, map[string]any{"description": c.sent})))[0]["description"]
+		if got != c.want || len(utf16.Encode([]rune(got))) > mostInCell {
+			t.Errorf("%.20q: got %d characters, %.40q, want %.40q", c.sent, len(got), got, c.want)
+		}
+		if got := tableOf(t, exported(t, "csv", asset(t, map[string]any{"description": c.sent})))[0]["description"]; got != c.sent {
+			t.Errorf("csv: got %d bytes, want all %d", len(got), len(c.sent))
+		}
+	}
+}
+
+func FuzzTablesCanBeRead(f *testing.F) {
+	f.Add("=1", "a\"b,\r\n")
+	f.Fuzz(func(t *testing.T, title, description string) {
+		a := asset(t, map[string]any{"title": title, "description": description})
+		rows, sheet := tableOf(t, exported(t, "csv", a, a)), sheetOf(t, exported(t, "xlsx", a, a))
+		if len(rows) != 2 || len(sheet) != 2 || !json.Valid(exported(t, "geojson", a, a)) {
+			t.Errorf("got %d and %d rows, want 2", len(rows), len(sheet))
+		}
+		for _, cell := range []string{rows[0]["title"], sheet[0]["description"]} {
+			if cell != "" && strings.ContainsAny(cell[:1], "=@\t") {
+				t.Errorf("got %q, want no formula", cell)
+			}
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package export
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/xml"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+)
+
+// sheet is an XLSX file (ECMA-376) with one sheet. Rows are sent as they come.
+type sheet struct {
+	file *zip.Writer
+	to   io.Writer
+	line bytes.Buffer
+}
+
+const (
+	xmlHead       = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\n"
+	schemas       = "http://schemas.openxmlformats.org/"
+	relationships = schemas + "officeDocument/2006/relationships"
+	main          = schemas + "spreadsheetml/2006/main"
+	sheetType     = "application/vnd.openxmlformats-officedocument.spreadsheetml."
+)
+
+// sheetParts are the parts of the file before the sheet.
+var sheetParts = []struct{ name, content string }{
+	{"[Content_Types].xml", `<Types xmlns="` + schemas + `package/2006/content-types">` +
+		`<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>` +
+		`<Override PartName="/xl/workbook.xml" ContentType="` + sheetType + `sheet.main+xml"/>` +
+		`<Override PartName="/xl/worksheets/sheet1.xml" ContentType="` + sheetType + `worksheet+xml"/></Types>`},
+	{"_rels/.rels", `<Relationships xmlns="` + schemas + `package/2006/relationships"><Relationship Id="rId1" Type="` +
+		relationships + `/officeDocument" Target="xl/workbook.xml"/></Relationships>`},
+	{"xl/workbook.xml", `<workbook xmlns="` + main + `" xmlns:r="` + relationships + `"><sheets>` +
+		`<sheet name="assets" sheetId="1" r:id="rId1"/></sheets></workbook>`},
+	{"xl/_rels/workbook.xml.rels", `<Relationships xmlns="` + schemas + `package/2006/relationships">` +
+		`<Relationship Id="rId1" Type="` + relationships + `/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`},
+}
+
+func openXLSX(w io.Writer) (writer, error) {
+	s := &sheet{file: zip.NewWriter(w)}
+	for _, p := range sheetParts {
+		to, err := s.file.Create(p.name)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := io.WriteString(to, xmlHead+p.content); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if s.to, err = s.file.Create("xl/worksheets/sheet1.xml"); err != nil {
+		return nil, err
+	}
+	s.line.WriteString(xmlHead + `<worksheet xmlns="` + main + `"><sheetData>`)
+	var names []cell
+	for _, name := range Columns() {
+		names = append(names, cell{text: name})
+	}
+	return s, s.add(nil, names)
+}
+
+func (s *sheet) add(_ *record, row []cell) error {
+	s.line.WriteString("<row>")
+	for _, c := range row {
+		switch {
+		case c.text == "":
+			s.line.WriteString("<c/>")
+		case c.isNumber && isDouble(c.text):
+			s.line.WriteString("<c><v>" + c.text + "</v></c>")
+		default:
+			s.line.WriteString(`<c t="inlineStr"><is><t xml:space="preserve">`)
+			text := c.text
+			if !c.isNumber {
+				text = shortened(harmless(text))
+			}
+			if code.MatchString(text) {
+				text = strings.ReplaceAll(text, "_x", "_x005F_x")
+			}
+			_ = xml.EscapeText(&s.line, []byte(text)) // a buffer takes every write
+			s.line.WriteString("</t></is></c>")
+		}
+	}
+	s.line.WriteString("</row>\n")
+	_, err := s.line.WriteTo(s.to)
+	return err
+}
+
+func (s *sheet) close() error {
+	if _, err := io.WriteString(s.to, "</sheetData></worksheet>"); err != nil {
+		return err
+	}
+	return s.file.Close()
+}
+
+// code matches what spreadsheets take for a code of a character in a text.
+var code = regexp.MustCompile(`_x[0-9A-Fa-f]{4}_`)
+
+// mostInCell is the number of UTF-16 units of a cell.
+const mostInCell = 32_767
+
+// shortened returns what a cell can hold of a text. An ellipsis stands for the rest.
+func shortened(text string) string {
+	units, last := 0, 0 // last is where the ellipsis may stand
+	for at, r := range text {
+		if units < mostInCell {
+			last = at
+		}
+		if units += utf16.RuneLen(r); units > mostInCell {
+			return text[:last] + "…"
+		}
+	}
+	return text
+}
+
+// isDouble tells whether a spreadsheet keeps all digits of a number. It has 64-bit floats and shows 15 digits.
+func isDouble(number string) bool {
+	digits, _, _ := strings.Cut(strings.ToLower(number), "e")
+	digits = strings.TrimLeft(strings.NewReplacer("-", "", ".", "").Replace(digits), "0")
+	_, err := strconv.ParseFloat(number, 64)
+	return err == nil && len(digits) <= 15
+}

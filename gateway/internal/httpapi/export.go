@@ -1,0 +1,280 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/gateway/internal/concurrency"
+	"asset-registry/gateway/internal/export"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
+)
+
+// The bounds of exports (docs/data.md, "Bounds").
+const (
+	exportRows   = 10_000
+	exportPage   = 100             // assets of a search
+	exportAtOnce = 4               // at one gateway
+	exportWithin = 5 * time.Minute // the whole of it
+	exportBytes  = 256 << 20       // of the assets of one
+	exportTries  = 5               // of a reading that finds the registry too busy
+	exportRead   = 5 * time.Second // one reading
+	searchBytes  = 4 << 20         // of the answer to a search
+	assetBytes   = 8 << 20         // of one asset
+)
+
+// exportPart is how many bytes of a file are sent at once, and how long a client may take for them.
+var exportPart = httpserver.Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: exportWithin}
+
+// ownOfExport are the parameters of a search that an export chooses.
+var ownOfExport = []string{"limit", "search_after", "facets", "facet_limit", "opt_pretty", "opt_jsonp"}
+
+// shareExports refuses an export while its client has one, and while there are too many. The request must have
+// passed identify.
+func (a *API) shareExports(next handler) handler {
+	return func(c *gin.Context) error {
+		client := streamClient(c)
+		switch a.exports.Enter(client) {
+		case concurrency.ShareUsed:
+			f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit", "You have an export under way; finish it first.")
+			f.RetryAfter = time.Second
+			return f
+		case concurrency.AllUsed:
+			return a.crowded(c)
+		}
+		defer a.exports.Leave(client)
+		return next(c)
+	}
+}
+
+// export answers with the assets of a search as a file (docs/contract.md, "Exports"). It reads each asset as an
+// anonymous reader does, so hidden fields are in no form.
+func (a *API) export(form export.Form) handler {
+	return func(c *gin.Context) error {
+		httpserver.Aside(c)
+		httpserver.Long(c)
+		query, err := exportQuery(c.Request.URL.RawQuery)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(c.Request.Context(), exportWithin)
+		defer cancel()
+		found, err := a.foundIDs(ctx, query)
+		if err != nil {
+			return err
+		}
+		name := "assets"
+		if found.Total > exportRows {
+			name = fmt.Sprintf("assets-first-%d-of-%d", exportRows, found.Total)
+		}
+		h := c.Writer.Header()
+		h.Set("Content-Type", form.ContentType)
+		h.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name+"."+form.Name))
+		h.Set("Cache-Control", "no-store")
+		h.Set(httpserver.TotalHeader, strconv.FormatInt(found.Total, 10))
+		c.Status(http.StatusOK)
+		if c.Request.Method == http.MethodHead {
+			c.Writer.WriteHeaderNow()
+			return nil
+		}
+		e := exporting{API: a, ctx: ctx, out: &parts{w: c.Writer}, more: a.morePages(client(c))}
+		if err := e.run(form, query, found); err != nil {
+			_ = c.Error(err)            // for the log; gin returns its argument
+			panic(http.ErrAbortHandler) // ends the connection, so that no client takes the file for whole
+		}
+		return nil
+	}
+}
+
+// exportQuery returns the parameters of the search of an export.
+func exportQuery(raw string) (url.Values, error) {
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		const says = "The query string is malformed: a %% needs two hexadecimal digits, and & separates parameters."
+		return nil, fault.New(fault.Invalid, fault.Query, "query", says)
+	}
+	for _, name := range ownOfExport {
+		if query.Get(name) != "" {
+			return nil, fault.New(fault.Invalid, fault.Query, name, "An export has no such parameter; leave it out.")
+		}
+	}
+	query.Set("limit", strconv.Itoa(exportPage))
+	return query, nil
+}
+
+// exporting is an export under way.
+type exporting struct {
+	*API
+	ctx  context.Context
+	out  *parts
+	more func() bool // counts a further page of the search
+	left int64       // bytes of assets
+}
+
+// run writes the file, from the first page of the search on. It rests for as long as it has worked, so an export
+// takes at most half of the time of one processor.
+func (e *exporting) run(form export.Form, query url.Values, found foundIDs) error {
+	file, err := form.Open(e.out)
+	if err != nil {
+		return err
+	}
+	e.left = exportBytes
+	written := map[string]bool{} // an asset that changes meanwhile may be found again
+	for {
+		begun, sending := time.Now(), e.out.sending
+		for _, hit := range found.Data {
+			if written[hit.ID] || len(written) == exportRows {
+				continue
+			}
+			written[hit.ID] = true
+			if err := e.add(file, hit.ID); err != nil {
+				return err
+			}
+		}
+		if found.Next.After == "" || len(written) == exportRows {
+			if err := file.Close(); err != nil {
+				return err
+			}
+			return e.out.flush()
+		}
+		if err := e.rest(time.Since(begun) - (e.out.sending - sending)); err != nil {
+			return err
+		}
+		for !e.more() {
+			if err := e.rest(time.Second); err != nil {
+				return err
+			}
+		}
+		query.Set("search_after", found.Next.After)
+		if found, err = e.foundIDs(e.ctx, query); err != nil {
+			return err
+		}
+	}
+}
+
+// add adds an asset to the file. One that is no longer there is left out.
+func (e *exporting) add(file *export.Export, id string) error {
+	asset, err := e.patiently(e.ctx, func(ctx context.Context) ([]byte, error) {
+		return e.config.Assets.Read(ctx, routes.Prefix(routes.Current)+"/assets/"+url.PathEscape(id), nil, assetBytes)
+	})
+	if fault.KindOf(err) == fault.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if e.left -= int64(len(asset)); e.left < 0 {
+		return fmt.Errorf("the assets of an export have more than %d bytes", exportBytes)
+	}
+	var body struct {
+		Data json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(asset, &body); err != nil {
+		return fmt.Errorf("read an asset: %w", err)
+	}
+	return file.Add(body.Data)
+}
+
+// rest waits, unless the client leaves or the gateway ends.
+func (e *exporting) rest(within time.Duration) error {
+	select {
+	case <-e.ctx.Done():
+		return e.ctx.Err()
+	case <-e.ending:
+		return errEnding
+	case <-time.After(within):
+		return nil
+	}
+}
+
+// errEnding is returned for an export that the end of the gateway cuts short.
+var errEnding = errors.New("the gateway ends")
+
+// foundIDs is a page of a search.
+type foundIDs struct {
+	Data []struct {
+		ID string `json:"id"`
+	} `json:"data"`
+	Total int64 `json:"total"`
+	Next  struct {
+		After string `json:"search_after"`
+	} `json:"next_page"`
+}
+
+// foundIDs searches as an anonymous caller.
+func (a *API) foundIDs(ctx context.Context, query url.Values) (found foundIDs, err error) {
+	body, err := a.patiently(ctx, func(ctx context.Context) ([]byte, error) {
+		return a.config.Search.Read(ctx, routes.Prefix(routes.Current)+routes.Search, query, searchBytes)
+	})
+	if err != nil {
+		return found, err
+	}
+	if err := json.Unmarshal(body, &found); err != nil {
+		return found, fmt.Errorf("read the answer to a search: %w", err)
+	}
+	return found, nil
+}
+
+// patiently reads, and again after a second if a service is too busy.
+func (a *API) patiently(ctx context.Context, read func(context.Context) ([]byte, error)) (body []byte, err error) {
+	for try := 1; ; try++ {
+		within, cancel := context.WithTimeout(ctx, exportRead)
+		body, err = read(within)
+		cancel()
+		if fault.KindOf(err) != fault.Unavailable || try == exportTries {
+			return body, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-a.ending:
+			return nil, err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// parts sends a file in parts, and cuts off a client that is too slow for one.
+type parts struct {
+	w       http.ResponseWriter
+	kept    []byte
+	sending time.Duration // time that sending took
+}
+
+// Write implements io.Writer.
+func (p *parts) Write(text []byte) (int, error) {
+	p.kept = append(p.kept, text...)
+	if len(p.kept) < exportPart.Bytes {
+		return len(text), nil
+	}
+	return len(text), p.flush()
+}
+
+// flush sends what is kept. A new sender sets a new deadline: much time may have gone by since the last part.
+func (p *parts) flush() error {
+	begun := time.Now()
+	_, err := httpserver.NewSender(p.w, exportPart).Write(p.kept)
+	p.kept, p.sending = p.kept[:0], p.sending+time.Since(begun)
+	return err
+}
+
+// formOf returns the form of an export by the pattern of its route.
+func formOf(pattern string) (export.Form, bool) {
+	name, isExport := strings.CutPrefix(pattern, routes.Search+".")
+	at := slices.IndexFunc(export.Forms, func(f export.Form) bool { return f.Name == name })
+	if !isExport || at < 0 {
+		return export.Form{}, false
+	}
+	return export.Forms[at], true
+}
