@@ -131,7 +131,7 @@ func TestWhatIsToldOfTheEndOfATerm(t *testing.T) {
 					t.Error(err)
 				}
 				const told = "give the term of the sender back: Release: the store is down"
-				if got := w.lines.String(); strings.Contains(got, told) != c.want || (got != "") != c.want {
+				if got := w.warnings(); strings.Contains(got, told) != c.want || (got != "") != c.want {
 					t.Errorf("got the warnings %q, want %q: %t", got, told, c.want)
 				}
 			})
