@@ -231,9 +231,9 @@ func (s *Store) Removals(context.Context) (found []file.File, err error) {
 		if err != nil {
 			return nil, err
 		}
-		var f file.File
-		if err := json.Unmarshal(text, &f); err != nil || f.ID != e.Name() || f.State != file.Removed {
-			return nil, fmt.Errorf("the removal %s is damaged: remove the file again, and this note", e.Name())
+		f, err := file.ParseRemoval(e.Name(), text)
+		if err != nil {
+			return nil, err
 		}
 		found = append(found, f)
 	}

@@ -4,6 +4,7 @@ package file
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -126,6 +127,14 @@ var blobForm = regexp.MustCompile(`^[0-9a-f]{32}-[0-9a-f]{16}$`)
 
 // IsBlob tells whether a text is a name of bytes: the id of their file, "-" and 16 hexadecimal digits.
 func IsBlob(name string) bool { return blobForm.MatchString(name) }
+
+// ParseRemoval reads what NoteRemoval has stored for an id.
+func ParseRemoval(id string, text []byte) (f File, err error) {
+	if err := json.Unmarshal(text, &f); err != nil || f.ID != id || f.State != Removed {
+		return f, fmt.Errorf("the removal %s is damaged: remove the file again, and this note", id)
+	}
+	return f, nil
+}
 
 // NoRoom adds ErrFull to the error of a full disk or quota. nil stays nil.
 func NoRoom(err error) error {

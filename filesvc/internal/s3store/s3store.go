@@ -288,27 +288,37 @@ func (s *Store) NoteRemoval(ctx context.Context, f file.File) error {
 
 // Removals implements file.Bytes.
 func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
-	within, cancel := context.WithCancel(ctx)
+	ids, err := s.removed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		text, err := s.read(ctx, s.prefix+removals+id)
+		if err != nil {
+			return nil, err
+		}
+		f, err := file.ParseRemoval(id, text)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+// removed returns the ids of all files whose removal is noted, in their order.
+func (s *Store) removed(ctx context.Context) (ids []string, err error) {
+	within, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel() // it ends the listing
 	for o := range s.client.Client.ListObjects(within, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix + removals}) {
 		if o.Err != nil {
 			return nil, why(ctx, o.Err)
 		}
-		id := strings.TrimPrefix(o.Key, s.prefix+removals)
-		if !filelink.IsID(id) {
-			continue
+		if id := strings.TrimPrefix(o.Key, s.prefix+removals); filelink.IsID(id) {
+			ids = append(ids, id)
 		}
-		text, err := s.read(ctx, o.Key)
-		if err != nil {
-			return nil, err
-		}
-		var f file.File
-		if err := json.Unmarshal(text, &f); err != nil || f.ID != id || f.State != file.Removed {
-			return nil, fmt.Errorf("the removal %s is damaged: remove the file again, and this note", id)
-		}
-		found = append(found, f)
 	}
-	return found, nil
+	return ids, why(ctx, within.Err())
 }
 
 // read returns all bytes of a small object.

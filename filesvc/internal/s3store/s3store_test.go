@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -117,6 +119,36 @@ func TestStoreAway(t *testing.T) {
 	defer b.Close()
 	if text, err := io.ReadAll(b); err != nil || string(text) != "before" {
 		t.Errorf("after the restart: got %q and %v, want the bytes", text, err)
+	}
+}
+
+// TestAnAnswerThatStops asks a store that begins each answer and never ends it.
+func TestAnAnswerThatStops(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "<?xml version=\"1.0\"?><ListBucketResult>")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	for i, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+		t.Setenv(name, fmt.Sprint("key", i))
+	}
+	a, err := Parse(strings.Replace(server.URL, "http", "s3+http", 1) + "/files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(a, t.TempDir(), 200*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, do := range map[string]func() error{
+		"removals": func() error { _, err := s.Removals(t.Context()); return err },
+		"names":    func() error { _, err := s.Names(t.Context(), "", 9); return err },
+		"remove":   func() error { return s.Remove(t.Context(), blob(1)) },
+	} {
+		if err := do(); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("%s: got %v, want a fault of kind Unavailable", what, err)
+		}
 	}
 }
 
