@@ -127,6 +127,24 @@ func TestKilledUploads(t *testing.T) {
 	if said := r.must("check", "--files"); !strings.Contains(said, "files.db: ok") {
 		t.Errorf("got %q, want no fault", said)
 	}
+	copyOut(t, r, store.Address(bucket), len(acknowledged))
+}
+
+// copyOut copies the files of a bucket to a directory with the program of the file service.
+func copyOut(t *testing.T, r *registry, from string, least int) {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "files")
+	for range 2 { // a repeat changes nothing
+		said, err := exec.Command(filepath.Join(*bin, "filesvc"), "copy", "--store", "file:"+filepath.Join(r.data, "files.db"),
+			"--secret-file", filepath.Join(r.data, "secret"), "--from", from, "--to", to).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+		r.mustHideCredentials("filesvc copy", string(said))
+	}
+	if got := len(blobs(t, to)); got < least {
+		t.Errorf("got %d files in the copy, want at least the %d that were acknowledged", got, least)
+	}
 }
 
 // TestAStoreThatDies kills the store of the bytes. Files are refused with 503 meanwhile, assets are not, and a
