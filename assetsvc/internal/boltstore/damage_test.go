@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
 	"asset-registry/assetsvc/internal/publiclog"
@@ -18,9 +22,12 @@ import (
 // call is a use of one method on the store of twoAssets.
 type call struct {
 	name    string
-	damages string // the bucket whose damage it must find; "": it reads no value that can be damaged
+	damages string // the bucket whose damage it must find, or writes; "": it reads no value that can be damaged
 	do      func(ctx context.Context, s *Store, a registry.Record) error
 }
+
+// writes is the damage of a call that changes the store: an asset was found damaged, which has ended all writes.
+const writes = "writes"
 
 func errorOf[T any](_ T, err error) error { return err }
 
@@ -43,7 +50,13 @@ func calls() []call {
 		{"Reseal", assets, func(ctx context.Context, s *Store, a registry.Record) error {
 			return s.Reseal(ctx, registry.Sealed{ID: a.ID, Sealed: a.Sealed}, registry.Sealed{ID: a.ID, Sealed: "anew"})
 		}},
-		{"Replace", "", func(ctx context.Context, s *Store, a registry.Record) error { return errorOf(s.Replace(ctx, a)) }},
+		{"SealedAfter", "", func(ctx context.Context, s *Store, _ registry.Record) error {
+			return errorOf(s.SealedAfter(ctx, "", 10))
+		}},
+		{"Reseal of a token record that there is not", assets, func(ctx context.Context, s *Store, a registry.Record) error {
+			return s.Reseal(ctx, registry.Sealed{ID: a.ID}, registry.Sealed{ID: a.ID, Sealed: "anew"})
+		}},
+		{"Replace", writes, func(ctx context.Context, s *Store, a registry.Record) error { return errorOf(s.Replace(ctx, a)) }},
 		{"Changes", changes, func(ctx context.Context, s *Store, _ registry.Record) error {
 			return errorOf(s.Changes(ctx, registry.ChangesQuery{Limit: 10, Bytes: registry.AnySize}))
 		}},
@@ -64,19 +77,23 @@ func calls() []call {
 			return errorOf(s.Endpoint(ctx, "a1"))
 		}},
 		{"LogHead", "", func(ctx context.Context, s *Store, _ registry.Record) error { return errorOf(s.LogHead(ctx)) }},
-		{"ExtendLog", "", func(ctx context.Context, s *Store, _ registry.Record) error {
+		{"ExtendLog", writes, func(ctx context.Context, s *Store, _ registry.Record) error {
 			return errorOf(s.ExtendLog(ctx, publiclog.Head{}, nil))
 		}},
-		{"ClaimReference", "", func(ctx context.Context, s *Store, a registry.Record) error {
+		{"ClaimReference", writes, func(ctx context.Context, s *Store, a registry.Record) error {
 			return errorOf(s.ClaimReference(ctx, "key", "", a.ID))
 		}},
-		{"Put", "", func(ctx context.Context, s *Store, _ registry.Record) error {
+		{"Put", writes, func(ctx context.Context, s *Store, _ registry.Record) error {
 			return s.Put(ctx, webhook.Endpoint{ID: "a2", Broker: "b1"})
 		}},
-		{"Remove", "", func(ctx context.Context, s *Store, _ registry.Record) error { return s.Remove(ctx, "a1") }},
-		{"Lead", "", func(ctx context.Context, s *Store, _ registry.Record) error {
+		{"Remove", writes, func(ctx context.Context, s *Store, _ registry.Record) error { return s.Remove(ctx, "a1") }},
+		{"Lead", writes, func(ctx context.Context, s *Store, _ registry.Record) error {
 			_, _, err := s.Lead(ctx, "me", time.Now(), time.Now().Add(time.Hour))
 			return err
+		}},
+		{"Release", "", func(ctx context.Context, s *Store, _ registry.Record) error { return s.Release(ctx, 1) }},
+		{"Save", webhooks, func(ctx context.Context, s *Store, _ registry.Record) error {
+			return errorOf(s.Save(ctx, 1, []webhook.Step{{ID: "a1", Generation: 1}}))
 		}},
 	}
 }
@@ -92,12 +109,23 @@ func TestAFailureIsNoAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.do(gone, s, a); c.name != "ClaimReference" && !errors.Is(err, context.Canceled) {
+		if err := c.do(gone, s, a); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s for a caller who has left: got %v, want the context's error", c.name, err)
 		}
 		if c.damages != "" {
-			if err := s.file.Update(func(tx *bbolt.Tx) error { return halve(tx.Bucket([]byte(c.damages))) }); err != nil {
+			if err := s.file.Update(func(tx *bbolt.Tx) error {
+				if c.damages == writes {
+					key, _ := registry.ParseID(id)
+					return flipBit(tx, key)
+				}
+				return halve(tx.Bucket([]byte(c.damages)))
+			}); err != nil {
 				t.Fatal(err)
+			}
+			if c.damages == writes {
+				if _, err := s.Get(t.Context(), id, registry.AnySize); !errors.Is(err, boltfile.ErrDamaged) {
+					t.Fatalf("got %v, want %v", err, boltfile.ErrDamaged)
+				}
 			}
 			if err := c.do(t.Context(), s, a); !errors.Is(err, boltfile.ErrDamaged) {
 				t.Errorf("%s of damaged %s: got %v, want %v", c.name, c.damages, err, boltfile.ErrDamaged)
@@ -135,6 +163,20 @@ func TestReadsAreBounded(t *testing.T) {
 	sealed, err := s.SealedAfter(t.Context(), records[0].ID, 10)
 	if err != nil || len(sealed) != 1 || sealed[0].ID <= records[0].ID {
 		t.Errorf("got %v, %v; want the record after %s", sealed, err, records[0].ID)
+	}
+	all, err := s.Changes(t.Context(), registry.ChangesQuery{Limit: 10, Bytes: registry.AnySize})
+	if err != nil || len(all.Changes) != 2 {
+		t.Fatalf("got %d changes, %v; want 2", len(all.Changes), err)
+	}
+	size := 0
+	for _, r := range all.Changes {
+		size += len(encodeChange(make([]byte, idSize), r))
+	}
+	for bytes, want := range map[int]int{size: 2, size - 1: 1} {
+		page, err := s.Changes(t.Context(), registry.ChangesQuery{Limit: 10, Bytes: bytes})
+		if err != nil || len(page.Changes) != want {
+			t.Errorf("got %d changes in %d bytes, %v; want %d", len(page.Changes), bytes, err, want)
+		}
 	}
 	for _, q := range []registry.ChangesQuery{{Limit: 1, Bytes: registry.AnySize}, {Limit: 10, Bytes: 1}} {
 		for _, more := range []bool{true, false} {
@@ -180,5 +222,80 @@ func TestTimesOfWebhooksAreKeptInMilliseconds(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
+	}
+}
+
+// TestATokenRecordThatIsCutIsDamage cuts an asset within its header and within its token record.
+func TestATokenRecordThatIsCutIsDamage(t *testing.T) {
+	for _, size := range []int{headerSize - 1, headerSize + 3} {
+		s, _, id, _ := twoAssets(t)
+		if err := s.file.Update(func(tx *bbolt.Tx) error {
+			key, _ := registry.ParseID(id)
+			return tx.Bucket(assetBucket).Put(key, bytes.Clone(tx.Bucket(assetBucket).Get(key)[:size]))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SealedAfter(t.Context(), "", 10); !errors.Is(err, boltfile.ErrDamaged) {
+			t.Errorf("%d bytes: got %v, want %v", size, err, boltfile.ErrDamaged)
+		}
+	}
+}
+
+// TestATermOfAClosedStoreIsNotRenewed closes the store of a process that has the term.
+func TestATermOfAClosedStoreIsNotRenewed(t *testing.T) {
+	s, _, _, _ := twoAssets(t)
+	lead := func() (bool, error) {
+		_, held, err := s.Lead(t.Context(), "me", time.Now(), time.Now().Add(time.Hour))
+		return held, err
+	}
+	if held, err := lead(); !held || err != nil {
+		t.Fatalf("got %t, %v; want the term", held, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if held, err := lead(); held || err == nil {
+		t.Errorf("got %t, %v; want no term and an error", held, err)
+	}
+}
+
+// TestAStoreIsCountedAndCopied counts the contents of a store, and of a copy that was made of it.
+func TestAStoreIsCountedAndCopied(t *testing.T) {
+	s, _, id, _ := twoAssets(t)
+	a, err := s.Get(t.Context(), id, registry.AnySize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Position, err = s.Replace(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := s.Snapshot(func(int64) (io.Writer, error) { return &file, nil }); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "copy.db")
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	copied, err := Open(path, Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	want := Contents{Assets: 2, Changes: 3, Last: a.Position, Numbers: map[string]int{"2026-11-20": 2}}
+	for name, of := range map[string]*Store{"the store": s, "the copy": copied} {
+		got, err := of.Contents()
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: got error %v; the contents differ (-want +got):\n%s", name, err, diff)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Contents(); err == nil {
+		t.Error("a closed store: got no error, want one")
+	}
+	if err := s.Snapshot(func(int64) (io.Writer, error) { return io.Discard, nil }); err == nil {
+		t.Error("a copy of a closed store: got no error, want one")
 	}
 }

@@ -50,6 +50,9 @@ func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
 }
 
 func (s *Store) submit(ctx context.Context, w *write) (int64, error) {
+	if err := ctx.Err(); err != nil { // a select may choose the queue all the same
+		return 0, err
+	}
 	select {
 	case s.queue <- w:
 	case <-ctx.Done():

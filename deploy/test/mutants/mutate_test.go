@@ -106,6 +106,34 @@ func TestATrialTellsWhatDies(t *testing.T) {
 	}
 }
 
+// TestALateTestRunsAgain has a test that a change keeps from its end, and one that waits only the first time, as on a
+// busy machine.
+func TestALateTestRunsAgain(t *testing.T) {
+	module(t, map[string]string{
+		"go.mod": "module m\n\ngo 1.26\n",
+		"p/p.go": "package p\nfunc below(n, most int) bool { return n < most }\n",
+		"p/p_test.go": "package p\nimport (\n\"os\"\n\"testing\"\n\"time\"\n)\n" +
+			"func TestEnd(t *testing.T) { for below(3, 3) { time.Sleep(time.Millisecond) } }\n" +
+			"func TestBusy(t *testing.T) { if os.Mkdir(\"was\", 0o700) == nil { time.Sleep(time.Hour) } }\n",
+	})
+	tried := &trial{tests: []string{"p"}, work: t.TempDir()}
+	if err := tried.compile(tried.mutate); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := tried.mutants[0].String(), "p/p.go:2: below: not: return n < most"; got != want {
+		t.Fatalf("got the change %s, want %s", got, want)
+	}
+	for _, one := range []struct {
+		test string
+		want bool
+	}{{"TestEnd", true}, {"TestBusy", false}} {
+		got, err := tried.fails(&tried.programs[0], "1", 2*time.Second, 0, "-test.run", "^"+one.test+"$")
+		if err != nil || got != one.want {
+			t.Errorf("%s: got %t, %v for the change; want %t", one.test, got, err, one.want)
+		}
+	}
+}
+
 // TestTheGuardsOfStoresAreThere holds each row of stores.txt against the file that it names. make mutants PKG=stores
 // leaves them out.
 func TestTheGuardsOfStoresAreThere(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -81,35 +82,32 @@ func tryStore(folder string, guards []guard) (survived int, err error) {
 	}); err != nil {
 		return 0, err
 	}
-	took := map[string]time.Duration{} // of tests with all guards
+	took, p := map[string]time.Duration{}, &t.programs[0] // took is the time of a test with all guards
 	for i, g := range guards {
+		run := "^" + strings.ReplaceAll(g.test, "/", "$/^") + "$"
 		if took[g.test] == 0 {
 			begun := time.Now()
-			if out, err := t.runTest(g.test, 0, 5*time.Minute); err != nil {
+			out, err := t.start(p, 5*time.Minute, "MUTANT=0", "-test.v", "-test.run", run)
+			if err == nil && !strings.Contains(string(out), "--- PASS: "+strings.ReplaceAll(g.test, " ", "_")+" ") {
+				err = errors.New("there is no such test")
+			}
+			if err != nil {
 				return 0, fmt.Errorf("%s fails with all guards: %w\n%s", g.test, err, out)
 			}
 			took[g.test] = time.Since(begun)
 		}
-		if _, err := t.runTest(g.test, i+1, 20*time.Second+4*took[g.test]); err != nil {
+		switch dies, err := t.fails(p, strconv.Itoa(i+1), 20*time.Second, took[g.test], "-test.run", run); {
+		case err != nil:
+			return 0, err
+		case dies:
 			killed++
-			continue
+		default:
+			survived++
+			fmt.Printf("SURVIVED %s: %s: %s\n", g.file, g.keeps, g.text)
 		}
-		survived++
-		fmt.Printf("SURVIVED %s: %s: %s\n", g.file, g.keeps, g.text)
 	}
 	fmt.Printf("stores: %s: %d killed, %d survived, %.1f minutes\n", folder, killed, survived, time.Since(began).Minutes())
 	return survived, nil
-}
-
-// runTest runs a test without the guard with a number; 0: with all guards.
-func (t *trial) runTest(name string, number int, limit time.Duration) (string, error) {
-	pattern := "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
-	out, err := t.start(&t.programs[0], limit, "MUTANT="+strconv.Itoa(number), "-test.v", "-test.failfast",
-		"-test.run", pattern)
-	if err == nil && !strings.Contains(string(out), "--- PASS: "+strings.ReplaceAll(name, " ", "_")+" ") {
-		err = fmt.Errorf("there is no test %s", name)
-	}
-	return string(out), err
 }
 
 // leaveOut returns the source of a file from which each process leaves out the guard with its number. A function begins

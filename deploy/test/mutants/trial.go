@@ -68,7 +68,10 @@ func try(tests []string, only string, same [][]string) (result, error) {
 	var r result
 	for i, m := range t.mutants {
 		named := t.isNamed(m)
-		reached, dies := t.dies(strconv.Itoa(i + 1))
+		reached, dies, err := t.dies(strconv.Itoa(i + 1))
+		if err != nil {
+			return result{}, err
+		}
 		switch {
 		case dies && named:
 			r.stale++
@@ -150,29 +153,49 @@ func (t *trial) measured(p *program, name string) (test, error) {
 
 // dies tells whether a test reaches a mutant, and whether one fails with it or takes much longer than without. All
 // quick tests run before the slow ones.
-func (t *trial) dies(n string) (reached, dies bool) {
+func (t *trial) dies(n string) (reached, dies bool, err error) {
 	for _, slow := range []bool{false, true} {
 		for i := range t.programs {
 			p := &t.programs[i]
 			var names []string
-			limit := 10 * time.Second
+			var took time.Duration
 			for _, one := range p.tests {
 				if one.reached[n] && (one.took > quick) == slow {
 					names = append(names, one.name)
-					limit += 4 * one.took
+					took += one.took
 				}
 			}
 			if len(names) == 0 {
 				continue
 			}
 			reached = true
-			pattern := "^(" + strings.Join(names, "|") + ")$"
-			if _, err := t.start(p, limit, "MUTANT="+n, "-test.failfast", "-test.run", pattern); err != nil {
-				return true, true
+			dies, err = t.fails(p, n, 10*time.Second, took, "-test.run", "^("+strings.Join(names, "|")+")$")
+			if dies || err != nil {
+				return true, dies, err
 			}
 		}
 	}
-	return reached, false
+	return reached, false, nil
+}
+
+// errLate is the error of a program that did not end within its time.
+var errLate = errors.New("the time is over")
+
+// fails tells whether a mutant fails tests, or makes them much slower. took is their time without it. The bound is four
+// times that, and spare. Tests that are late may be slow because the machine is busy, so they run again: without the
+// mutant, for the time that they take now, and then with it.
+func (t *trial) fails(p *program, n string, spare, took time.Duration, args ...string) (bool, error) {
+	args = append([]string{"-test.failfast"}, args...)
+	_, err := t.start(p, spare+4*took, "MUTANT="+n, args...)
+	if !errors.Is(err, errLate) {
+		return err != nil, nil
+	}
+	began := time.Now()
+	if out, err := t.start(p, 5*time.Minute+10*took, "MUTANT=0", args...); err != nil {
+		return false, fmt.Errorf("%s fails again, without a change: %w\n%s", p.folder, err, out)
+	}
+	_, err = t.start(p, spare+4*max(took, time.Since(began)), "MUTANT="+n, args...)
+	return err != nil, nil
 }
 
 // start runs a program in its folder. Its memory is bounded, because a mutant may take all of it. The program has a
@@ -199,7 +222,9 @@ func (t *trial) start(p *program, limit time.Duration, environment string, args 
 	if err = cmd.Start(); err != nil {
 		return nil, err
 	}
-	err = cmd.Wait()
+	if err = cmd.Wait(); ctx.Err() != nil {
+		err = errors.Join(errLate, err)
+	}
 	return out.Bytes(), errors.Join(err, endSession(cmd.Process.Pid))
 }
 
