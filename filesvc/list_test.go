@@ -2,7 +2,9 @@ package filesvc
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 
 	"asset-registry/shared/identity"
@@ -71,4 +73,57 @@ func TestLists(t *testing.T) {
 	r.get(broker, "/get?broker="+another.Broker).
 		is(t, "another broker's", 403, "url/permission/Forbidden: only the administrator lists files of other brokers.")
 	r.get(broker, "/get?limit=x").is(t, "limit", 400, "querystring/limit/The limit must be a number from 1 to 100.")
+}
+
+// TestRemovedFilesAreListed takes files down and reads their list, page by page, as mirrors do.
+// Promises: files-removed
+func TestRemovedFilesAreListed(t *testing.T) {
+	r := start(t, same)
+	admin := identity.Identity{Broker: "operator", KeyID: "k9", Role: identity.Administrator}
+	list := func(limit int) (ids []string) {
+		t.Helper()
+		for path := fmt.Sprintf("/get/removed?limit=%d", limit); path != ""; {
+			got := r.get(nobody, path)
+			got.is(t, path, 200, "")
+			var page struct {
+				Data []map[string]string
+				Next struct{ Path string } `json:"next_page"`
+			}
+			if err := json.Unmarshal([]byte(got.text), &page); err != nil || len(page.Data) > limit {
+				t.Fatalf("got %s, %v, want a page of at most %d", got.text, err, limit)
+			}
+			for _, f := range page.Data {
+				if len(f) != 1 {
+					t.Errorf("got %v, want the id alone", f)
+				}
+				ids = append(ids, f["id"])
+			}
+			path = page.Next.Path
+		}
+		return ids
+	}
+	if got := list(2); len(got) != 0 {
+		t.Errorf("got %q, want no removed file", got)
+	}
+	var want []string
+	for i := range 5 {
+		got := r.upload(broker, "/upload", "a.txt", "text/plain", fmt.Sprint(i))
+		got.is(t, "upload", 200, "")
+		id := got.field(t, "data", "url")[len(base)+5:][:32]
+		if i == 0 {
+			continue // it stays
+		}
+		want = append(want, id)
+		slices.Sort(want)
+		r.send(admin, http.MethodDelete, "/get/"+id+"?reason=secret", "", nil).is(t, "remove", 200, "")
+		for _, limit := range []int{1, 2, 1000} {
+			if got := list(limit); !slices.Equal(got, want) {
+				t.Errorf("limit %d: got %q, want %q", limit, got, want)
+			}
+		}
+	}
+	r.get(nobody, "/get/removed?limit=0").is(t, "limit", 400, "querystring/limit/The limit must be a number from 1 to 1000.")
+	r.get(nobody, "/get/removed?after=../x").
+		is(t, "after", 400, "querystring/after/It must be the id of a file: 32 digits from 0 to f.")
+	r.send(admin, http.MethodDelete, "/get/removed?reason=x", "", nil).is(t, "no file", 404, "url/doc_id/Not Found")
 }

@@ -48,6 +48,12 @@ var fileOperations = map[string]operation{
 		params: []string{"after", "webhookLimit", "broker"}, answer: "FileList", beside: true,
 		statuses: []int{http.StatusForbidden},
 	},
+	"GET " + routes.RemovedFiles: {
+		id: "listRemovedFiles", tag: "files", summary: "List removed files",
+		text: "The ids of all files that were taken down, in their order, also of those that were never public. Programs " +
+			"that keep copies of files read the list every 30 seconds or sooner, and delete what it names.",
+		params: []string{"after", "removedLimit"}, answer: "RemovedFiles", beside: true,
+	},
 	"GET " + routes.GetFile + "/:file": {
 		id: "readFile", tag: "files", summary: "Read a file",
 		text: "The bytes, with their type and name. 204: the file is registered, and its bytes have not come. " +
@@ -203,6 +209,12 @@ func fileSchemas() object {
 		{"FileList", closed("Files.", object{
 			{"data", listOf(reference("schemas", "ListedFile"))}, {"next_page", page},
 		}, "next_page")},
+		{"RemovedFiles", closed("Files that were taken down.", object{
+			{"data", listOf(closed("A file that was taken down.", object{
+				{"id", str("Id of the file, the end of its address.", digits(32))},
+			}))},
+			{"next_page", page},
+		}, "next_page")},
 		{"FileRemoved", closed("A file that was taken down.", object{
 			{"data", closed("The file, as the registry remembers it.", object{
 				{"id", str("Id of the file.", digits(32))},
@@ -221,6 +233,8 @@ func addFileParameters(add func(component, in, name, text string, schema object)
 	add("pictureSide", "path", "side", "Pixels of the longer side.", object{{"type", "integer"}, {"enum", sides}})
 	add("storedFile", "path", "file", "Id of the file, the end of its address.",
 		object{{"type", "string"}, {"minLength", 1}})
+	add("removedLimit", "query", "limit", "Files of a page. More than 1000 counts as 1000.",
+		object{{"type", "integer"}, {"minimum", 1}, {"default", 1000}})
 	add("Signature", "query", "Signature", "Signature of the address.", text)
 	add("KeyID", "query", "KeyID", "Id of the key of the signature.", text)
 	add("Expires", "query", "Expires", "End of the signature, in seconds since the epoch. A file that everybody may read "+

@@ -24,10 +24,12 @@ const (
 	grace = 60 * time.Second
 )
 
-// The paths below which files are read and sent.
+// The paths of files: below the first two, files are read and sent.
 const (
 	GetPath    = "/get"
 	UploadPath = "/upload"
+	// RemovedPath lists the files that were taken down. It is the id of no file.
+	RemovedPath = GetPath + "/removed"
 )
 
 // The parameters of an address.

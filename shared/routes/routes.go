@@ -230,6 +230,7 @@ const (
 	RegisterFile = "/register"
 	UploadFile   = filelink.UploadPath
 	GetFile      = filelink.GetPath
+	RemovedFiles = filelink.RemovedPath
 	Picture      = GetFile + "/:file/:side"
 )
 
@@ -242,12 +243,19 @@ func Files() []Route {
 		{Method: http.MethodPost, Pattern: UploadFile + "/:file", Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: GetFile, Class: List, Key: true},
 		{Method: http.MethodHead, Pattern: GetFile, Class: List, Key: true},
+		{Method: http.MethodGet, Pattern: RemovedFiles, Class: List},
+		{Method: http.MethodHead, Pattern: RemovedFiles, Class: List},
 		{Method: http.MethodGet, Pattern: GetFile + "/:file", Class: Read},
 		{Method: http.MethodHead, Pattern: GetFile + "/:file", Class: Read},
 		{Method: http.MethodDelete, Pattern: GetFile + "/:file", Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: Picture, Class: Read},
 		{Method: http.MethodHead, Pattern: Picture, Class: Read},
 	}
+}
+
+// IsTransfer tells whether a pattern of Files is one of requests that transfer a file.
+func IsTransfer(pattern string) bool {
+	return strings.HasPrefix(pattern, UploadFile) || strings.HasPrefix(pattern, GetFile+"/") && pattern != RemovedFiles
 }
 
 // PublicPath is a path that readers from outside may ask a gateway for.

@@ -920,6 +920,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/get/removed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List removed files
+         * @description The ids of all files that were taken down, in their order, also of those that were never public. Programs that keep copies of files read the list every 30 seconds or sooner, and delete what it names.
+         */
+        get: operations["listRemovedFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/get/{file}": {
         parameters: {
             query?: never;
@@ -4187,6 +4207,20 @@ export interface components {
                 path: string;
             };
         };
+        /** @description Files that were taken down. */
+        RemovedFiles: {
+            data: {
+                /** @description Id of the file, the end of its address. */
+                id: string;
+            }[];
+            /** @description The page after this one. */
+            next_page?: {
+                /** @description Id of the last file that this page has looked at. */
+                after: string;
+                /** @description Path and query of the page. */
+                path: string;
+            };
+        };
         /** @description A file that was taken down. */
         FileRemoved: {
             /** @description The file, as the registry remembers it. */
@@ -4760,6 +4794,15 @@ export interface components {
             };
         };
         /** @description The whole object as it is after the request. */
+        RemovedFilesReply: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["RemovedFiles"];
+            };
+        };
+        /** @description The whole object as it is after the request. */
         ReadFileReply: {
             headers: {
                 ETag: components["headers"]["ETagHeader"];
@@ -5104,6 +5147,8 @@ export interface components {
         pictureSideParameter: 320 | 1200;
         /** @description Id of the file, the end of its address. */
         storedFileParameter: string;
+        /** @description Files of a page. More than 1000 counts as 1000. */
+        removedLimitParameter: number;
         /** @description Signature of the address. */
         SignatureParameter: string;
         /** @description Id of the key of the signature. */
@@ -7084,6 +7129,27 @@ export interface operations {
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OtherError"];
+        };
+    };
+    listRemovedFiles: {
+        parameters: {
+            query?: {
+                /** @description Id of the webhook or file before the page. */
+                after?: components["parameters"]["afterParameter"];
+                /** @description Files of a page. More than 1000 counts as 1000. */
+                limit?: components["parameters"]["removedLimitParameter"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["RemovedFilesReply"];
+            400: components["responses"]["Invalid"];
             429: components["responses"]["TooManyRequests"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["OtherError"];

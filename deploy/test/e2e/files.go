@@ -160,7 +160,11 @@ func (f *keptFile) isGone(t *testing.T) {
 			is(t, method+" of a removed file", resp, text, http.StatusGone)
 		}
 	}
-	resp, text := f.send(t, "/upload")
+	resp, text := f.ask(t, "GET", f.base+"/get/removed?limit=1000", "", "", nil)
+	if is(t, "the list of removed files", resp, text, http.StatusOK); !strings.Contains(text, `"id":"`+f.id()+`"`) {
+		t.Errorf("got the removed files %s, want %s among them", text, f.id())
+	}
+	resp, text = f.send(t, "/upload")
 	is(t, "the same bytes again", resp, text, http.StatusForbidden)
 }
 

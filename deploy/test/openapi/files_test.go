@@ -53,6 +53,9 @@ func aboutFiles(t *testing.T, r *registry, o operation) (all []expected) {
 		add(200, at("GET", o.path, "broker", "", nil))
 		add(400, at("GET", o.path+"?limit=x", "broker", "", nil))
 		add(403, at("GET", o.path+"?broker=other", "broker", "", nil))
+	case "listRemovedFiles":
+		add(200, at("GET", o.path, "broker", "", nil))
+		add(400, at("GET", o.path+"?after=x", "broker", "", nil))
 	case "readPicture":
 		to := illustrated(t, r)
 		add(200, at("GET", to, "broker", "", nil))

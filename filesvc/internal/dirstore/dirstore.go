@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -217,27 +218,37 @@ func (s *Store) NoteRemoval(_ context.Context, f file.File) error {
 }
 
 // Removals implements file.Bytes.
-func (s *Store) Removals(context.Context) (found []file.File, err error) {
-	dir := filepath.Join(s.dir, removals)
-	entries, err := os.ReadDir(dir) // sorted
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
+	ids, err := s.Removed(ctx, "", math.MaxInt)
+	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries {
-		if !filelink.IsID(e.Name()) {
-			continue // a process that was killed has left it
-		}
-		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+	for _, id := range ids {
+		text, err := os.ReadFile(filepath.Join(s.dir, removals, id))
 		if err != nil {
 			return nil, err
 		}
-		f, err := file.ParseRemoval(e.Name(), text)
+		f, err := file.ParseRemoval(id, text)
 		if err != nil {
 			return nil, err
 		}
 		found = append(found, f)
 	}
 	return found, nil
+}
+
+// Removed implements file.Bytes.
+func (s *Store) Removed(_ context.Context, after string, limit int) (ids []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(s.dir, removals)) // sorted
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries { // a process that was killed leaves other names
+		if id := e.Name(); id > after && filelink.IsID(id) && len(ids) < limit {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
 }
 
 var _ file.Bytes = (*Store)(nil)

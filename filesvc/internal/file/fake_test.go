@@ -275,6 +275,17 @@ func (m *memory) Removals(context.Context) (found []File, err error) {
 	return found, err
 }
 
+func (m *memory) Removed(_ context.Context, after string, limit int) (ids []string, err error) {
+	defer m.mu.Unlock()
+	err = m.begin("removed")
+	for _, id := range slices.Sorted(maps.Keys(m.removed)) {
+		if id > after && len(ids) < limit {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
 // repeating repeats each change that was carried out, as a driver may after a lost answer.
 type repeating struct{ *memory }
 

@@ -165,6 +165,9 @@ type Bytes interface {
 	NoteRemoval(ctx context.Context, f File) error
 	// Removals returns all files that NoteRemoval has stored, in the order of their ids.
 	Removals(ctx context.Context) ([]File, error)
+	// Removed returns at most limit ids of files that NoteRemoval has stored and that are greater
+	// than after, in their order.
+	Removed(ctx context.Context, after string, limit int) ([]string, error)
 }
 
 // Blob is open bytes.

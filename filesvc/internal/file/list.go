@@ -11,6 +11,23 @@ import (
 // MaxList is the most files that a call of List returns.
 const MaxList = 100
 
+// MaxRemoved is the most ids that a call of ListRemoved returns.
+const MaxRemoved = 1000
+
+// ListRemoved returns the ids of at most limit files that were taken down, in their order, those that
+// are greater than after. Next is as in List. A removal that was acknowledged is in it. Everybody may
+// know them: a removed file is one whoever asks.
+func (s *Service) ListRemoved(ctx context.Context, after string, limit int) (ids []string, next string, err error) {
+	ids, err = s.bytes.Removed(ctx, after, limit)
+	if err != nil {
+		return nil, "", fmt.Errorf("list removed files: %w", err)
+	}
+	if len(ids) == limit {
+		next = ids[len(ids)-1]
+	}
+	return ids, next, nil
+}
+
 // lookedAt is the most files that a call of List looks at: those of one broker lie between those of
 // others.
 const lookedAt = 5 * page

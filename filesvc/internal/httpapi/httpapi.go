@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -62,6 +61,8 @@ func (a *API) handler(of routes.Route) func(*gin.Context) error {
 		return a.upload
 	case routes.GetFile:
 		return a.list
+	case routes.RemovedFiles:
+		return a.listRemoved
 	case routes.GetFile + "/:file":
 		return a.get
 	case routes.Picture:
@@ -74,9 +75,7 @@ func (a *API) handler(of routes.Route) func(*gin.Context) error {
 // TimeoutOf returns the time limit of a request by its route; 0 stands for the general one. A
 // transfer of a file lasts as long as its client keeps the pace.
 func TimeoutOf(c *gin.Context) time.Duration {
-	path := c.FullPath()
-	if strings.HasPrefix(path, routes.UploadFile) || strings.HasPrefix(path, routes.GetFile+"/") ||
-		path == filesapi.FormPath {
+	if path := c.FullPath(); routes.IsTransfer(path) || path == filesapi.FormPath {
 		return httpserver.Unlimited
 	}
 	return 0

@@ -10,9 +10,9 @@ import (
 
 	"asset-registry/filesvc/internal/file"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/filelink"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
-	"asset-registry/shared/routes"
 )
 
 // listed is a file in a list.
@@ -33,16 +33,13 @@ type listed struct {
 
 // list answers GET /get: the files of the caller's broker, or for an administrator all.
 func (a *API) list(c *gin.Context) error {
-	by, limit := httpserver.Caller(c), file.MaxList
+	by := httpserver.Caller(c)
 	if by.IsAnonymous() {
 		return fault.New(fault.Unauthorized, fault.Header, "Authorization", "An API key is needed.")
 	}
-	if text := c.Query("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return fault.New(fault.Invalid, fault.Query, "limit", "The limit must be a number from 1 to %d.", file.MaxList)
-		}
-		limit = min(n, file.MaxList)
+	limit, err := limitOf(c, file.MaxList)
+	if err != nil {
+		return err
 	}
 	found, next, err := a.Files.List(c.Request.Context(), by, c.Query("broker"), c.Query("after"), limit)
 	if err != nil {
@@ -65,14 +62,52 @@ func (a *API) list(c *gin.Context) error {
 		}
 		data = append(data, one)
 	}
+	return a.answer(c, http.StatusOK, pageOf(c, data, next, limit))
+}
+
+// limitOf returns the limit of a request for a list.
+func limitOf(c *gin.Context, most int) (int, error) {
+	text := c.Query("limit")
+	if text == "" {
+		return most, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fault.New(fault.Invalid, fault.Query, "limit", "The limit must be a number from 1 to %d.", most)
+	}
+	return min(n, most), nil
+}
+
+// pageOf returns the answer to a request for a list. Next is "" if there are no more.
+func pageOf(c *gin.Context, data any, next string, limit int) gin.H {
 	answer := gin.H{"data": data}
 	if next != "" {
 		q := url.Values{"after": {next}, "limit": {strconv.Itoa(limit)}}
 		if broker := c.Query("broker"); broker != "" {
 			q.Set("broker", broker)
 		}
-		path := routes.GetFile + "?" + q.Encode()
-		answer["next_page"] = gin.H{"after": next, "path": path}
+		answer["next_page"] = gin.H{"after": next, "path": c.FullPath() + "?" + q.Encode()}
 	}
-	return a.answer(c, http.StatusOK, answer)
+	return answer
+}
+
+// listRemoved answers GET /get/removed: the ids of the files that were taken down.
+func (a *API) listRemoved(c *gin.Context) error {
+	limit, err := limitOf(c, file.MaxRemoved)
+	if err != nil {
+		return err
+	}
+	after := c.Query("after")
+	if after != "" && !filelink.IsID(after) {
+		return fault.New(fault.Invalid, fault.Query, "after", "It must be the id of a file: 32 digits from 0 to f.")
+	}
+	ids, next, err := a.Files.ListRemoved(c.Request.Context(), after, limit)
+	if err != nil {
+		return err
+	}
+	data := []gin.H{}
+	for _, id := range ids {
+		data = append(data, gin.H{"id": id})
+	}
+	return a.answer(c, http.StatusOK, pageOf(c, data, next, limit))
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -288,7 +289,7 @@ func (s *Store) NoteRemoval(ctx context.Context, f file.File) error {
 
 // Removals implements file.Bytes.
 func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
-	ids, err := s.removed(ctx)
+	ids, err := s.Removed(ctx, "", math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
@@ -306,16 +307,22 @@ func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
 	return found, nil
 }
 
-// removed returns the ids of all files whose removal is noted, in their order.
-func (s *Store) removed(ctx context.Context) (ids []string, err error) {
+// Removed implements file.Bytes.
+func (s *Store) Removed(ctx context.Context, after string, limit int) (ids []string, err error) {
 	within, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel() // it ends the listing
-	for o := range s.client.Client.ListObjects(within, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix + removals}) {
+	prefix := s.prefix + removals
+	for o := range s.client.Client.ListObjects(within, s.bucket, minio.ListObjectsOptions{
+		Prefix: prefix, StartAfter: prefix + after, MaxKeys: min(limit, listMost),
+	}) {
 		if o.Err != nil {
 			return nil, why(ctx, o.Err)
 		}
-		if id := strings.TrimPrefix(o.Key, s.prefix+removals); filelink.IsID(id) {
+		if id := strings.TrimPrefix(o.Key, prefix); id > after && filelink.IsID(id) {
 			ids = append(ids, id)
+		}
+		if len(ids) == limit {
+			return ids, nil
 		}
 	}
 	return ids, why(ctx, within.Err())

@@ -106,6 +106,7 @@ func TestStoreAway(t *testing.T) {
 		"age":    func() error { _, err := s.IsBefore(t.Context(), blob(1), time.Now()); return err },
 		"note":   func() error { return s.NoteRemoval(t.Context(), file.File{ID: strings.Repeat("1", 32)}) },
 		"noted":  func() error { _, err := s.Removals(t.Context()); return err },
+		"listed": func() error { _, err := s.Removed(t.Context(), "", 9); return err },
 	} {
 		if err := do(); fault.KindOf(err) != fault.Unavailable || errors.Is(err, file.ErrNotFound) {
 			t.Errorf("%s: got %v, want a fault of kind Unavailable", what, err)

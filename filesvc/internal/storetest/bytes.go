@@ -178,6 +178,18 @@ func testRemovals(t *testing.T, s file.Bytes) {
 	got, err := s.Removals(t.Context())
 	must(t, err)
 	equal(t, got, []file.File{second, first})
+	for _, c := range []struct {
+		after string
+		limit int
+		want  []string
+	}{
+		{"", 1, []string{second.ID}}, {"", 9, []string{second.ID, first.ID}}, {second.ID, 1, []string{first.ID}},
+		{first.ID, 1, nil},
+	} {
+		ids, err := s.Removed(t.Context(), c.after, c.limit)
+		must(t, err)
+		equal(t, ids, c.want)
+	}
 	names, err := s.Names(t.Context(), "", 10)
 	must(t, err)
 	equal(t, len(names), 0)

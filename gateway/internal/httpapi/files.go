@@ -47,8 +47,7 @@ func (a *API) routeFiles(engine *gin.Engine) {
 // isTransfer tells whether a request transfers a file.
 func (a *API) isTransfer(c *gin.Context) bool {
 	path := c.FullPath()
-	return strings.HasPrefix(path, routes.UploadFile) || strings.HasPrefix(path, routes.GetFile+"/") ||
-		a.config.Files != nil && takesForms(c.Request.Method, path) && isForm(c.Request)
+	return routes.IsTransfer(path) || a.config.Files != nil && takesForms(c.Request.Method, path) && isForm(c.Request)
 }
 
 // shareUploads refuses an upload if its broker has too many under way. The request must have
