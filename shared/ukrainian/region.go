@@ -61,8 +61,8 @@ var regions, regionKeys = func() (all []RegionName, keys map[string]string) {
 	return all, keys
 }()
 
-// Region returns the key of the name of a region. All spellings of one have one key. The key of
-// another name is that of Place.
+// Region returns the key of the name of a region. All spellings of a region have one key. For
+// any other name it returns what Place does.
 func Region(name string) string {
 	key := Place(name)
 	if known, ok := regionKeys[key]; ok {

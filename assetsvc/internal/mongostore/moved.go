@@ -162,7 +162,7 @@ func upwards(q registry.Query) *options.FindOptionsBuilder {
 // positions upwards, so it passes no asset that moves meanwhile, and may meet one twice.
 //
 // The place of an asset tells its list of the feed, but neither its owner nor its state. So the
-// list of a broker has those that have the owner and the state now.
+// list of a broker has the assets that have this owner and state now.
 func (d *database) moved(ctx context.Context, q registry.Query, after, upto, horizon int64) ([]document, error) {
 	there := bson.E{Key: "$or", Value: bson.A{
 		bson.D{{Key: "former.p", Value: bson.D{{Key: "$gt", Value: after}, {Key: "$lte", Value: upto}}}},

@@ -157,7 +157,7 @@ func queries(t *testing.T) (all []query) {
 	return all
 }
 
-// series are those that were seen, and those that rules make of them.
+// series are the time series that were seen, and those that rules compute.
 type series []labels.Labels
 
 // selected returns the series that a selector selects.

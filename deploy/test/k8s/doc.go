@@ -1,8 +1,6 @@
-// Package k8s tests the manifests without a cluster: kustomize builds them,
-// and the API server's own code tells what the server would say to them. The
-// other tests ask what a server does not: whether the parts fit together,
-// whether the policies let in those whom they should and nobody else, and
-// whether the programs understand, and do, what the manifests tell them.
+// Package k8s tests the manifests for Kubernetes without a cluster. Kustomize builds
+// them, the API server's own code reads them, and the programs run with the settings
+// in them. Other tests check who can connect to whom, and what no server checks.
 //
-// It is a module of its own because of what it takes to be an API server.
+// It is a module of its own because it needs the code of Kubernetes.
 package k8s

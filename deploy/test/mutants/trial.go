@@ -107,7 +107,7 @@ type test struct {
 // quick is the time of a test that runs before all slower ones.
 const quick = 300 * time.Millisecond
 
-// measure runs each test without a mutant. It must pass. The mutants that it reaches are those that it is run for.
+// measure runs each test without a mutant. The test must pass. It is then run for each mutant whose code it reaches.
 func (t *trial) measure() error {
 	for i := range t.programs {
 		p := &t.programs[i]

@@ -60,7 +60,7 @@ func (f *format) MergeUsing(
 	return numbers, size, err
 }
 
-// merged makes the columns of a merged segment, if the view has those of all old ones.
+// merged makes the columns of a merged segment, if the view has the columns of all old segments.
 func (x *Index) merged(path string, segments []segment.Segment, numbers [][]uint64) {
 	v := x.acquire()
 	if v == nil {

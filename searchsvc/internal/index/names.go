@@ -23,7 +23,7 @@ const (
 	mostNameless = 1024 // values without a name that are remembered of a segment
 )
 
-// nameOf returns the name of a value of a property. The name of a code is that of the operator's
+// nameOf returns the name of a value of a property. A code has the name of the operator's
 // lists, else the most common description in records.
 func (v *view) nameOf(property search.FacetName, value string) (name codenames.Name, err error) {
 	p := search.PropertyOf(property)

@@ -16,7 +16,7 @@ type Vocabulary interface {
 	Has(keys []string) bool
 	// IsValue tells whether a word is a value of a filter.
 	IsValue(word string) bool
-	// IsPlace tells whether the keys are those of a name of one word of a place that assets have.
+	// IsPlace tells whether some asset is in a place whose name is one word with these keys.
 	IsPlace(keys []string) bool
 	// Near returns the keys that differ from a key by so many letters or fewer, the best one first.
 	Near(key string, letters int) []string

@@ -13,10 +13,10 @@ type Cursor struct {
 	Back bool  // the page ends with the hit before the place. It is the first page if that has these hits
 	Key  int64 // the score of ByRelevance, the publication in microseconds since the epoch, or the area; else 0
 	At   int64 // dateModified in microseconds since the epoch; no two assets share it
-	// Weights are those of the words of ByRelevance on the first page. Scores of all pages are made
-	// with them, so that a change of the number of assets moves none across a page.
+	// Weights are the weights of the words on the first page, for ByRelevance. All pages use them for their
+	// scores, so no asset moves across a page when the number of assets changes.
 	Weights []int64
-	// Reading is that of the first page, so that all pages are of one. Zero: the question itself.
+	// Reading is how the first page read the question. All pages use it. Zero: as it is written.
 	Reading Reading
 }
 

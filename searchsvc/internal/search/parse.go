@@ -38,7 +38,7 @@ const (
 // error is a fault.Invalid that lists every faulty parameter.
 func Parse(values url.Values) (Query, error) { return ParseIn(values, nil) }
 
-// ParseIn is Parse for a client whose days are those of a time zone; nil: UTC.
+// ParseIn is Parse, and takes dates for days of a time zone; nil: UTC.
 func ParseIn(values url.Values, zone *time.Location) (Query, error) {
 	p := parser{values: values, zone: cmp.Or(zone, time.UTC)}
 	q := Query{Text: p.text(), Exact: p.flag(exactParam), Zone: zone}

@@ -156,8 +156,8 @@ type Hit struct {
 	Asset json.RawMessage
 }
 
-// Fields are those of a hit that pages show. The types of the Go client keep unknown fields, too, and take nine times
-// as long.
+// Fields are the fields of a hit that pages show. Decoding the Go client's types would take nine times as long, because
+// they keep unknown fields.
 type Fields struct {
 	ID                  string           `json:"id"`
 	DateModified        client.Timestamp `json:"dateModified"`
@@ -212,7 +212,7 @@ type Count struct {
 	Name   string // for people; empty: Value is all there is
 	NameEn string // in English, if there is an English name
 	Count  int64
-	// Area and Pieces are those of the items that have the value, in square metres and pieces. They are
+	// Area and Pieces are sums over the items that have the value, in square metres and pieces. They are
 	// 0 unless Query.Sums asks for them.
 	Area, Pieces float64
 }

@@ -182,7 +182,7 @@ const (
 	mostShown  = 30 // regions; Ukraine has 27
 )
 
-// tidied returns filters whose values are those of facets, each once. A number stands for the custodian
+// tidied returns filters with the values that facets have, each once. A number stands for the custodian
 // with that number in the register of organisations (UA-EDR).
 func tidied(f search.Filters) search.Filters {
 	for _, p := range search.Properties {
@@ -287,7 +287,7 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 	}
 	p.Counts = "/" + string(l) + statisticsPath + queryOf(feedQuery(plain))
 	api := plain
-	api.After, api.Zone = nil, nil // its days are those of UTC
+	api.After, api.Zone = nil, nil // the API has days of UTC
 	p.API = "/api/2.5/search" + queryOf(api)
 	api.Limit = search.DefaultLimit
 	for _, path := range routes.Exports {

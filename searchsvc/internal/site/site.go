@@ -34,8 +34,8 @@ type Config struct {
 	Registry  string
 	Transport http.RoundTripper // to Registry; nil: the network
 
-	// BaseURL is the public address that links start with. If it is empty, it is that of the
-	// gateway that asks, or of the request.
+	// BaseURL is the public address that links start with. If it is empty, links start with
+	// the address of the gateway that asks, or of the request.
 	BaseURL string
 
 	// LogKeys are the public keys of the public log. The script checks records with them.

@@ -50,7 +50,7 @@ func (s *Site) count(ctx context.Context) (search.Result, error) {
 }
 
 // countsOf returns a question that counts what a search finds. A filtered property is counted as if there
-// were no filter by it, so that each number is that of the search it links to.
+// were no filter by it, so that each number is the number of results of the search it links to.
 func countsOf(q search.Query) search.Query {
 	q.Facets, q.FacetLimit, q.Apart, q.Sums, q.Limit, q.After = statisticsOf, mostShown, true, true, 0, nil
 	return q
@@ -79,7 +79,7 @@ type statisticsPage struct {
 	Total  int64
 	Text   string // words of the search; "": none
 	Active []chip
-	Found  string // path of the search; "": the figures are those of all assets
+	Found  string // path of the search; "": the figures count all assets
 	Charts []bars
 	Months columns
 }

@@ -32,6 +32,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/autoscaling/horizontalpodautoscaler"
 	"k8s.io/kubernetes/pkg/registry/core/configmap"
 	"k8s.io/kubernetes/pkg/registry/core/namespace"
+	"k8s.io/kubernetes/pkg/registry/core/persistentvolumeclaim"
 	"k8s.io/kubernetes/pkg/registry/core/service"
 	"k8s.io/kubernetes/pkg/registry/core/serviceaccount"
 	"k8s.io/kubernetes/pkg/registry/networking/ingress"
@@ -67,29 +68,18 @@ func read(text []byte) (runtime.Object, error) {
 	return object, err
 }
 
-// strategyOf returns the server's rules for new objects of a kind.
-func strategyOf(kind string) (rest.RESTCreateStrategy, error) {
-	switch kind {
-	case "ConfigMap":
-		return configmap.Strategy, nil
-	case "Deployment":
-		return deployment.Strategy, nil
-	case "HorizontalPodAutoscaler":
-		return horizontalpodautoscaler.Strategy, nil
-	case "Ingress":
-		return ingress.Strategy, nil
-	case "Namespace":
-		return namespace.Strategy, nil
-	case "NetworkPolicy":
-		return networkpolicy.Strategy, nil
-	case "PodDisruptionBudget":
-		return poddisruptionbudget.Strategy, nil
-	case "Service":
-		return service.Strategy, nil
-	case "ServiceAccount":
-		return serviceaccount.Strategy, nil
-	}
-	return nil, fmt.Errorf("kubeapi does not know the kind %s", kind)
+// strategies are the server's rules for new objects of each kind.
+var strategies = map[string]rest.RESTCreateStrategy{
+	"ConfigMap":               configmap.Strategy,
+	"Deployment":              deployment.Strategy,
+	"HorizontalPodAutoscaler": horizontalpodautoscaler.Strategy,
+	"Ingress":                 ingress.Strategy,
+	"Namespace":               namespace.Strategy,
+	"NetworkPolicy":           networkpolicy.Strategy,
+	"PersistentVolumeClaim":   persistentvolumeclaim.Strategy,
+	"PodDisruptionBudget":     poddisruptionbudget.Strategy,
+	"Service":                 service.Strategy,
+	"ServiceAccount":          serviceaccount.Strategy,
 }
 
 // create returns the reason why the server refuses to create an object, or its
@@ -99,9 +89,10 @@ func create(text []byte) error {
 	if err != nil {
 		return err
 	}
-	strategy, err := strategyOf(object.GetObjectKind().GroupVersionKind().Kind)
-	if err != nil {
-		return err
+	kind := object.GetObjectKind().GroupVersionKind()
+	strategy, isKnown := strategies[kind.Kind]
+	if !isKnown {
+		return fmt.Errorf("kubeapi does not know the kind %s", kind.Kind)
 	}
 	legacyscheme.Scheme.Default(object)
 	internal, err := legacyscheme.Scheme.ConvertToVersion(object, runtime.InternalGroupVersioner)
@@ -116,7 +107,6 @@ func create(text []byte) error {
 	if s, ok := internal.(*core.Service); ok && s.Spec.ClusterIP != "" {
 		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP} // the server does this where it assigns addresses
 	}
-	kind := object.GetObjectKind().GroupVersionKind()
 	ctx := request.WithNamespace(context.Background(), about.GetNamespace())
 	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{
 		IsResourceRequest: true, Verb: "create", APIGroup: kind.Group, APIVersion: kind.Version,

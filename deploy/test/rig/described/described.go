@@ -168,7 +168,7 @@ func (d *Document) Check(x Exchange) error {
 	return errors.Join(faults...)
 }
 
-// route finds the operation of a request. HEAD has that of GET.
+// route finds the operation of a request. HEAD has the operation of GET.
 func (d *Document) route(r *http.Request) (*routers.Route, map[string]string, error) {
 	asked := &http.Request{Method: r.Method, URL: &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath}}
 	if r.Method == http.MethodHead {
