@@ -429,6 +429,7 @@ func TestForms(t *testing.T) {
 		{"a large file", file(strings.Repeat("x", 101)) + "--b--\r\n", 413, "body/file/The file has more than 100 bytes."},
 		{"half a file", open + "\"file\"; filename=\"a\"\r\n\r\nhalf", 400, "body/file/The body ended before it was complete."},
 		{"no end", file("x"), 400, "body/file/The body ended before it was complete."},
+		{"half of the end", file("x") + "--b", 400, "body/file/The body ended before it was complete."},
 	} {
 		r.send(broker, http.MethodPost, "/upload", "multipart/form-data; boundary=b", strings.NewReader(c.body)).
 			is(t, c.name, c.status, c.fault)

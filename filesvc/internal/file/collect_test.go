@@ -1,6 +1,7 @@
 package file
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -83,5 +84,103 @@ func TestACollectionGoesOn(t *testing.T) {
 	b.memory.step = func(string) error { return nil }
 	if done, err := b.Collect(t.Context()); err != nil || done.Files != 1 || len(b.memory.files)+len(b.memory.blobs) > 0 {
 		t.Errorf("got %+v, %v, %d files and %d blobs, want all gone", done, err, len(b.memory.files), len(b.memory.blobs))
+	}
+}
+
+// TestTheSweepTakesWhatUploadsLeft has bytes that a file names, that none names yet, and that none will name.
+func TestTheSweepTakesWhatUploadsLeft(t *testing.T) {
+	id := strings.Repeat("a", 32)
+	const blob, other = "-0123456789abcdef", "-1123456789abcdef"
+	waiting := File{ID: id, State: Registered, Named: true, Revision: 1}
+	stored := File{ID: id, State: Stored, Named: true, Revision: 1, Blob: id + other, Small: id + blob}
+	removed, again := stored, stored
+	removed.State, again.Small = Removed, ""
+	for _, c := range []struct {
+		name  string
+		file  File // without an id: none
+		age   time.Duration
+		swept bool
+		notes int64 // of the file that bytes were swept
+	}{
+		{"an upload under way", waiting, keep - time.Minute, false, 0},
+		{"just a day", waiting, keep, false, 0},
+		{"an upload that never ended", waiting, keep + time.Millisecond, true, 1},
+		{"the file has its bytes from another upload", again, 2 * keep, true, 1},
+		{"the file names it", stored, 2 * keep, false, 0},
+		{"the file was removed", removed, 2 * keep, true, 0},
+		{"there is no file", File{}, 2 * keep, true, 0},
+		{"there is no file, and it is young", File{}, time.Hour, false, 0},
+	} {
+		b := newBench()
+		if c.file.ID != "" {
+			b.memory.files[id] = c.file
+		}
+		b.memory.blobs[id+blob] = kept{at: start}
+		b.clock = start.Add(c.age)
+		done, err := b.Collect(t.Context())
+		_, left := b.memory.blobs[id+blob]
+		if err != nil || left == c.swept || (done.Blobs == 1) != (c.swept && c.file.State != Removed) {
+			t.Errorf("%s: got %+v, %v and the bytes: %t, want swept: %t", c.name, done, err, left, c.swept)
+		}
+		if got := b.memory.files[id].Swept; got != c.notes {
+			t.Errorf("%s: got %d notes of it in the file, want %d", c.name, got, c.notes)
+		}
+	}
+}
+
+// TestAFileThatOthersChangeIsNotCollected changes files between the look at them and the change of the collector.
+func TestAFileThatOthersChangeIsNotCollected(t *testing.T) {
+	b := newBench()
+	b.clock = start.Add(4 * keep)
+	ahead := b.register(t, "ahead")
+	b.clock = start
+	unused := b.register(t, "unused")
+	left := b.add(t, "left", false)
+	b.memory.blobs[left.ID+"-0123456789abcdef"] = kept{at: start}
+	b.clock = start.Add(2 * keep)
+	b.memory.reading.Complete = b.clock
+	b.memory.step = func(operation string) error {
+		if operation == "replace" {
+			for id, f := range b.memory.files {
+				f.Revision++
+				b.memory.files[id] = f
+			}
+		}
+		return nil
+	}
+	if done, err := b.Collect(t.Context()); err != nil || done.Files+done.Blobs != 0 || len(b.memory.files) != 3 {
+		t.Errorf("got %+v, %v and %d files; want nothing collected of 3 files", done, err, len(b.memory.files))
+	}
+	if b.memory.files[unused.ID].State != Registered || !b.memory.files[ahead.ID].Touched.Equal(ahead.Touched) ||
+		len(b.memory.blobs) != 2 {
+		t.Errorf("got %+v and %d blobs, want what others have stored", b.memory.files, len(b.memory.blobs))
+	}
+}
+
+// TestATouchOfTheFuture has files that a clock ahead of this one has touched.
+func TestATouchOfTheFuture(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		file    File
+		ahead   time.Duration
+		touched time.Duration // from now, after a run
+		gone    bool
+	}{
+		{"a day ahead", File{State: Registered}, keep, keep, false},
+		{"more", File{State: Registered}, keep + time.Millisecond, 0, false},
+		{"more, and it is named", File{State: Stored, Named: true}, 2 * keep, 2 * keep, false},
+		{"more, and a run before has collected it", File{State: Collected}, 2 * keep, 0, true},
+	} {
+		b := newBench()
+		c.file.ID, c.file.Revision, c.file.Touched = strings.Repeat("a", 32), 1, start.Add(c.ahead)
+		b.memory.files[c.file.ID] = c.file
+		b.memory.reading.Complete = start
+		if _, err := b.Collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got, there := b.memory.files[c.file.ID]
+		if there == c.gone || there && got.Touched.Sub(start) != c.touched {
+			t.Errorf("%s: got %+v: %t, want it gone: %t, or touched %v from now", c.name, got, there, c.gone, c.touched)
+		}
 	}
 }

@@ -110,8 +110,10 @@ func (m *memory) Page(_ context.Context, after string, limit int) (found []File,
 }
 
 func (m *memory) Usage(_ context.Context, broker string) (u Usage, err error) {
-	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.begin("usage"); err != nil {
+		return u, err
+	}
 	for _, f := range m.files {
 		if f.Broker == broker && f.State != Removed {
 			u.Bytes += f.Size
@@ -229,8 +231,10 @@ func (m *memory) Remove(_ context.Context, name string) error {
 }
 
 func (m *memory) Names(_ context.Context, after string, limit int) ([]string, error) {
-	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.begin("names"); err != nil {
+		return nil, err
+	}
 	return first(maps.Keys(m.blobs), after, limit), nil
 }
 
@@ -255,7 +259,10 @@ func (m *memory) IsBefore(_ context.Context, name string, at time.Time) (bool, e
 	return found && b.at.Before(at), err
 }
 
-func (m *memory) Tidy(context.Context, time.Time) error { return nil }
+func (m *memory) Tidy(context.Context, time.Time) error {
+	defer m.mu.Unlock()
+	return m.begin("tidy")
+}
 
 func (m *memory) NoteRemoval(_ context.Context, f File) error {
 	defer m.mu.Unlock()

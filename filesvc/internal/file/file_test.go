@@ -127,7 +127,7 @@ func TestASecondUploadIsRefused(t *testing.T) {
 	b.has(t, f.ID, "content")
 }
 
-func errorOf(_ File, err error) error { return err }
+func errorOf[T any](_ T, err error) error { return err }
 
 // TestUploadsAtOnce lets a second upload end before the first. Its bytes stay.
 func TestUploadsAtOnce(t *testing.T) {

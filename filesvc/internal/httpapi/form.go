@@ -200,6 +200,9 @@ func (b *fileBody) Read(p []byte) (int, error) {
 func (f *form) rest() error {
 	for {
 		part, err := f.next()
+		if err != io.EOF && errors.Is(err, io.EOF) { // of the body, before the last boundary
+			return io.ErrUnexpectedEOF
+		}
 		if err != nil {
 			return err
 		}

@@ -347,3 +347,19 @@ func TestTheParentKeepsItsMemory(t *testing.T) {
 		t.Errorf("got %d bytes that the parent took, want %d or fewer", took, 2*maxDrawn)
 	}
 }
+
+// FuzzOrientation reads heads of pictures that nobody may have made.
+func FuzzOrientation(f *testing.F) {
+	for _, seed := range []string{"", "\xff\xd8", "\xff\xd8\xff\xe1\x00\x01", "\xff\xd8\xff\xda\x00\x02"} {
+		f.Add([]byte(seed))
+	}
+	for _, order := range []string{"MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12", "II*\x00\xff\xff\xff\xff"} {
+		f.Add(append([]byte("\xff\xd8\xff\xe1\x00\x22Exif\x00\x00"), order+strings.Repeat("\x00", 20)...))
+	}
+	f.Add(withExif([]byte("\xff\xd8"), 6))
+	f.Fuzz(func(t *testing.T, head []byte) {
+		if got := orientation(head); got < upright || got > 8 {
+			t.Errorf("got the orientation %d, want 1 to 8", got)
+		}
+	})
+}

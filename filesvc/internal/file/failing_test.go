@@ -1,0 +1,182 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"asset-registry/shared/fault"
+)
+
+// TestEachFailureOfAStoreIsTold lets each step of each operation fail, one after another. No operation that
+// has failed may look as if it was done.
+func TestEachFailureOfAStoreIsTold(t *testing.T) {
+	stored := func(t *testing.T, b *bench, text string) File {
+		f, err := b.Add(t.Context(), broker, upload(text))
+		return must(t, f, err)
+	}
+	follower := func(b *bench, all ...Named) Follower {
+		return Follower{Service: b.Service, Awaited: b.memory, Documents: &completions{}, Feed: page1(all)}
+	}
+	type operation func(context.Context) error
+	for _, c := range []struct {
+		name    string
+		prepare func(t *testing.T, b *bench) operation
+	}{
+		{"register", func(_ *testing.T, b *bench) operation {
+			return func(ctx context.Context) error { return errorOf(b.Register(ctx, broker, sum("content"))) }
+		}},
+		{"add", func(_ *testing.T, b *bench) operation {
+			return func(ctx context.Context) error { return errorOf(b.Add(ctx, broker, upload("content"))) }
+		}},
+		{"upload", func(t *testing.T, b *bench) operation {
+			f := b.register(t, "content")
+			return func(ctx context.Context) error { return errorOf(b.Upload(ctx, broker, f.ID, upload("content"))) }
+		}},
+		{"upload of removed bytes", func(t *testing.T, b *bench) operation {
+			removed := stored(t, b, "content")
+			must(t, removed, errorOf(b.Remove(t.Context(), admin, removed.ID, "x")))
+			f := b.register(t, "content")
+			return func(ctx context.Context) error {
+				err := errorOf(b.Upload(ctx, broker, f.ID, upload("content")))
+				if fault.KindOf(err) == fault.Forbidden {
+					return nil
+				}
+				return err
+			}
+		}},
+		{"open", func(t *testing.T, b *bench) operation {
+			f := stored(t, b, "content")
+			return func(ctx context.Context) error {
+				f, err := b.Get(ctx, f.ID)
+				if err != nil {
+					return err
+				}
+				return errorOf(b.Open(ctx, f))
+			}
+		}},
+		{"open a picture", func(t *testing.T, b *bench) operation {
+			f := b.add(t, image, true)
+			must(t, f, b.drawAll(t, &painter{do: works}))
+			return func(ctx context.Context) error { return errorOf(b.OpenPicture(ctx, b.memory.files[f.ID].Small)) }
+		}},
+		{"list", func(t *testing.T, b *bench) operation {
+			stored(t, b, "content")
+			return func(ctx context.Context) error {
+				_, _, err := b.List(ctx, broker, "", "", 1)
+				return err
+			}
+		}},
+		{"claim", func(t *testing.T, b *bench) operation {
+			f := b.register(t, "content")
+			b.clock = b.clock.Add(time.Hour)
+			return func(ctx context.Context) error {
+				return errorOf(b.Claim(ctx, f.ID, Claim{f.MD5, broker.Broker, false}))
+			}
+		}},
+		{"name", func(t *testing.T, b *bench) operation {
+			f := b.register(t, "content")
+			return func(ctx context.Context) error { return b.Name(ctx, f.ID, true) }
+		}},
+		{"remove", func(t *testing.T, b *bench) operation {
+			f := stored(t, b, "content")
+			stored(t, b, "content")
+			return func(ctx context.Context) error { return errorOf(b.Remove(ctx, admin, f.ID, "x")) }
+		}},
+		{"remove again", func(t *testing.T, b *bench) operation {
+			f, lost := stored(t, b, "content"), stored(t, b, "other")
+			must(t, f, errorOf(b.Remove(t.Context(), admin, f.ID, "x")))
+			must(t, f, errorOf(b.Remove(t.Context(), admin, lost.ID, "x")))
+			b.memory.files[f.ID] = f
+			delete(b.memory.files, lost.ID)
+			return func(ctx context.Context) error { return errorOf(b.RemoveAgain(ctx)) }
+		}},
+		{"collect", func(t *testing.T, b *bench) operation {
+			removed := stored(t, b, "removed")
+			must(t, removed, errorOf(b.Remove(t.Context(), admin, removed.ID, "x")))
+			stored(t, b, "content")
+			named := b.add(t, "named", false)
+			left := named.ID + "-0123456789abcdef" // of an upload that never ended
+			b.memory.blobs[left] = kept{at: b.clock}
+			b.clock = start.Add(4 * keep)
+			ahead := b.register(t, "ahead")
+			b.clock = start.Add(2 * keep)
+			b.memory.reading.Complete = b.clock
+			return func(ctx context.Context) error {
+				err := errorOf(b.Collect(ctx))
+				files, blobs, now := len(b.memory.files), len(b.memory.blobs), b.memory.files[ahead.ID].Touched.Equal(b.clock)
+				if err == nil && (files != 3 || blobs != 1 || !now) {
+					return fmt.Errorf("got %d files, %d blobs, touched anew: %t; want 3, 1 and true", files, blobs, now)
+				}
+				return err
+			}
+		}},
+		{"draw", func(t *testing.T, b *bench) operation {
+			f := b.add(t, image, true)
+			return func(ctx context.Context) error { return b.drawOne(ctx, &painter{do: works}, f.ID) }
+		}},
+		{"draw what was missed", func(t *testing.T, b *bench) operation {
+			b.add(t, image, true)
+			return func(ctx context.Context) error { return b.drawMissed(ctx, &painter{do: works}) }
+		}},
+		{"read the feed", func(t *testing.T, b *bench) operation {
+			f := b.register(t, "content")
+			return follower(b, Named{Naming{f.ID, "a"}, false, true}).Read
+		}},
+		{"complete documents", func(t *testing.T, b *bench) operation {
+			f := stored(t, b, "content")
+			must(t, f, b.memory.Await(t.Context(), Naming{f.ID, "a"}))
+			return follower(b).complete
+		}},
+	} {
+		b := newBench()
+		do := c.prepare(t, b)
+		var steps []string
+		b.memory.step = func(operation string) error {
+			steps = append(steps, operation)
+			return nil
+		}
+		if err := do(t.Context()); err != nil || len(steps) == 0 {
+			t.Errorf("%s: got %v after %d steps, want no error", c.name, err, len(steps))
+		}
+		for at, step := range steps {
+			b := newBench()
+			do := c.prepare(t, b)
+			away, n := fmt.Errorf("%s is away", step), -1
+			b.memory.step = func(string) error {
+				if n++; n == at {
+					return away
+				}
+				return nil
+			}
+			if err := do(t.Context()); !errors.Is(err, away) {
+				t.Errorf("%s: step %d, %s, fails: got %v, want its error", c.name, at, step, err)
+			}
+		}
+	}
+}
+
+// unseekable is a blob that fails at the end of its bytes, or at their beginning.
+type unseekable struct {
+	open
+	fails int // whence
+}
+
+func (u unseekable) Seek(offset int64, whence int) (int64, error) {
+	if whence == u.fails {
+		return 0, errLost
+	}
+	return u.open.Seek(offset, whence)
+}
+
+func TestASizeThatCannotBeReadIsNone(t *testing.T) {
+	for _, whence := range []int{io.SeekStart, io.SeekEnd} {
+		if size, err := SizeOf(unseekable{open{bytes.NewReader([]byte("x"))}, whence}); !errors.Is(err, errLost) {
+			t.Errorf("whence %d fails: got %d, %v; want %v", whence, size, err, errLost)
+		}
+	}
+}

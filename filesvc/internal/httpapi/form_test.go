@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"asset-registry/shared/fault"
+)
+
+// boundary stands between the parts of forms in tests.
+const boundary = "x"
+
+// part returns a part of a form.
+func part(head, body string) string {
+	return "--" + boundary + "\r\nContent-Disposition: form-data; " + head + "\r\n\r\n" + body + "\r\n"
+}
+
+const end = "--" + boundary + "--\r\n"
+
+// FuzzForm reads forms that nobody may have written. A form that is accepted has the file that the library finds in it,
+// and few and small fields. Every other form is the fault of its sender.
+func FuzzForm(f *testing.F) {
+	text := part(`name="title"`, "акт")
+	data := part(`name="data"`, `{"a":[1]}`)
+	file := part(`name="file"; filename="a.txt"`, "content")
+	for _, seed := range []string{
+		"", end, file, file + end, text + data + file + end, file + text + end, file + file + end, data + end,
+		part(`name="file"; filename*=UTF-8''%D0%B0`, "\r\n--"+boundary) + end, part(`name="data"`, "null") + file + end,
+		strings.Repeat(text, maxParts) + file + end, part(`name="b"`, strings.Repeat("b", maxField)) + file + end,
+		"--" + boundary + "\r\n" + strings.Repeat("A: b\r\n", 20000) + "\r\n" + end, text[:20], file[:len(file)-4],
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := &http.Request{Header: http.Header{"Content-Type": {"multipart/form-data; boundary=" + boundary}}}
+		form, err := openForm(r, bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		form.fields = map[string]json.RawMessage{}
+		var got []byte
+		upload, err := form.file()
+		if err == nil {
+			if got, err = io.ReadAll(upload.Body); err != nil {
+				err = bodyFault(err)
+			}
+		}
+		if err != nil {
+			kinds := []fault.Kind{fault.Invalid, fault.TooLarge, fault.NotFound} // NotFound: there is no file
+			if kind := fault.KindOf(err); !slices.Contains(kinds, kind) {
+				t.Errorf("got %v of kind %d, want a fault of the sender", err, kind)
+			}
+			return
+		}
+		if form.kept > maxField || form.count > maxParts {
+			t.Errorf("got %d bytes of fields in %d parts, want at most %d in %d", form.kept, form.count, maxField, maxParts)
+		}
+		for name, value := range form.fields {
+			if !json.Valid(value) {
+				t.Errorf("field %q: got %q, want JSON", name, value)
+			}
+		}
+		if want, err := fileIn(body); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("got the file %q, want %q, %v", got, want, err)
+		}
+	})
+}
+
+// fileIn returns the file of a form as the library reads it.
+func fileIn(body []byte) ([]byte, error) {
+	parts := multipart.NewReader(bytes.NewReader(body), boundary)
+	for {
+		p, err := parts.NextRawPart()
+		if err != nil {
+			return nil, errors.Join(errors.New("there is no file"), err)
+		}
+		text, err := io.ReadAll(p)
+		if err != nil || p.FormName() == fileField && p.FileName() != "" {
+			return text, err
+		}
+	}
+}
