@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -265,11 +266,58 @@ func TestAnAnswerWithoutAnEndAcknowledges(t *testing.T) {
 	a, _ := answering(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		w.WriteHeader(http.StatusAccepted)
+		_, _ = io.WriteString(w, "the text of a challenge")
 		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	})
-	if a.status != http.StatusAccepted || a.fault != "" {
-		t.Errorf("got status %d and %q, want 202 and none", a.status, a.fault)
+	if a.status != http.StatusAccepted || a.fault != "" || len(a.body) > 0 {
+		t.Errorf("got status %d, the fault %q and the body %q; want 202 and no part of a body", a.status, a.fault, a.body)
+	}
+}
+
+// TestAMessageOnAConnectionThatEndsIsRepeated has a receiver that ends a connection instead of a second answer.
+func TestAMessageOnAConnectionThatEndsIsRepeated(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ended, answered atomic.Int64
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				for r, first := bufio.NewReader(c), true; ; first = false {
+					request, err := http.ReadRequest(r)
+					if err != nil {
+						return
+					}
+					_, _ = io.Copy(io.Discard, request.Body)
+					if !first {
+						ended.Add(1)
+						return
+					}
+					answered.Add(1)
+					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+				}
+			}()
+		}
+	}()
+	via := newTransport(local, nil)
+	defer via.CloseIdleConnections()
+	for range 2 {
+		if a := post(t.Context(), via, "http://"+l.Addr().String(), nil, message{body: []byte("{}")}); a.fault != "" {
+			t.Errorf("got %q, want the message acknowledged", a.fault)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if ended.Load() != 1 || answered.Load() != 2 {
+		t.Errorf("got %d connections ended and %d answers, want 1 and 2", ended.Load(), answered.Load())
 	}
 }
 

@@ -101,6 +101,9 @@ func (m *memory) Remove(_ context.Context, id string) error {
 func (m *memory) Lead(_ context.Context, holder string, now, until time.Time) (Term, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.failed("Lead"); err != nil {
+		return Term{}, false, err
+	}
 	if m.holder != holder || !m.term.Until.After(now) {
 		if m.term.Until.After(now) {
 			return m.term, false, nil

@@ -1,0 +1,230 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+)
+
+// untold is a text of each warning that the store does not give or renew the term.
+const untold = "take the term of the sender: Lead: the store is down"
+
+// TestATermThatCannotBeTakenIsToldAndTakenLater starts a process while the store does not answer.
+func TestATermThatCannotBeTakenIsToldAndTakenLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5)
+		r := w.add("r", conduct{})
+		w.store.fail("Lead")
+		p := w.start(0)
+		w.growBy(2)
+		time.Sleep(5 * time.Second)
+		w.wantHandled(r, -1)
+		w.store.fail("")
+		time.Sleep(3 * time.Second)
+		w.wantHandled(r, 1)
+		if err := p.sender.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := w.warnings(); !strings.Contains(got, untold) {
+			t.Errorf("got the warnings %q, want %q", got, untold)
+		}
+	})
+}
+
+// TestATermThatCannotBeRenewedLastsToItsEnd lets some renewals fail.
+func TestATermThatCannotBeRenewedLastsToItsEnd(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
+		w.store.fail("Lead")
+		time.Sleep(3 * time.Second)
+		w.growBy(2)
+		time.Sleep(2 * time.Second)
+		w.wantHandled(r, 1)
+		w.store.fail("")
+		time.Sleep(3 * time.Second)
+		if got := w.warnings(); !strings.Contains(got, untold) {
+			t.Errorf("got the warnings %q, want %q", got, untold)
+		}
+		w.store.mu.Lock()
+		defer w.store.mu.Unlock()
+		if n := w.store.term.Number; n != 1 {
+			t.Errorf("got term %d, want the first one all the time", n)
+		}
+	})
+}
+
+// TestARenewalThatEndsWithTheProcessIsNotTold lets a renewal fail that is under way at Close.
+func TestARenewalThatEndsWithTheProcessIsNotTold(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, _ *receiver, p *process) {
+		p.freeze(time.Second)
+		time.Sleep(1500 * time.Millisecond) // a renewal is under way
+		w.store.fail("Lead")
+		if err := p.sender.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := w.warnings(); got != "" {
+			t.Errorf("got the warnings %q, want none", got)
+		}
+	})
+}
+
+// TestAListThatFailsIsReadAgain has a worker that has ended, so the list is to be read. The read fails once.
+func TestAListThatFailsIsReadAgain(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
+		w.change(r)
+		w.store.fail("Endpoint")
+		time.Sleep(2500 * time.Millisecond) // between two renewals
+		w.growBy(2)
+		w.store.fail("Endpoints")
+		time.Sleep(3 * time.Second)
+		w.wantHandled(r, -1)
+		w.store.fail("")
+		time.Sleep(3 * time.Second)
+		w.wantHandled(r, 1)
+		const want = "read the webhooks: Endpoints: the store is down"
+		if got := w.warnings(); !strings.Contains(got, want) {
+			t.Errorf("got the warnings %q, want %q", got, want)
+		}
+	})
+}
+
+// TestAWebhookThatWasNotCountedIsFound adds one as a store does that has lost the count.
+func TestAWebhookThatWasNotCountedIsFound(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, _ *receiver, _ *process) {
+		var late *receiver
+		w.set(func() { late = w.add("s", conduct{}) })
+		w.store.mu.Lock()
+		w.store.term.Changes--
+		w.store.mu.Unlock()
+		w.growBy(2)
+		time.Sleep(loadEvery / 2)
+		w.wantHandled(late, -1)
+		time.Sleep(loadEvery/2 + 2*time.Second)
+		w.wantHandled(late, 1)
+	})
+}
+
+// TestAFailingReceiverIsNotBehind has a message that waits for a slot after the receiver has failed.
+func TestAFailingReceiverIsNotBehind(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, r *receiver, p *process) {
+		w.set(func() { r.status = http.StatusInternalServerError })
+		w.growBy(2)
+		time.Sleep(500 * time.Millisecond)
+		leave := p.sender.full(t)
+		time.Sleep(time.Minute)
+		if counts, behind := p.sender.observe(); counts[failing] != 1 || behind != 0 {
+			t.Errorf("got %v and a change that waits for %v, want one failing webhook and 0", counts, behind)
+		}
+		leave()
+	})
+}
+
+// refusing is a meter that refuses one of its calls.
+type refusing struct {
+	noop.Meter
+	left *int // calls before that one
+}
+
+var errRefused = errors.New("the meter refuses this")
+
+func (m refusing) refuses() error {
+	if *m.left--; *m.left < 0 {
+		return errRefused
+	}
+	return nil
+}
+
+func (m refusing) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return noop.Int64Counter{}, m.refuses()
+}
+
+func (m refusing) Float64Histogram(string, ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
+	return noop.Float64Histogram{}, m.refuses()
+}
+
+func (m refusing) Int64ObservableGauge(
+	string, ...metric.Int64ObservableGaugeOption,
+) (metric.Int64ObservableGauge, error) {
+	return noop.Int64ObservableGauge{}, m.refuses()
+}
+
+func (m refusing) Float64ObservableGauge(
+	string, ...metric.Float64ObservableGaugeOption,
+) (metric.Float64ObservableGauge, error) {
+	return noop.Float64ObservableGauge{}, m.refuses()
+}
+
+func (m refusing) RegisterCallback(metric.Callback, ...metric.Observable) (metric.Registration, error) {
+	return noop.Registration{}, m.refuses()
+}
+
+// TestThereIsNoSenderWithoutItsMetrics lets each metric be refused in turn.
+func TestThereIsNoSenderWithoutItsMetrics(t *testing.T) {
+	w := newWorld(t, 5)
+	for call := range 6 {
+		left := call
+		s, err := New(Config{Store: w.store, Feed: w, Seals: w.seals, Log: w.log, Meter: refusing{left: &left}})
+		switch {
+		case call == 5:
+			if err != nil {
+				t.Fatalf("without a refusal: got %v, want no error", err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		case !errors.Is(err, errRefused):
+			t.Errorf("call %d is refused: got %v, want %v", call, err, errRefused)
+		}
+	}
+}
+
+// TestASenderSendsAndLeavesNoConnection has a receiver with a real connection.
+func TestASenderSendsAndLeavesNoConnection(t *testing.T) {
+	got, closed := make(chan string, 1), make(chan struct{}, 1)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got <- r.Header.Get(headerID)
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	s.Start()
+	defer s.Close()
+	w := newWorld(t, 5)
+	w.add("r", conduct{})
+	w.alter(func(e *Endpoint) { e.URL = s.URL })
+	w.growBy(2)
+	sender, err := New(Config{
+		Store: w.store, Feed: w, Seals: w.seals, Policy: local, Memory: 1 << 20, Log: w.log, Meter: noop.Meter{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	select {
+	case id := <-got:
+		if id == "" {
+			t.Error("got a message without an id, want one")
+		}
+	case <-ctx.Done():
+		t.Error("got no message, want one")
+	}
+	if err := sender.Close(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-closed:
+	case <-ctx.Done():
+		t.Error("got a connection that stays open, want it closed with the sender")
+	}
+}

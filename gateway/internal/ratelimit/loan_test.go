@@ -1,0 +1,125 @@
+package ratelimit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ulule/limiter/v3"
+)
+
+const second = int64(time.Second)
+
+// TestALoanAndARefusalEnd asks at the last moment before their ends, and at their ends.
+func TestALoanAndARefusalEnd(t *testing.T) {
+	l := loan{left: 4, until: 10 * second}
+	for _, c := range []struct {
+		now, cost int64
+		want      bool
+	}{{10*second - 1, 4, true}, {10*second - 1, 5, false}, {10 * second, 4, false}} {
+		if got := l.has(c.now, c.cost); got != c.want {
+			t.Errorf("tokens for %d at %d: got %t, want %t", c.cost, c.now, got, c.want)
+		}
+	}
+	short := rateShortage{left: 1, period: time.Minute, uses: []int64{30_000_000, 5}}
+	l.refusal = refusal{at: second, until: 2 * second, shortage: shortage{short, short}}
+	for _, c := range []struct {
+		now, cost int64
+		want      time.Duration
+	}{{second, 1, 0}, {second, 2, 30 * time.Second}, {2*second - second/2, 2, 29*time.Second + time.Second/2},
+		{second, 7, time.Minute}, {2 * second, 2, 0}} {
+		if got, rate := l.wait(c.now, c.cost); got != c.want || rate != 0 {
+			t.Errorf("a cost of %d at %d: got a wait of %v by rate %d, want %v by the first", c.cost, c.now, got, rate, c.want)
+		}
+	}
+}
+
+// TestALoanIsIdleOnceItTellsNothing has the reasons for which an entry is kept.
+func TestALoanIsIdleOnceItTellsNothing(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		l    loan
+		want bool
+	}{
+		{"nothing", loan{}, true},
+		{"a call under way", loan{renewal: &renewal{}}, false},
+		{"a loan", loan{until: 101}, false},
+		{"a loan that has ended", loan{until: 100}, true},
+		{"a refusal", loan{refusal: refusal{until: 101}}, false},
+		{"a refusal that has ended", loan{refusal: refusal{until: 100}}, true},
+		{"use that Redis does not know", loan{unreported: 1, unreportedUntil: 101}, false},
+		{"use that has left every window", loan{unreported: 1, unreportedUntil: 100}, true},
+		{"use that was told", loan{unreportedUntil: 101}, true},
+	} {
+		if got := c.l.idle(100); got != c.want {
+			t.Errorf("%s: got idle %t, want %t", c.name, got, c.want)
+		}
+	}
+}
+
+// TestTheStateOfALoanIsThatOfRedisAndItsOwn asks for what is left while a loan lasts, and afterwards.
+func TestTheStateOfALoanIsThatOfRedisAndItsOwn(t *testing.T) {
+	l := loan{left: 4, until: 10 * second, known: []State{{Left: 50, Next: 30 * time.Second}}}
+	for _, c := range []struct {
+		name      string
+		at        int64
+		rate      int
+		left      int64 // by this gateway's counts
+		want      int64
+		wantsNext time.Duration
+	}{
+		{"during the loan", 5 * second, 0, 90, 50 + 7 + 4, 25 * time.Second},
+		{"at its end", 10 * second, 0, 90, 50 + 7, 20 * time.Second},
+		{"this gateway has admitted more", 5 * second, 0, 20, 20, 25 * time.Second},
+		{"Redis's time is over", 30 * second, 0, 90, 57, 3 * time.Second},
+		{"long after it", 40 * second, 0, 90, 57, 3 * time.Second},
+		{"a rate that Redis has told nothing of", 5 * second, 1, 90, 90, 3 * time.Second},
+	} {
+		got := l.state(c.at, c.rate, 7, State{Left: c.left, Next: 3 * time.Second})
+		if got.Left != c.want || got.Next != c.wantsNext {
+			t.Errorf("%s: got %d left and more in %v, want %d and %v", c.name, got.Left, got.Next, c.want, c.wantsNext)
+		}
+	}
+}
+
+// TestALoanFollowsWhatIsUsed asks for the loan after one that was used up early, and after one that was not.
+func TestALoanFollowsWhatIsUsed(t *testing.T) {
+	rates := []limiter.Rate{{Limit: 1600, Period: time.Minute}}
+	given := grant{tokens: 20}
+	type call struct{ Most, Settled, Used, Unreported int64 }
+	for _, c := range []struct {
+		name string
+		l    loan
+		now  int64
+		cost int64
+		want call
+	}{
+		{"no loan before", loan{most: 9}, 5 * second, 1, call{Most: 9}},
+		{"used up early", loan{grant: given, until: 10 * second, most: 20}, 10*second - 1, 1,
+			call{Most: 40, Settled: 20, Used: 20}},
+		{"above the most", loan{grant: grant{tokens: 90}, until: 10 * second}, second, 1,
+			call{Most: 100, Settled: 90, Used: 90}},
+		{"a part was used until its end", loan{grant: given, left: 5, until: 10 * second, most: 20}, 10 * second, 1,
+			call{Most: 15, Settled: 20, Used: 15}},
+		{"nothing was used", loan{grant: given, left: 20, until: 10 * second, most: 20}, 11 * second, 1,
+			call{Most: 1, Settled: 20}},
+		{"a cost above it", loan{most: 9}, 5 * second, 12, call{Most: 12}},
+		{"a report only", loan{grant: given, left: 5, until: 10 * second}, 5 * second, 0, call{Settled: 20, Used: 15}},
+		{"the tokens are in a window", loan{grant: given, left: 5, until: 10 * second}, 70*second - 1, 1,
+			call{Most: 15, Settled: 20, Used: 15}},
+		{"the tokens have left it", loan{grant: given, left: 5, until: 10 * second}, 70 * second, 1, call{Most: 15}},
+		{"use that Redis does not know", loan{unreported: 3, unreportedUntil: 60 * second}, 60*second - 1, 1,
+			call{Most: 1, Unreported: 3}},
+		{"use that has left every window", loan{unreported: 3, unreportedUntil: 60 * second}, 60 * second, 1, call{Most: 1}},
+	} {
+		e := &entry{rates: rates, loan: c.l}
+		r := e.renew(c.now, "key", c.cost, 1)
+		if diff := cmp.Diff(c.want, call{r.most, r.settle.tokens, r.used, r.unreported}); diff != "" {
+			t.Errorf("%s: the call differs (-want +got):\n%s", c.name, diff)
+		}
+		if l := &e.loan; l.tokens != 0 || l.left != 0 || l.until != 0 || l.unreported != 0 || l.renewal != r {
+			t.Errorf("%s: got a loan of %d, %d left until %d, %d untold; want nothing before the answer", c.name,
+				l.tokens, l.left, l.until, l.unreported)
+		}
+	}
+}
