@@ -10,7 +10,7 @@ import (
 	"asset-registry.example/client"
 )
 
-// The bounds of the terms of one asset by one filter.
+// Limits of the terms that one filter takes from one asset.
 const (
 	MaxTerm  = 512    // bytes of a term; longer ones are left out
 	MaxTerms = 20_000 // different terms; further ones are left out
@@ -26,8 +26,8 @@ type Asset struct {
 // Item has the properties of an item.
 type Item struct{ Code, CodeName, Region, Locality string }
 
-// OrganisationKey returns the scheme and the id of an organisation with a hyphen between them, ""
-// if one of them is missing.
+// OrganisationKey returns the scheme and the id of an organisation, joined by a hyphen, or "" if one of the two
+// is missing.
 func OrganisationKey(scheme string, id jsontext.Value) string {
 	text := IDText(id)
 	if scheme == "" || text == "" {
@@ -36,7 +36,8 @@ func OrganisationKey(scheme string, id jsontext.Value) string {
 	return scheme + "-" + text
 }
 
-// IDText returns the id of an organisation, which is a string or a number; "" if it is neither.
+// IDText returns the id of an organisation as text. An id is a string or a number; for anything else IDText
+// returns "".
 func IDText(id jsontext.Value) string {
 	switch id.Kind() {
 	case '0':
@@ -52,8 +53,8 @@ func IDText(id jsontext.Value) string {
 	return string(text)
 }
 
-// Terms returns the terms of an asset in JSON, as Set.Meets takes them; none if its state is none of
-// Statuses.
+// Terms returns the terms of an asset, given as JSON, in the form that Set.Meets takes. An asset whose state is
+// not one of Statuses has no terms.
 func Terms(asset []byte) ([]string, error) {
 	a, err := parse(asset)
 	if err != nil {
@@ -78,7 +79,8 @@ func Terms(asset []byte) ([]string, error) {
 	return terms, nil
 }
 
-// termOf returns a term of a filter among those of all filters. No name has a sign of equality.
+// termOf returns a filter's term with the filter's name in front, so that terms of different filters differ. No
+// name contains a "=".
 func termOf(name Name, term string) string { return string(name) + "=" + term }
 
 // parse returns the properties of an asset in JSON.

@@ -1,5 +1,5 @@
-// Package assetfilter has the filters by properties of assets. Searches and webhooks take the
-// same ones (docs/contract.md, "Search"; docs/data.md).
+// Package assetfilter has the filters that select assets by their properties. Searches and webhooks use the
+// same filters (docs/contract.md, "Search"; docs/data.md).
 package assetfilter
 
 import (
@@ -26,7 +26,7 @@ const (
 	Owner          Name = "owner"
 )
 
-// The bounds of filters.
+// Limits of the values of filters.
 const (
 	MaxValues = 10   // values of one filter
 	MaxValue  = 200  // characters of a value
@@ -36,18 +36,19 @@ const (
 // Statuses are the states of assets that filters find. Drafts and deleted assets are never found.
 var Statuses = []client.Status{client.Pending, client.Verification, client.Active, client.Complete}
 
-// Filter is a filter by a property. It is met by an asset that has a term of one of its values.
+// Filter selects assets by one property. An asset meets it if it has the term of at least one of the filter's
+// values.
 type Filter struct {
 	Name   Name
 	About  string   // meaning, for the description of the API
-	Values []string // all values; nil: any
+	Values []string // the values that are allowed; nil: any value
 	IsCode bool     // values are codes of a classification, or their first digits
 
 	term func(value string) string
 	each func(a *Asset, add func(term, value, name string))
 }
 
-// All are all filters, in the order of documents and pages.
+// All contains all filters, in the order in which documents and pages list them.
 var All = []Filter{
 	{
 		Name: Status, About: "State of the asset.", Values: statuses(),
@@ -113,7 +114,7 @@ func Find(name Name) (f Filter, ok bool) {
 	return All[at], true
 }
 
-// Of is Find for a name that there is.
+// Of returns the filter with a name that is known to exist.
 func Of(name Name) Filter {
 	f, _ := Find(name)
 	return f
@@ -128,7 +129,7 @@ func Names() []string {
 	return all
 }
 
-// Term returns the term of a value that Read has returned.
+// Term returns the term for a value that Read has returned. An asset with this term meets the filter.
 func (f Filter) Term(value string) string {
 	if f.term == nil {
 		return value
@@ -136,12 +137,13 @@ func (f Filter) Term(value string) string {
 	return f.term(value)
 }
 
-// Each calls add for the terms of an asset, each with a value and the name of the value for
-// people. A value without a name is empty. A term may be empty, which is none, and may come several times.
+// Each calls add for each term of an asset. value is the value of the filter for this term, and name is what
+// people call it; both are empty if the filter's values have no names. A term may be empty, which add must
+// ignore, and may come several times.
 func (f Filter) Each(a *Asset, add func(term, value, name string)) { f.each(a, add) }
 
-// Read returns the values of the filter, each once, without blanks around them and without empty
-// ones. fault says in one sentence why they are refused; "": they are not.
+// Read returns the given values without blanks around them, each once, and without empty ones. If a value is
+// not allowed, fault says why in one sentence; otherwise fault is "".
 func (f Filter) Read(values []string) (list []string, fault string) {
 	for _, value := range values {
 		value = strings.TrimSpace(value)

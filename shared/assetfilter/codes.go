@@ -2,11 +2,12 @@ package assetfilter
 
 import "strings"
 
-// WholeCode is before the term of a whole code among those of its beginnings.
+// WholeCode is the first character of the term for a whole code. Terms for the beginnings of a code do not have
+// it.
 const WholeCode = "="
 
-// CodePrefix returns the digits with which the codes below a code begin: 0412 for
-// 04120000-5, 04120000 and 0412. ok is false if the text is no code.
+// CodePrefix returns the digits with which all codes below a code begin: 0412 for 04120000-5, 04120000 and
+// 0412. ok is false if the text is not a code.
 func CodePrefix(code string) (prefix string, ok bool) {
 	digits, check, hasCheck := strings.Cut(code, "-")
 	if strings.Trim(digits, "0123456789") != "" || len(digits) < 2 || len(digits) > 8 {
@@ -22,14 +23,14 @@ func CodePrefix(code string) (prefix string, ok bool) {
 	return digits[:max(2, len(prefix))], true
 }
 
-// codeTerm returns the term of the codes that a filter means.
+// codeTerm returns the term of a filter for a code. The code itself and all codes below it have this term.
 func codeTerm(code string) string {
 	prefix, _ := CodePrefix(code)
 	return prefix
 }
 
-// codeTerms returns the terms by which a code is found: the beginnings that its parents
-// have, and the whole code after a mark.
+// codeTerms returns the terms of an asset's code: each beginning that can be the prefix of a parent, its own
+// prefix, and the whole code after WholeCode.
 func codeTerms(code string) []string {
 	prefix, ok := CodePrefix(code)
 	if !ok {

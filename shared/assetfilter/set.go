@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// Set is conditions, all of which an asset meets. The zero value has none, and every asset meets
-// it. It is safe for concurrent use.
-type Set struct{ conditions [][]string } // terms, one of which an asset has
+// Set has conditions. An asset must meet all of them; the zero value has none, so every asset meets it. It is
+// safe for concurrent use.
+type Set struct{ conditions [][]string } // of each condition the terms; an asset needs one of them
 
-// Encode returns the text of values by filter that Filter.Read has returned. The same values have the
-// same text, whatever their order was; no values have "".
+// Encode returns values by filter as a text. The values come from Filter.Read. Their order does not change the
+// text; without values the text is "".
 func Encode(values map[Name][]string) (string, error) {
 	kept := map[Name][]string{}
 	for name, list := range values {
@@ -26,7 +26,7 @@ func Encode(values map[Name][]string) (string, error) {
 	return string(text), err
 }
 
-// Decode returns the values by filter of a text of Encode.
+// Decode returns the values by filter from a text that Encode has returned.
 func Decode(text string) (values map[Name][]string, err error) {
 	if text == "" {
 		return nil, nil
@@ -37,8 +37,8 @@ func Decode(text string) (values map[Name][]string, err error) {
 	return values, nil
 }
 
-// Parse returns the conditions of a text of Encode. It refuses a filter or a value that it does
-// not know, which another version may have stored: without the filter too much would be found.
+// Parse returns the set for a text that Encode has returned. It refuses a filter or a value that it does not
+// know, which another version may have stored: without that filter too many assets would be found.
 func Parse(text string) (s Set, err error) {
 	values, err := Decode(text)
 	if err != nil {
@@ -62,10 +62,10 @@ func Parse(text string) (s Set, err error) {
 	return s, nil
 }
 
-// IsEmpty tells whether every asset meets the set.
+// IsEmpty reports whether the set has no conditions, so that every asset meets it.
 func (s Set) IsEmpty() bool { return len(s.conditions) == 0 }
 
-// Meets tells whether an asset with some terms (Terms) meets all conditions.
+// Meets reports whether an asset that has these terms (from Terms) meets all conditions.
 func (s Set) Meets(terms []string) bool {
 	for _, wanted := range s.conditions {
 		has := func(term string) bool {

@@ -22,13 +22,12 @@ import (
 //
 //   - the defaults in the tags,
 //   - the YAML file of --config, whose keys are the names of flags, and whose values are
-//     read as those of flags,
+//     read like the values of flags,
 //   - the environment: envPrefix, an underscore and the flag's name in capitals,
 //   - args.
 //
-// The error lists all faults of the file, such as unknown keys; dst then has the
-// valid values. If dst has no commands, the word serve in front means nothing. --help prints the
-// flags and ends the process.
+// The error lists all faults of the file, such as unknown keys; dst then has the valid values. If dst has no
+// commands, a first argument "serve" is ignored. --help prints the flags and ends the process.
 func Parse(dst any, name, description, envPrefix string, args []string) (command string, err error) {
 	parsed, _, err := parse(dst, name, description, envPrefix, args)
 	if err != nil {
@@ -37,7 +36,7 @@ func Parse(dst any, name, description, envPrefix string, args []string) (command
 	return parsed.Command(), nil
 }
 
-// parse is Parse. It also returns what kong knows of the settings, and the values of the file.
+// parse does what Parse does. It also returns what kong knows of the settings, and the values of the file.
 func parse(dst any, name, description, envPrefix string, args []string) (*kong.Context, *settings, error) {
 	var file struct {
 		Config kong.ConfigFlag `placeholder:"FILE" help:"YAML file with settings, named like the flags."`
@@ -59,10 +58,10 @@ func parse(dst any, name, description, envPrefix string, args []string) (*kong.C
 		return nil, nil, fmt.Errorf("declare settings: %w", err)
 	}
 	if len(args) > 0 && args[0] == "serve" && len(parser.Model.Children) == 0 {
-		args = args[1:] // as for a service that has other commands, too
+		args = args[1:] // so that "serve" starts every service, whether it has other commands or not
 	}
 	parsed, err := parser.Parse(args)
-	if _, isFile := errors.AsType[*fs.PathError](err); isFile { // no other file is opened
+	if _, isFile := errors.AsType[*fs.PathError](err); isFile { // only --config opens a file
 		err = fmt.Errorf("--config: %w", err)
 	}
 	if err = errors.Join(append(append(read.faults, read.unknown(parser.Model)...), err)...); err != nil {
@@ -121,7 +120,7 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 	if value == nil && err == nil {
 		return nil, nil
 	}
-	if err == nil { // the error names the flag
+	if err == nil { // Parse returns an error that names the flag
 		err = flag.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), reflect.New(flag.Target.Type()).Elem())
 	}
 	if err != nil {

@@ -149,7 +149,7 @@ func TestATableIsReadFromTheFile(t *testing.T) {
 	}
 }
 
-// texts has a setting of each kind that a file could make a number or a boolean of.
+// texts has settings of the types whose text YAML could take for a number or a boolean.
 type texts struct {
 	Name   string
 	Names  []string

@@ -26,10 +26,10 @@ type Command struct {
 
 // Setting describes one setting. Optional members are empty.
 type Setting struct {
-	Name     string `json:"name"`              // of the flag, without hyphens in front, and of the key in a file
+	Name     string `json:"name"`              // name of the flag without leading hyphens, and of the key in a file
 	Env      string `json:"env"`               // name of the environment variable
 	Type     string `json:"type"`              // Go type of the value
-	Default  string `json:"default,omitempty"` // as it is written in a flag
+	Default  string `json:"default,omitempty"` // as one would write it after the flag
 	Enum     string `json:"enum,omitempty"`    // accepted values, separated by commas
 	Required bool   `json:"required,omitempty"`
 	Help     string `json:"help"`
@@ -100,7 +100,8 @@ func settingsOf(n *kong.Node) []Setting {
 	return all
 }
 
-// typeName returns the name of the type that a setting has when it is set.
+// typeName returns the name of a setting's type; for an optional setting, a pointer, it is the type that it
+// points to.
 func typeName(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

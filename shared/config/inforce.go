@@ -14,10 +14,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Check reads settings as Parse does, and writes to w what is in force: a line for each setting, in
-// the form of the file, with its value and with where that came from. Secrets are masked. The first
-// argument may be the name of a file, as for --config. command is that whose settings are read; ""
-// if dst has no commands, or a default one. It returns the errors of Parse; then nothing is written.
+// Check reads settings as Parse does, and writes the values in force to w: one line per setting, in the form of
+// the file, with the value and the source of the value. Secrets are masked. The first argument may be the name
+// of a file, as for --config. command is the command whose settings are read; it is "" if dst has no commands,
+// or has a default command. If Parse would return an error, Check returns it and writes nothing.
 func Check(dst any, name, envPrefix, command string, args []string, w io.Writer) error {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		args = append([]string{"--config", args[0]}, args[1:]...)
@@ -40,7 +40,7 @@ func Check(dst any, name, envPrefix, command string, args []string, w io.Writer)
 	return nil
 }
 
-// origin says where the value of a flag came from: the last source of Parse that has one.
+// origin returns where the value of a flag came from: the last source of Parse that has a value for it.
 func origin(parsed *kong.Context, file *settings, flag *kong.Flag) string {
 	if slices.ContainsFunc(parsed.Path, func(p *kong.Path) bool { return p.Flag == flag && !p.Resolved }) {
 		return "flag"
@@ -58,11 +58,11 @@ func origin(parsed *kong.Context, file *settings, flag *kong.Flag) string {
 
 var (
 	secretName  = regexp.MustCompile(`(^|-)(password|secret|token)$`)
-	credentials = regexp.MustCompile(`://[^"\s]*@`) // of a URL; a password may hold any character
+	credentials = regexp.MustCompile(`://[^"\s]*@`) // name and password in a URL; a password may hold any character
 	parameter   = regexp.MustCompile(`(?i)([?&][^=&"]*(?:pass|secret|token)[^=&"]*=)[^&"]*`)
 )
 
-// inForce returns the value of a flag as JSON, which is YAML too, without secrets.
+// inForce returns the value of a flag as JSON, which is valid YAML too. Secrets are masked.
 func inForce(flag *kong.Flag) string {
 	if secretName.MatchString(flag.Name) && !flag.Target.IsZero() {
 		return `"***"`

@@ -19,7 +19,7 @@ type stored struct {
 	TLSKey   string        `name:"tls-key"`
 }
 
-// TestCheckTellsWhatIsInForceAndWhereItCameFrom has a value from each source.
+// TestCheckTellsWhatIsInForceAndWhereItCameFrom sets a value in each source.
 func TestCheckTellsWhatIsInForceAndWhereItCameFrom(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	text := "timeout: 5s\nmax-body: 20\nothers: ['redis://:pa/ss@h:1?db=1', 'mongodb://u:p%@a/x?authToken=t&w=1']\n"
@@ -64,7 +64,7 @@ func TestCheckTellsWhatIsInForceAndWhereItCameFrom(t *testing.T) {
 	}
 }
 
-// TestCheckReadsACommand has settings of one command among others.
+// TestCheckReadsACommand reads the settings of one command of a program that has two.
 func TestCheckReadsACommand(t *testing.T) {
 	var got struct {
 		Serve stored `cmd:""`

@@ -11,8 +11,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Types returns how values are read whose errors of kong or of Go do not say the accepted form.
-// Kong itself would also take a number for nanoseconds.
+// Types returns readers for types of settings. The errors of kong or Go for these types do not say which form
+// is accepted. Kong itself would also take a bare number as nanoseconds.
 func Types() []kong.Option {
 	whole := reading("a whole number, at most 9223372036854775807", func(text string) (int64, error) {
 		return strconv.ParseInt(text, 0, 64)
@@ -31,7 +31,8 @@ func Types() []kong.Option {
 	}
 }
 
-// reading returns a mapper for values of a form, which is told if parse refuses a value.
+// reading returns a mapper that reads values with parse. If parse refuses a value, the error says that form was
+// expected.
 func reading[T any](form string, parse func(string) (T, error)) kong.Mapper {
 	return kong.MapperFunc(func(c *kong.DecodeContext, target reflect.Value) error {
 		read, err := c.Scan.PopValue("value")

@@ -11,10 +11,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// ReadYAML reads the first document of a YAML file into dst, a pointer to a map or a struct
-// of strings, or a list of these. A field that dst does not have is an error. Scalars are the
-// texts that the file has, so 0123, 1.50 and true stay as written. An empty file changes
-// nothing. The error may quote the file.
+// ReadYAML reads the first document of a YAML file into dst, a pointer to a map or a struct of strings, or a
+// list of these. A field that dst does not have is an error. Scalars are not converted, so 0123, 1.50 and true
+// stay as written. An empty file changes nothing. The error may quote the file.
 func ReadYAML(r io.Reader, dst any) error {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -38,7 +37,8 @@ func ReadYAML(r io.Reader, dst any) error {
 	return nil
 }
 
-// jsonOf returns a value of ReadYAML with numbers for those texts that JSON writes so.
+// jsonOf returns a value that ReadYAML has read, with each text that is a whole number in JSON's form turned
+// into a number.
 func jsonOf(value any) any {
 	switch v := value.(type) {
 	case string:

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	over      = 10 * time.Second // without a failure, before the failures have ended
+	over      = 10 * time.Second // a time without failures after which they have ended
 	tellEvery = time.Minute      // least time between two lines while failures go on
 )
 
@@ -22,11 +22,11 @@ type Log struct {
 
 	mu     sync.Mutex
 	times  int       // failures since began; 0 after the end
-	began  time.Time // the first failure
-	told   time.Time // the last line
-	last   time.Time // the last failure
+	began  time.Time // time of the first failure
+	told   time.Time // time of the last line
+	last   time.Time // time of the last failure
 	lastBy error     // the cause of the last failure
-	awaits bool      // the failures end only once something works
+	awaits bool      // the failures end only after a call of Worked
 	worked bool      // something has worked since the last failure
 	timer  *time.Timer
 	closed bool
@@ -35,11 +35,11 @@ type Log struct {
 // New returns a Log whose lines begin with what, such as "requests are refused".
 func New(log *slog.Logger, what string) *Log { return &Log{log: log, what: what} }
 
-// NewState returns a Log whose failures have ended only after a call of Worked. It is for
-// failures that may come rarely, such as those of requests: silence alone is no end.
+// NewState returns a Log whose failures have ended only after a call of Worked. It is for failures that may
+// come rarely, such as failures of requests: a long time without one does not mean that they have ended.
 func NewState(log *slog.Logger, what string) *Log { return &Log{log: log, what: what, awaits: true} }
 
-// Worked notes that what failed works.
+// Worked notes that an operation, which had failed before, has succeeded.
 func (l *Log) Worked() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -31,8 +31,8 @@ const (
 	Unsatisfiable                // the object does not have the asked range of bytes
 	TooMany                      // a rate limit is reached
 	Unavailable                  // a dependency is down; the same request may work later
-	Misdirected                  // another server takes this request
-	Unprocessable                // a value has the wrong form, in the words of the document service
+	Misdirected                  // the server does not serve this address; another one does
+	Unprocessable                // a value has the wrong form (422, in the API of files only)
 	Full                         // the disk has no room
 	Gone                         // the object was removed for good
 )
@@ -65,8 +65,8 @@ func New(kind Kind, location, name, format string, args ...any) *Error {
 	return &Error{Kind: kind, Details: []Detail{{location, name, fmt.Sprintf(format, args...)}}}
 }
 
-// BrokenJSON returns the fault of a body that is not one JSON value. Near is the byte at which
-// reading ended. All APIs say it in the same words.
+// BrokenJSON returns the fault of a body that is not one JSON value. near is the byte at which reading ended.
+// All APIs use it, so that they report this fault in the same words.
 func BrokenJSON(near int64) *Error {
 	return New(Invalid, Body, "data", "The body is not JSON: it breaks off or has a fault near byte %d.", near)
 }
@@ -80,7 +80,7 @@ func (e *Error) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// KindOf returns the kind of the fault in err's chain, or Internal without one.
+// KindOf returns the kind of the fault in err's chain, or Internal if the chain has no fault.
 func KindOf(err error) Kind {
 	if f, ok := errors.AsType[*Error](err); ok {
 		return f.Kind

@@ -70,8 +70,8 @@ func accessLog(o Options, refused *failurelog.Log) gin.HandlerFunc {
 	}
 }
 
-// logLevel returns the level of a request's log line. A 503 is no error of this
-// line: accessLog logs it as a failure that repeats.
+// logLevel returns the level of a request's log line. A 503 does not raise the level: accessLog logs it as a
+// failure that repeats.
 func logLevel(c *gin.Context, usual slog.Level) slog.Level {
 	status := c.Writer.Status()
 	switch {
@@ -84,7 +84,7 @@ func logLevel(c *gin.Context, usual slog.Level) slog.Level {
 	}
 }
 
-// errElsewhere stands for an error that is only in another service's log.
+// errElsewhere stands in a log line for an error that only another service has logged.
 var errElsewhere = errors.New("another service refused the request; see its log")
 
 // lastError returns the error that a request ended with.

@@ -44,9 +44,9 @@ func (c Certificate) Config(log *slog.Logger) (*tls.Config, error) {
 	}, nil
 }
 
-// MeasureCertificate reports when the first certificate of a chain expires, 0 while there is
-// none yet. config is from Certificate.Config, or has a GetCertificate that takes nil; for nil it
-// reports nothing.
+// MeasureCertificate registers a metric of the time when the first certificate of a chain expires; it is 0
+// while there is no certificate yet. config comes from Certificate.Config, or has a GetCertificate that accepts
+// nil. With a nil config there is no metric.
 func MeasureCertificate(meter metric.Meter, config *tls.Config) error {
 	if config == nil {
 		return nil
@@ -72,7 +72,7 @@ func MeasureCertificate(meter metric.Meter, config *tls.Config) error {
 	return nil
 }
 
-// firstExpiry returns when the first certificate of a chain expires.
+// firstExpiry returns the time when the first of a chain's certificates expires.
 func firstExpiry(chain *tls.Certificate) (first time.Time, err error) {
 	for _, der := range chain.Certificate {
 		c, err := x509.ParseCertificate(der)

@@ -29,8 +29,8 @@ func SanitizeExternal(r *http.Request) (id string) {
 	return id
 }
 
-// newRequestID returns a random UUID (RFC 9562, version 4). It is no secret, so it needs no
-// random bytes of the operating system, which would cost more than all else here.
+// newRequestID returns a random UUID (RFC 9562, version 4). The id need not be secret, so it is made without
+// random bytes of the operating system, which would cost more than the rest of this function.
 func newRequestID() string {
 	var id uuid.UUID
 	binary.BigEndian.PutUint64(id[:8], rand.Uint64())

@@ -9,13 +9,13 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// firstByte is the writer of an answer. It notes when the answer begins. The rest of the answer
-// takes as long as the client's line needs, and so does the body of the request.
+// firstByte is the writer of an answer. It notes when the answer begins. How long the rest takes, and how long
+// the request's body takes, depends on the client's connection.
 type firstByte struct {
 	gin.ResponseWriter
 	begun time.Time
 	until time.Duration // from begun to the first byte; 0: the answer has not begun
-	body  *awaitedBody  // of the request; nil: there is none
+	body  *awaitedBody  // the body of the request; nil: the request has none
 }
 
 // awaitFirst makes the request's writer a firstByte.
@@ -29,8 +29,8 @@ func awaitFirst(c *gin.Context, begun time.Time) *firstByte {
 	return w
 }
 
-// took returns the time until the answer began, or until now, without the time that reads of the
-// body waited.
+// took returns the time until the answer began, or until now if it has not begun. The time for which reads of
+// the body waited does not count.
 func (w *firstByte) took() time.Duration {
 	w.note()
 	return w.until
@@ -77,7 +77,7 @@ func (w *firstByte) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // awaitedBody is the body of a request. It adds up the time that reads of it take.
 type awaitedBody struct {
 	io.ReadCloser
-	waited atomic.Int64 // ns; a transport reads in a goroutine of its own
+	waited atomic.Int64 // ns; atomic, because a transport reads in another goroutine
 }
 
 // Read implements io.Reader.
@@ -88,5 +88,5 @@ func (b *awaitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap is for refuseBody.
+// Unwrap lets refuseBody find the body below.
 func (b *awaitedBody) Unwrap() io.ReadCloser { return b.ReadCloser }

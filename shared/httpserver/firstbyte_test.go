@@ -16,7 +16,7 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// late is a line whose client takes its time: each read and write takes a second.
+// late stands for a slow client: each read and write takes a second.
 type late struct{ *httptest.ResponseRecorder }
 
 func (late) Read([]byte) (int, error) {
@@ -29,8 +29,8 @@ func (w late) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-// TestSlowAnswers counts answers that begin late, in virtual time. A line of the client that is slow
-// makes no answer slow.
+// TestSlowAnswers counts answers that begin late, in virtual time. A slow connection of the client does not
+// make an answer slow.
 func TestSlowAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reader := sdkmetric.NewManualReader()

@@ -11,23 +11,23 @@ import (
 // Transfer-Encoding. Two servers may disagree on where such a request ends, which allows
 // request smuggling (RFC 9112, 11.2). net/http hides this from handlers.
 //
-// framing and net/http agree on where each request ends that net/http accepts. After one
-// that net/http refuses, net/http closes the connection.
+// For each request that net/http accepts, framing and net/http agree on where it ends. After a request that
+// net/http refuses, net/http closes the connection.
 type framing struct {
 	state int
-	left  uint64 // bytes that come before the next line: of a body, or of a chunk and its end
+	left  uint64 // bytes before the next line: the rest of a body, or of a chunk and its line end
 
-	skipped int // bytes of empty lines before requests that the last call of follow took away
+	skipped int // bytes of empty lines before requests that the last call of follow removed
 
-	start []byte // of the current line, up to longestStart bytes
-	last  byte   // of the current line, but for its end
+	start []byte // the start of the current line, up to longestStart bytes
+	last  byte   // the last byte of the current line before its line end
 
 	minor       byte   // the last digit of the request's version
 	hasLength   bool   // the header has Content-Length
 	hasEncoding bool   // the header has Transfer-Encoding
 	isLength    bool   // the last field of the header is Content-Length
 	length      uint64 // the value of Content-Length
-	unknown     bool   // a Content-Length of the header is no size
+	unknown     bool   // a Content-Length of the header is not a valid size
 	origin      string // the value of Origin; "": none yet
 	broken      atomic.Bool
 }
@@ -41,8 +41,8 @@ const (
 	lostState   // the end of the request is not known; net/http will refuse it
 )
 
-// longestStart is the most that is kept of a line, in bytes. A Content-Length with a real
-// number is shorter, and so are the size of a chunk and the origin of a page.
+// longestStart is how many bytes of a line are kept at most. A Content-Length with a valid number is shorter,
+// and so are the size of a chunk and the origin of a page.
 const longestStart = 300
 
 // maxSize is the size in bytes of the largest body or chunk.
@@ -57,10 +57,10 @@ var (
 
 func newFraming() framing { return framing{start: make([]byte, 0, longestStart)} }
 
-// follow takes the next bytes of the connection, and returns how many it could follow. It takes
-// empty lines before a request away (RFC 9112, 2.2) and moves the bytes after them forward. It
-// overwrites the colon of the second of the two fields, and what makes a Content-Length
-// hard to read. So net/http refuses the request and closes the connection.
+// follow takes the next bytes of the connection, and returns how many it could follow. It removes empty lines
+// before a request (RFC 9112, 2.2) and moves the bytes after them forward. It makes net/http refuse two kinds
+// of requests, and then close the connection, by overwriting a byte: in a header with both fields, the colon of
+// the second one; in a Content-Length that is too long or goes on in a second line, a byte of the value.
 func (f *framing) follow(p []byte) (followed int) {
 	f.skipped = 0
 	for followed < len(p) && f.state != lostState {
@@ -98,7 +98,7 @@ func (f *framing) isInHead() bool {
 	return f.state == fieldLine || f.state == requestLine && len(f.start) > 0
 }
 
-// add takes more of the current line.
+// add processes the next bytes of the current line.
 func (f *framing) add(more []byte) {
 	had := len(f.start)
 	f.start = append(f.start, more[:min(len(more), longestStart-had)]...)
@@ -118,7 +118,7 @@ func (f *framing) add(more []byte) {
 	if isLength := bytes.EqualFold(name, contentLength); isLength && len(f.start) == longestStart {
 		more[longestStart-had-1] = 0
 	}
-	if len(name) < had { // the colon came earlier
+	if len(name) < had { // the colon came in an earlier call
 		return
 	}
 	f.hasLength = f.hasLength || bytes.EqualFold(name, contentLength)
@@ -131,7 +131,7 @@ func (f *framing) add(more []byte) {
 
 func isBlank(b byte) bool { return b == ' ' || b == '\t' }
 
-// end takes the end of the current line.
+// end processes the end of the current line.
 func (f *framing) end() {
 	isEmpty := len(f.start) == 0 || len(f.start) == 1 && f.start[0] == '\r'
 	switch f.state {
@@ -170,9 +170,8 @@ func (f *framing) end() {
 	}
 }
 
-// endHeader takes the end of a header. As for net/http, Transfer-Encoding counts for
-// nothing in HTTP/1.0. A request is lost only here, so that net/http gets a whole header
-// to refuse.
+// endHeader processes the end of a header. Like net/http it ignores Transfer-Encoding in HTTP/1.0. Only here
+// does the state become lostState, so that net/http gets the whole header and can refuse it.
 func (f *framing) endHeader() {
 	if f.unknown {
 		f.state = lostState
@@ -185,7 +184,7 @@ func (f *framing) endHeader() {
 	f.state, f.left = requestLine, f.length
 }
 
-// sizeOf returns the value of digits. ok is false if they are no size.
+// sizeOf returns the number that the digits form. ok is false if it is not a valid size.
 func sizeOf(digits []byte, base int) (size uint64, ok bool) {
 	size, err := strconv.ParseUint(string(digits), base, 64)
 	return size, err == nil && size <= maxSize

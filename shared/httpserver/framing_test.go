@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// TestOneFramingIsEnough sends requests with one framing that look as if they had
-// two, and then one with two. It sends the bytes in pieces of different sizes.
+// TestOneFramingIsEnough sends requests that have one framing but look as if they had two, and then a request
+// that has two. It sends the bytes in pieces of different sizes.
 func TestOneFramingIsEnough(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
 	addr, _ := serveFor(t, echo, ServeOptions{}, defaultTimeouts)
@@ -33,7 +33,7 @@ func TestOneFramingIsEnough(t *testing.T) {
 		go func() {
 			for rest := sent; rest != ""; rest = rest[min(size, len(rest)):] {
 				if _, err := io.WriteString(conn, rest[:min(size, len(rest))]); err != nil {
-					return // the server closed it, as it should
+					return // as it should, the server has closed the connection
 				}
 			}
 		}()
@@ -79,9 +79,8 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-// FuzzSameRequests sends bytes to net/http with and without framing, as a client that then
-// waits for the end. With framing the handler sees the same requests, or fewer because one
-// was refused.
+// FuzzSameRequests sends the same bytes to net/http with and without framing. The client then waits until the
+// connection ends. With framing the handler must see the same requests, or fewer because one was refused.
 func FuzzSameRequests(f *testing.F) {
 	var seen []string
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -136,7 +135,7 @@ func FuzzSameRequests(f *testing.F) {
 		}
 		f := newFraming()
 		if f.follow(bytes.Clone(sent)); f.skipped > 0 {
-			return // net/http alone does not skip empty lines
+			return // unlike framing, net/http does not skip empty lines
 		}
 		want, _ := run(server.Listener.Addr().String())
 		got, answer := run(followed)

@@ -14,8 +14,8 @@ import (
 	"asset-registry/shared/faulthttp"
 )
 
-// StatusClientGone is the status in the log of a request whose client left
-// before the answer. No standard has such a status; the number is nginx's.
+// StatusClientGone is the status in the log of a request whose client left before the answer. It is in no
+// standard; nginx uses the same number.
 const StatusClientGone = 499
 
 // Handle makes a gin handler of a handler that returns an error. The error
@@ -30,9 +30,9 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 		c.Abort()
 		_ = c.Error(err) // adds err to the log line; the result is err again
 		switch gone, late := hasEnded(c.Request.Context()); {
-		// A client whose body came too slowly, or that ends its side in the middle of it, still reads.
-		// It looks as if it had gone.
-		case gone && fault.KindOf(err) != fault.Invalid: // nobody reads an answer
+		// A client whose body is too slow, or breaks off in the middle, still reads the answer, although it
+		// looks as if it had left.
+		case gone && fault.KindOf(err) != fault.Invalid: // the client has left, so nobody reads an answer
 			c.Status(StatusClientGone)
 			return
 		case late && fault.KindOf(err) == fault.Internal:
@@ -46,8 +46,9 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 	}
 }
 
-// hasEnded tells whether the client of a request has left, or the time of the request is over. net/http also cancels
-// the context when the deadline of a body ends a read, so after the deadline the client is taken to wait.
+// hasEnded reports whether the client of a request has left, or the time of the request is over. net/http also
+// cancels the context when the deadline ends a read of the body. So after the deadline we assume that the
+// client still waits.
 func hasEnded(ctx context.Context) (gone, late bool) {
 	ended := ctx.Err()
 	end, within := ctx.Deadline()
@@ -55,7 +56,8 @@ func hasEnded(ctx context.Context) (gone, late bool) {
 	return ended != nil && !late, late
 }
 
-// NoRoute handles a request whose path has no route. OPTIONS * is about the server as a whole.
+// NoRoute handles a request whose path has no route. "OPTIONS *" gets 204, because it asks about the whole
+// server.
 func NoRoute(c *gin.Context) error {
 	if c.Request.Method == http.MethodOptions && c.Request.RequestURI == "*" {
 		c.Status(http.StatusNoContent)

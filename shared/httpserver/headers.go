@@ -31,7 +31,7 @@ const (
 // rules"). Clients see it.
 const IgnoredHeader = "Registry-Ignored"
 
-// TotalHeader has the number of assets that a search finds, of which an export has the first ones
+// TotalHeader has the number of assets that a search finds. An export contains only the first of them
 // (docs/contract.md, "Exports"). Clients see it.
 const TotalHeader = "Registry-Total"
 
@@ -61,9 +61,8 @@ func begin(o Options) gin.HandlerFunc {
 	}
 }
 
-// earliest returns the time until a request must end: after at most left, and as long as
-// the caller waits. It returns Unlimited if the request's context ends in time by itself,
-// because the caller is in this process.
+// earliest returns the time until a request must end: left, or less if the caller does not wait that long. It
+// returns Unlimited if the request's context already ends soon enough, because the caller is in this process.
 func earliest(c *gin.Context, left time.Duration) time.Duration {
 	if end, within := c.Request.Context().Deadline(); within {
 		if left == Unlimited || time.Until(end) <= left {

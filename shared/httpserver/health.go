@@ -14,11 +14,11 @@ type readiness struct {
 
 	mu    sync.Mutex
 	since time.Time // when it stopped being ready; zero while it is ready
-	times int       // requests for readiness that failed since then
+	times int       // checks that failed since then
 }
 
-// note records the result of a check. It ignores an error if the caller left,
-// since that may be the error's cause.
+// note records the result of a check. It ignores an error if the caller left, since the error may only be a
+// consequence of that.
 func (r *readiness) note(ctx context.Context, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

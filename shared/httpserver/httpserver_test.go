@@ -182,8 +182,8 @@ func TestAClientThatHasGoneIsNoError(t *testing.T) {
 	}
 }
 
-// TestABodyThatEndsEarlyIsAnswered sends a part of a body, and then ends its side of the connection
-// or not.
+// TestABodyThatEndsEarlyIsAnswered sends a part of a body, and then closes its side of the connection or leaves
+// it open.
 func TestABodyThatEndsEarlyIsAnswered(t *testing.T) {
 	engine := newEngine(io.Discard, nil)
 	engine.POST("/body", Handle(func(c *gin.Context) error {
@@ -219,8 +219,8 @@ func TestABodyThatEndsEarlyIsAnswered(t *testing.T) {
 	}
 }
 
-// TestALateRequestIsAnswered has a context that net/http has cancelled because its deadline ended a read. The client
-// still waits.
+// TestALateRequestIsAnswered uses a context that net/http has cancelled because the deadline of the context
+// ended a read. The client still waits.
 func TestALateRequestIsAnswered(t *testing.T) {
 	var log bytes.Buffer
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -83,7 +83,7 @@ func (t inProcessStream) RoundTrip(req *http.Request) (*http.Response, error) {
 		defer cancel()
 		var failed error
 		defer func() {
-			if p := recover(); p != nil { // as net/http does for http.ErrAbortHandler
+			if p := recover(); p != nil { // a panic cuts the answer off, as in net/http
 				failed = io.ErrUnexpectedEOF
 			}
 			w.WriteHeader(http.StatusOK)
@@ -94,7 +94,7 @@ func (t inProcessStream) RoundTrip(req *http.Request) (*http.Response, error) {
 	select {
 	case <-w.begun:
 	case <-ctx.Done():
-		_ = body.Close() // the handler's writes fail from here on
+		_ = body.Close() // from here on the handler's writes fail
 		return nil, ctx.Err()
 	}
 	return &http.Response{
@@ -114,7 +114,7 @@ func (b streamBody) Close() error {
 	return b.PipeReader.Close()
 }
 
-// streamWriter is an http.ResponseWriter that passes the answer on.
+// streamWriter is an http.ResponseWriter that passes the answer on to the caller as it comes.
 type streamWriter struct {
 	header http.Header
 	pipe   *io.PipeWriter
@@ -142,12 +142,13 @@ func (w *streamWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Hijack implements http.Hijacker: there is no connection (Detach).
+// Hijack implements http.Hijacker. It always fails, because there is no connection. So Detach returns
+// ErrAttached.
 func (w *streamWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return nil, nil, http.ErrNotSupported
 }
 
-// SetWriteDeadline is for an http.ResponseController. A write ends when the body is closed.
+// SetWriteDeadline is for an http.ResponseController. It does nothing: a write ends when the body is closed.
 func (w *streamWriter) SetWriteDeadline(time.Time) error { return nil }
 
 // Flush implements http.Flusher. Each Write passes its bytes on at once.

@@ -20,7 +20,7 @@ import (
 // net/http writes them before it calls a handler, and has no setting for them.
 type jsonListener struct {
 	net.Listener
-	headers func(origin string) http.Header // as in ServeOptions
+	headers func(origin string) http.Header // ServeOptions.Refusals
 }
 
 func (l jsonListener) Accept() (net.Conn, error) {
@@ -31,9 +31,9 @@ func (l jsonListener) Accept() (net.Conn, error) {
 	return withJSONErrors(conn, nil, l.headers), nil
 }
 
-// withJSONErrors returns a connection for net/http with our refusals. Its Read first
-// returns rest. HTTP/2 has no such refusals, and needs the *tls.Conn itself. Headers is as in
-// ServeOptions.
+// withJSONErrors returns a connection for net/http on which refusals have our error body. Its Read first
+// returns rest. A connection with HTTP/2 is returned unchanged: it has no such refusals, and net/http needs the
+// *tls.Conn itself. headers is ServeOptions.Refusals.
 func withJSONErrors(conn net.Conn, rest []byte, headers func(origin string) http.Header) net.Conn {
 	if !isHTTP1(conn) {
 		return conn
@@ -52,24 +52,22 @@ func isHTTP1(conn net.Conn) bool {
 	return !ok || secure.ConnectionState().NegotiatedProtocol != "h2"
 }
 
-// jsonConn rewrites net/http's refusals, and lets net/http refuse a request with
-// two framings. Its phase says which bytes are refusals, never the bytes themselves:
-// an answer may contain the text of any refusal.
+// jsonConn rewrites net/http's refusals, and lets net/http refuse a request with two framings. It recognises
+// refusals by its phase, never by their bytes: an answer may contain the text of any refusal.
 type jsonConn struct {
 	net.Conn
-	rest    []byte // what was read from Conn already
+	rest    []byte // bytes that were already read from Conn
 	framing framing
 	phase   atomic.Int32
-	refused bool                            // a refusal was written, and is the last answer
-	headers func(origin string) http.Header // as in ServeOptions
+	refused bool                            // a refusal was written; no other answer follows
+	headers func(origin string) http.Header // ServeOptions.Refusals
 }
 
-// Phases of a jsonConn. net/http writes a refusal only in awaiting. It writes nothing
-// else then.
+// Phases of a jsonConn. net/http writes refusals only in the phase awaiting, and writes nothing else in it.
 const (
 	awaiting  int32 = iota // no handler has this connection's request
 	answering              // a handler was called, and its answer is not whole yet
-	taken                  // a handler has taken the connection: its bytes are no requests
+	taken                  // a handler has taken the connection: its bytes are not requests any more
 )
 
 func newJSONConn(conn net.Conn, rest []byte) *jsonConn {
@@ -89,7 +87,7 @@ func jsonConnOf(conn net.Conn) *jsonConn {
 
 type jsonConnKey struct{}
 
-// tellPhases lets server tell its connections their phases.
+// tellPhases makes server tell each jsonConn in which phase it is. more is ServeOptions.Refusals.
 func tellPhases(server *http.Server, more func(origin string) http.Header) {
 	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		if c := jsonConnOf(conn); c != nil {
@@ -124,7 +122,7 @@ func tellPhases(server *http.Server, more func(origin string) http.Header) {
 	}
 }
 
-// refuse answers a request before the handler. The connection, or the stream of HTTP/2, ends.
+// refuse answers a request in place of the handler. The connection, or the stream of HTTP/2, ends.
 func refuse(w http.ResponseWriter, code int, more http.Header) {
 	h := w.Header()
 	maps.Copy(h, more)
@@ -147,8 +145,8 @@ func headSize(r *http.Request) int {
 	return size
 }
 
-// Read implements net.Conn. It gives no bytes after a request whose end is not known, and no
-// empty lines before a request.
+// Read implements net.Conn. It returns no bytes after a request whose end is not known, and no empty lines
+// before a request.
 func (c *jsonConn) Read(p []byte) (n int, err error) {
 	for {
 		if n, err = c.read(p); n > 0 || err != nil || len(p) == 0 || c.framing.skipped == 0 {
@@ -157,7 +155,7 @@ func (c *jsonConn) Read(p []byte) (n int, err error) {
 	}
 }
 
-// read is Read, but for n: it is 0 if there were empty lines only.
+// read does what Read does, but n is 0 if only empty lines came.
 func (c *jsonConn) read(p []byte) (n int, err error) {
 	c.framing.skipped = 0
 	if len(c.rest) > 0 {
@@ -182,8 +180,8 @@ func (c *jsonConn) read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// CloseWrite closes the server's side of the connection only. So a client that
-// still sends can read the answer before it is cut off.
+// CloseWrite closes only the server's side of the connection. So a client that still sends can read the answer
+// before it is cut off.
 func (c *jsonConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -222,8 +220,8 @@ const (
 	restOfHeadTime = time.Second
 )
 
-// readOn reads the rest of the head of a refused request, until it finds the origin: net/http reads
-// no further than the fault. It takes what has come only, if the client sends no more or too much.
+// readOn reads on in the head of a refused request until it finds the origin, because net/http stops reading at
+// the fault. It gives up if the client sends no more or too much.
 func (c *jsonConn) readOn() {
 	_ = c.Conn.SetReadDeadline(time.Now().Add(restOfHeadTime)) // fails if the connection is gone
 	var more [4 << 10]byte
@@ -236,14 +234,14 @@ func (c *jsonConn) readOn() {
 	}
 }
 
-// statusOf returns the status of an answer that net/http itself has made, of which p is
-// the beginning.
+// statusOf returns the status of an answer that net/http itself has made. p is the beginning of the answer.
+// Without a status it returns 0.
 func statusOf(p []byte) (code int) {
-	_, _ = fmt.Sscanf(string(p[:min(len(p), len("HTTP/1.1 417"))]), "HTTP/1.%d %d", new(int), &code) // 0: none
+	_, _ = fmt.Sscanf(string(p[:min(len(p), len("HTTP/1.1 417"))]), "HTTP/1.%d %d", new(int), &code) // 0 on an error
 	return code
 }
 
-// reason returns the detail for a status.
+// reason returns the detail of the error body for a status.
 func reason(code int) fault.Detail {
 	f := fault.Detail{Location: fault.Header, Name: "request", Description: "The request cannot be understood."}
 	switch code {
@@ -271,7 +269,7 @@ func errorBody(f fault.Detail) []byte {
 	return append(body, '\n')
 }
 
-// refusal returns a whole answer with one error and more headers.
+// refusal returns a whole answer with one error. more are further headers of it.
 func refusal(code int, f fault.Detail, more http.Header) []byte {
 	body := errorBody(f)
 	var fields bytes.Buffer

@@ -58,8 +58,8 @@ func TestRefusalsBeforeAnyHandlerAreInJSON(t *testing.T) {
 	})
 }
 
-// refused sends bytes and checks that the server answers with a JSON error that
-// has the status and contains the text says.
+// refused sends bytes and checks that the server answers with a JSON error. The error must have the status, and
+// contain the text in says.
 func refused(t *testing.T, dial func() (net.Conn, error), sent string, status int, says string) {
 	t.Helper()
 	conn, err := dial()
@@ -115,8 +115,8 @@ func TestRefusalsHaveTheHeadersOfTheServer(t *testing.T) {
 		{"431", "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("A: bcdefgh\r\n", maxHeaderBytes/8) + "Origin: " + origin +
 			"\r\n\r\n", origin},
 		{"431", "GET / HTTP/1.1\r\nHost: a\r\nA: " + strings.Repeat("x", maxHeaderBytes+restOfHead+8192) +
-			"\r\nOrigin: " + origin + "\r\n\r\n", ""}, // too much comes before it
-		{"431", "GET / HTTP/1.1\r\nA: " + strings.Repeat("x", maxHeaderBytes+8192), ""}, // no more comes
+			"\r\nOrigin: " + origin + "\r\n\r\n", ""}, // the origin comes after more bytes than readOn reads
+		{"431", "GET / HTTP/1.1\r\nA: " + strings.Repeat("x", maxHeaderBytes+8192), ""}, // the client ends here
 		{"400", "GET / HTTP/1.1\r\nHost: a\r\nA b: c\r\n" + strings.Repeat("D: efgh\r\n", 1000) + "Origin: " + origin +
 			"\r\n\r\n", origin},
 		{"400", "GET\r\nHost: a\r\n" + strings.Repeat("D: efgh\r\n", 1000) + "Origin: " + origin + "\r\n\r\n", origin},
@@ -183,8 +183,8 @@ func TestLongHeadsOverTLS(t *testing.T) {
 	}
 }
 
-// TestEmptyLinesBeforeARequestAreSkipped sends empty lines before and between requests, as clients
-// do that end a body with a line (RFC 9112, 2.2).
+// TestEmptyLinesBeforeARequestAreSkipped sends empty lines before and between requests. Some clients send an
+// empty line after a body (RFC 9112, 2.2).
 func TestEmptyLinesBeforeARequestAreSkipped(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, r.Method)

@@ -65,9 +65,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refuseBody lets a refusal be sent before the request's body has arrived. Call
-// it before the answer, whose header it may change. It finds a body behind readers that have
-// a method Unwrap.
+// refuseBody lets a refusal be sent before the request's body has arrived. Call it before the answer, because
+// it may change the answer's header. If other readers wrap the body, it finds the body by their method Unwrap.
 func refuseBody(r *http.Request, answer http.Header) {
 	inner := r.Body
 	for {
@@ -100,6 +99,6 @@ func (b *body) linger() {
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(b, maxRest)) // b notes how reading ended
 	if !b.whole && !b.closes {
-		panic(http.ErrAbortHandler) // else net/http takes the rest for the next request
+		panic(http.ErrAbortHandler) // otherwise net/http takes the rest for the next request
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	logDelay = 100 * time.Millisecond // a line is written after that at the latest
-	logBytes = 32 << 10               // or once so many bytes wait
+	logDelay = 100 * time.Millisecond // the longest time that a line waits
+	logBytes = 32 << 10               // so many waiting bytes are written at once
 )
 
 // NewLog returns a log of JSON lines. Lines below warn wait for others for at most 100 ms
@@ -34,7 +34,7 @@ type bufferedHandler struct {
 
 func (h bufferedHandler) Handle(ctx context.Context, r slog.Record) error {
 	most := maxLine
-	if r.Level >= slog.LevelError { // it may hold the stack of a defect
+	if r.Level >= slog.LevelError { // a panic's line holds a stack
 		most = maxErrorLine
 	}
 	err := h.Handler.Handle(ctx, shortened(r, most))
@@ -52,16 +52,17 @@ func (h bufferedHandler) WithGroup(name string) slog.Handler {
 	return bufferedHandler{h.Handler.WithGroup(name), h.lines}
 }
 
-// The most bytes of a log line. A client chooses the path of a request, up to 32 KiB.
+// The limits of a log line, in bytes. They are needed because a client chooses the path of a request, up to 32
+// KiB.
 const (
 	maxLine      = 2 << 10
 	maxErrorLine = 16 << 10
-	lineFrame    = 256 // of them for the time, the level and what the log adds to each line
+	lineFrame    = 256 // the part of a limit for the time, the level and what the log adds to each line
 )
 
-// shortened returns a record whose line has at most so many bytes. It cuts the longest values.
+// shortened returns a record whose line has no more bytes than most. It cuts the longest values.
 func shortened(r slog.Record, most int) slog.Record {
-	const number = 32 // bytes of a value that is no text, at most
+	const number = 32 // the most bytes of a value that is not a text
 	cut := most
 	sizeBy := func(width func(string) int) int {
 		n := lineFrame + min(width(r.Message), cut)
@@ -74,7 +75,8 @@ func shortened(r slog.Record, most int) slog.Record {
 		})
 		return n
 	}
-	widest := func(text string) int { return len(text) * len(`\u0000`) } // without a look at each letter
+	// An upper bound, which needs no look at each letter.
+	widest := func(text string) int { return len(text) * len(`\u0000`) }
 	if sizeBy(widest) <= most || sizeBy(inJSON) <= most {
 		return r
 	}
@@ -92,7 +94,7 @@ func shortened(r slog.Record, most int) slog.Record {
 	return short
 }
 
-// textOf returns the text of a value that a line shows as one.
+// textOf returns the text of a value that is a string in the log line. ok is false for other values.
 func textOf(v slog.Value) (text string, ok bool) {
 	switch v.Kind() {
 	case slog.KindString:
@@ -103,7 +105,7 @@ func textOf(v slog.Value) (text string, ok bool) {
 	return "", false
 }
 
-// inJSON returns how many bytes a text has in JSON, at most.
+// inJSON returns an upper bound of the bytes that a text needs in JSON.
 func inJSON(text string) (n int) {
 	for _, r := range text {
 		n += widthOf(r)
@@ -111,7 +113,7 @@ func inJSON(text string) (n int) {
 	return n
 }
 
-// widthOf returns how many bytes a character has in JSON, at most.
+// widthOf returns an upper bound of the bytes that a character needs in JSON.
 func widthOf(r rune) int {
 	switch {
 	case r == utf8.RuneError, r < ' ', r == 0x7f, r == '\u2028', r == '\u2029':
@@ -122,7 +124,7 @@ func widthOf(r rune) int {
 	return utf8.RuneLen(r)
 }
 
-// cutTo returns the beginning of a text that has at most so many bytes in JSON, and says so.
+// cutTo returns a text that needs no more bytes in JSON than most. If it has to cut the text, it adds "…".
 func cutTo(text string, most int) string {
 	const more = "…"
 	if inJSON(text) <= most {
@@ -163,20 +165,20 @@ func (b *lineBuffer) Write(line []byte) (int, error) {
 // arm starts the timer.
 func (b *lineBuffer) arm() {
 	if b.timer == nil {
-		b.timer = time.AfterFunc(logDelay, func() { _ = b.flush() }) // nobody is left to tell
+		b.timer = time.AfterFunc(logDelay, func() { _ = b.flush() }) // nobody is there to get the error
 		return
 	}
 	b.timer.Reset(logDelay)
 }
 
-// flush writes what waits.
+// flush writes the lines that wait.
 func (b *lineBuffer) flush() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.write()
 }
 
-// write writes what waits. The caller holds the lock.
+// write writes the lines that wait. The caller holds the lock.
 func (b *lineBuffer) write() error {
 	if len(b.waiting) == 0 {
 		return nil

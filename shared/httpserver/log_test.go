@@ -18,7 +18,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// writes keeps each write.
+// writes is an io.Writer that keeps each write separately.
 type writes struct {
 	mu  sync.Mutex
 	all []string
@@ -131,8 +131,7 @@ func TestLogLinesStayWhole(t *testing.T) {
 	}
 }
 
-// TestHeadersAreCanonical: package proxy and others use these names as keys of an
-// http.Header.
+// TestHeadersAreCanonical is needed because package proxy and others use these names as keys of an http.Header.
 func TestHeadersAreCanonical(t *testing.T) {
 	for _, name := range []string{
 		RequestIDHeader, ClientHeader, TimeoutHeader, BaseURLHeader, SeedHeader, TraceIDHeader, identity.Header,
@@ -143,8 +142,8 @@ func TestHeadersAreCanonical(t *testing.T) {
 	}
 }
 
-// BenchmarkLog compares lines that are written together with lines that are written one by
-// one, as a request logs them, into a pipe that is read.
+// BenchmarkLog compares lines that are written together with lines that are written one by one. The lines are
+// as a request logs them, and go into a pipe.
 func BenchmarkLog(b *testing.B) {
 	for _, c := range []struct {
 		name string

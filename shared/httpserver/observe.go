@@ -19,8 +19,8 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// TraceIDHeader tells a client the id of the trace that its request is in. It is
-// absent if the request is not traced.
+// TraceIDHeader has the id of the trace that the client's request is in. It is absent if the request is not
+// traced.
 const TraceIDHeader = "X-Trace-Id"
 
 // tenantKey is where SetTenant stores the class.
@@ -33,8 +33,8 @@ func SetTenant(c *gin.Context, class string) { c.Set(tenantKey, class) }
 // asideKey is where Aside marks a request.
 const asideKey = "aside"
 
-// Aside marks a request for an addition to the API, such as the search: its 503 is no failure of
-// the API.
+// Aside marks a request for an addition to the API, such as the search: a 503 for it does not count as a
+// failure of the API.
 func Aside(c *gin.Context) { c.Set(asideKey, true) }
 
 // series identifies a time series of the request duration.
@@ -47,8 +47,7 @@ type series struct {
 // metrics).
 var durationBuckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
 
-// slowAfter is the time after which an answer is slow that has not begun (docs/runbook.md,
-// "Alerts").
+// slowAfter is the time after which an answer counts as slow if it has not begun (docs/runbook.md, "Alerts").
 const slowAfter = 500 * time.Millisecond
 
 // observe is middleware that measures every request and makes a span for each
@@ -110,7 +109,7 @@ func counting(o Options, name, describes string) func(context.Context) {
 		panic(fmt.Sprintf("httpserver: %v", err)) // the name is invalid
 	}
 	ours := metric.WithAttributeSet(attribute.NewSet(attribute.String("registry.service", o.Name)))
-	count.Add(context.Background(), 0, ours) // without a zero first, a rate misses the first event
+	count.Add(context.Background(), 0, ours) // starts at 0, because otherwise a rate misses the first event
 	return func(ctx context.Context) { count.Add(ctx, 1, ours) }
 }
 
@@ -159,7 +158,7 @@ func route(c *gin.Context) string {
 	return "unknown"
 }
 
-// isAPI reports whether a route belongs to an API. Others are for health and for people.
+// isAPI reports whether a route belongs to an API. Other routes are for health checks and for people.
 func isAPI(route string) bool {
 	return strings.HasPrefix(route, "/api/") || strings.HasPrefix(route, "/internal/")
 }

@@ -14,8 +14,8 @@ import (
 // Pace is the least speed at which a client must read a large answer, or send a large body.
 type Pace struct {
 	Bytes  int           // that the client must read or send
-	Within time.Duration // for Bytes; a slower client is cut off
-	All    time.Duration // for the whole answer or body
+	Within time.Duration // the time for Bytes; a slower client is cut off
+	All    time.Duration // the time for the whole answer or body
 }
 
 // DefaultPace is 64 KiB in 10 s, and 60 s for the whole answer.
@@ -76,7 +76,7 @@ func (s *Sender) SendFrom(from io.Reader) (sent int64, err error) {
 	if to == nil || !isFile {
 		return io.Copy(s, from)
 	}
-	if _, err := s.w.Write(nil); err != nil { // so that all layers send the header
+	if _, err := s.w.Write(nil); err != nil { // an empty write, so that all layers send the header
 		return 0, err
 	}
 	for limited.N > 0 {
@@ -91,15 +91,15 @@ func (s *Sender) SendFrom(from io.Reader) (sent int64, err error) {
 	return sent, nil
 }
 
-// counter is the writer of an answer that the layers above it may pass by, because it counts the
-// bytes of the body.
+// counter is a writer of answers that counts the bytes of the body itself. So a file can be sent past the
+// layers above it, which would count otherwise.
 type counter interface {
 	io.ReaderFrom
 	Sent() int64
 }
 
-// counterOf returns the counter below the layers of gin, or nil if there is none. Another layer may
-// change the body, as one that compresses does.
+// counterOf returns the counter below the layers of gin. It returns nil if there is none, or if there is a
+// layer that is not of gin, which may change the body, for example compress it.
 func counterOf(w http.ResponseWriter) counter {
 	for {
 		layer, isGin := w.(gin.ResponseWriter)
@@ -152,9 +152,8 @@ var UploadPace = Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: 24 * time.
 // DownloadPace is the pace of a file: 64 KiB in 10 s, and 24 h for the whole of it.
 var DownloadPace = UploadPace
 
-// Receiver reads a large body and cuts off a client that sends slower than a Pace. The time
-// limits of the server for a request do not count. It returns os.ErrDeadlineExceeded for a
-// client that is too slow.
+// Receiver reads a large body and cuts off a client that sends slower than a Pace. The server's time limits for
+// a request do not apply to it. It returns os.ErrDeadlineExceeded for a client that is too slow.
 type Receiver struct {
 	from    io.Reader
 	control *http.ResponseController
@@ -172,8 +171,8 @@ func NewReceiver(w http.ResponseWriter, body io.Reader, pace Pace) *Receiver {
 // Read implements io.Reader.
 func (r *Receiver) Read(p []byte) (int, error) {
 	if r.left == 0 {
-		// Only a connection has deadlines; a test's recorder fails here. The answer has the
-		// time of any other, from the end of the body on.
+		// Only a connection has deadlines; a test's recorder fails here. The answer has the usual time, counted
+		// from the end of the body.
 		by := earlier(time.Now().Add(r.pace.Within), r.end)
 		_ = r.control.SetReadDeadline(by)
 		_ = r.control.SetWriteDeadline(by.Add(defaultTimeouts.write))

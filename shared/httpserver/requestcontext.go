@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// requestContext is the context of a request. It knows the request's id, and ends at a
-// deadline if the request has one. Its timer is made when somebody waits for the end or makes
-// a context below. A request that is answered at once needs no timer.
+// requestContext is the context of a request. It knows the request's id, and ends at a deadline if the request
+// has one. It makes its timer only when somebody waits for the end or derives a context from it. A request that
+// is answered at once needs no timer.
 type requestContext struct {
 	context.Context // of the connection
 	id              string
@@ -16,7 +16,7 @@ type requestContext struct {
 
 	mu     sync.Mutex
 	over   bool            // the request has been answered
-	timed  context.Context // with the timer; nil: nobody has needed it
+	timed  context.Context // with the timer; nil: not needed so far
 	cancel context.CancelFunc
 }
 
@@ -53,8 +53,8 @@ func (c *requestContext) Value(key any) any {
 	if below == nil {
 		below = c.Context
 	}
-	// A context below asks for Done and then for a value of package context: it must be that
-	// of timed, or package context would start a goroutine for it.
+	// Package context asks the parent of a derived context for Done, and then for a value with a private key.
+	// Both must come from timed, or package context would start a goroutine for the derived context.
 	return below.Value(key)
 }
 

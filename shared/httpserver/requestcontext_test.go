@@ -29,12 +29,12 @@ func TestARequestsContextBehavesLikeOneOfPackageContext(t *testing.T) {
 		"client leaves":           {left: 3 * time.Second, leave: time.Second},
 		"client leaves, no limit": {leave: time.Second},
 	} {
-		// How the end is seen: by whom it is waited for.
+		// The ways in which somebody can notice the end.
 		for how, wait := range map[string]func(context.Context) error{
 			"done": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 			"err": func(ctx context.Context) error {
 				for ctx.Err() == nil {
-					time.Sleep(7 * time.Millisecond) // no end falls together with a look
+					time.Sleep(7 * time.Millisecond) // so that no end comes at the same time as a look
 				}
 				return ctx.Err()
 			},
@@ -46,7 +46,7 @@ func TestARequestsContextBehavesLikeOneOfPackageContext(t *testing.T) {
 			},
 			"cause": func(ctx context.Context) error {
 				for context.Cause(ctx) == nil && ctx.Err() == nil {
-					time.Sleep(7 * time.Millisecond) // no end falls together with a look
+					time.Sleep(7 * time.Millisecond) // so that no end comes at the same time as a look
 				}
 				return context.Cause(ctx)
 			},
@@ -97,7 +97,7 @@ func TestARequestsContextBehavesLikeOneOfPackageContext(t *testing.T) {
 	}
 }
 
-// usual returns the context of package context that a requestContext stands for.
+// usual returns a context of package context that ends as a requestContext should.
 func usual(parent context.Context, left time.Duration) (context.Context, context.CancelFunc) {
 	if left == 0 {
 		return context.WithCancel(parent)

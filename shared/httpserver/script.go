@@ -9,12 +9,12 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// callbackName is the form of a callback: a JavaScript name, possibly with dots.
-// Nothing else, so that nobody makes the registry serve a script.
+// callbackName is the form of a callback: a JavaScript name, possibly with dots. Nothing else is allowed, so
+// that nobody can make the registry serve a script of their choice.
 var callbackName = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$.]{0,99}$`)
 
-// CheckCallback returns a fault of kind Invalid if opt_jsonp is not the name of a function
-// (docs/contract.md, "Requests and answers"). An empty name is none.
+// CheckCallback returns a fault of kind Invalid if opt_jsonp is not the name of a function (docs/contract.md,
+// "Requests and answers"). It accepts an empty name, which means no callback.
 func CheckCallback(name string) error {
 	if name == "" || callbackName.MatchString(name) {
 		return nil
@@ -22,8 +22,8 @@ func CheckCallback(name string) error {
 	return fault.New(fault.Invalid, fault.Query, "opt_jsonp", "This must be the name of a JavaScript function.")
 }
 
-// Script returns JSON as a script that calls a function with it. The script is ASCII: it means the
-// same in each encoding, and to engines that take U+2028 and U+2029 for ends of lines.
+// Script returns JSON as a script that calls a function with it. The script is ASCII, so it means the same in
+// each encoding, and also to engines that take U+2028 and U+2029 for ends of lines.
 func Script(callback string, json []byte) (contentType string, script []byte) {
 	script = make([]byte, 0, len(callback)+len(json)+len(json)/4)
 	script = append(append(script, callback...), '(')

@@ -19,14 +19,14 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// shouting is a layer that changes a body.
+// shouting is a layer that changes the body.
 type shouting struct{ http.ResponseWriter }
 
 func (s shouting) Write(p []byte) (int, error) { return s.ResponseWriter.Write(bytes.ToUpper(p)) }
 
 func (s shouting) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// lines gets the lines of a log.
+// lines is a channel that gets the lines of a log.
 type lines chan []byte
 
 func (l lines) Write(p []byte) (int, error) {
@@ -34,9 +34,9 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sendingFile starts a server with two layers of gin, as a service in one process has. Its
-// /SIZE sends a file, and says that it has SIZE bytes. With shout, a layer between the two changes the
-// body. It returns the server's address, its log, and the errors of answers.
+// sendingFile starts a server with two layers of gin, like a service that shares a process. The path /SIZE
+// sends the file with a Content-Length of SIZE. With shout, a layer between the two changes the body. It
+// returns the server's address, its log, and the errors of the answers.
 func sendingFile(t *testing.T, pace Pace, path string, shout bool) (addr string, logged lines, ended <-chan error) {
 	t.Helper()
 	logged, errs := make(lines, 100), make(chan error, 10)

@@ -21,11 +21,11 @@ func (l socketListener) Accept() (net.Conn, error) {
 	return socket{tcp}, nil
 }
 
-// socket is a connection that closes a client that was too slow at once.
+// socket is a connection that Close resets if the client was too slow.
 type socket struct{ *net.TCPConn }
 
-// Write makes Close reset the connection of a client that was too slow. Else the
-// kernel would keep the bytes that the client has not read.
+// Write makes Close reset the connection of a client that was too slow. Otherwise the kernel would keep the
+// bytes that the client has not read.
 func (s socket) Write(p []byte) (int, error) {
 	n, err := s.TCPConn.Write(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -47,8 +47,8 @@ func TestStdIsNetHTTPAlone(t *testing.T) {
 	}
 }
 
-// BenchmarkServe compares the two servers of HTTP/1.1. The clients are a part of every
-// figure, so that a server gains more than the figures say.
+// BenchmarkServe compares the two servers of HTTP/1.1. Each figure includes the cost of the clients, so the
+// servers differ more than the figures do.
 func BenchmarkServe(b *testing.B) {
 	const clients, request = 16, "GET /assets/1 HTTP/1.1\r\nHost: registry.example\r\nAccept: application/json\r\n\r\n"
 	text := make([]byte, 2<<10)
@@ -78,8 +78,8 @@ func BenchmarkServe(b *testing.B) {
 	}
 }
 
-// ask sends a request so many times on one connection, and reads answers with so many bytes
-// after their heads.
+// ask sends the same request several times on one connection. Each answer must have the given number of bytes
+// after its head.
 func ask(addr, request string, bytes, times int) error {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -91,7 +91,7 @@ func ask(addr, request string, bytes, times int) error {
 		if _, err := io.WriteString(conn, request); err != nil {
 			return err
 		}
-		for got := 0; got < bytes; { // the head is far shorter, and comes with the body
+		for got := 0; got < bytes; { // the head is far shorter than the body, and comes with it
 			n, err := conn.Read(buffer)
 			if err != nil {
 				return err

@@ -17,12 +17,12 @@ const Unlimited time.Duration = -1
 // longKey is where Long marks a request.
 const longKey = "long"
 
-// Long marks a request that waits for things to happen. Its duration is not measured,
-// because it tells nothing about the service.
+// Long marks a request that waits for events. Its duration is not measured, because it says nothing about the
+// service.
 func Long(c *gin.Context) { c.Set(longKey, true) }
 
-// ErrAttached is returned by Detach for a connection that carries other requests, too,
-// or whose client does not know chunks: HTTP/2 and HTTP/1.0.
+// ErrAttached is returned by Detach for a connection that also carries other requests (HTTP/2), or whose client
+// does not know chunks (HTTP/1.0).
 var ErrAttached = errors.New("the connection cannot be detached")
 
 // Detached is an answer that goes on after its handler has returned. It is an
@@ -31,13 +31,13 @@ var ErrAttached = errors.New("the connection cannot be detached")
 type Detached struct {
 	conn   net.Conn
 	gone   chan struct{} // closed when the client has left
-	buffer []byte        // what is not sent yet; nil: none was taken from buffers
+	buffer []byte        // bytes that are not sent yet; nil: no buffer is in use
 }
 
-// flushAt is the size of a buffer from which it is sent before Flush.
+// flushAt is the size at which a buffer is sent without waiting for Flush.
 const flushAt = 16 << 10
 
-// chunkHead is room for the size of a chunk.
+// chunkHead is how many bytes are kept free for the size of a chunk.
 const chunkHead = 6
 
 // buffers holds the buffers of Detached.
@@ -79,7 +79,7 @@ func (d *Detached) watch(hasSent bool, left func()) {
 	defer close(d.gone)
 	defer left()
 	if !hasSent {
-		_, _ = d.conn.Read(make([]byte, 1)) // any result means the same
+		_, _ = d.conn.Read(make([]byte, 1)) // any result means that the client has left
 	}
 }
 

@@ -56,9 +56,9 @@ type request struct {
 	closes bool // the connection ends after the answer
 }
 
-// requestsFor returns requests whose answers all have the same body. The server answers a
-// POST with the request's body, and a GET with text. Without isSized it does not tell the
-// length of an answer, which ends a connection of HTTP/1.0.
+// requestsFor returns requests whose answers all have the same body. The server answers a POST with the
+// request's body, and a GET with text. Without isSized the server does not send the length of an answer, so a
+// connection of HTTP/1.0 ends after it.
 func requestsFor(text []byte, size int, isSized bool) map[string]request {
 	const get, post = "GET / HTTP/1.1\r\nHost: a\r\n", "POST / HTTP/1.1\r\nHost: a\r\n"
 	sized := append(fmt.Appendf(nil, post+"Content-Length: %d\r\n\r\n", len(text)), text...)
@@ -77,14 +77,14 @@ func requestsFor(text []byte, size int, isSized bool) map[string]request {
 	}
 }
 
-// ways are the kinds of connection of HTTP/1.
+// way is a kind of connection of HTTP/1.
 type way struct {
 	name string
 	dial func() (net.Conn, error)
 }
 
-// sayText is a handler that says a text in pieces, and sends each at once, so that each
-// begins a write of the socket. A POST is answered with its body.
+// sayText is a handler that answers with a text in pieces. It sends each piece at once, so that each piece
+// begins a write to the socket. A POST is answered with its body.
 type sayText struct {
 	text  []byte
 	size  int // of a piece
@@ -104,7 +104,7 @@ func (s sayText) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	for len(text) > 0 {
 		n := min(s.size, len(text))
-		w.Write(text[:n]) // the test sees what is missing
+		w.Write(text[:n]) // the test notices if bytes are missing
 		if s.size < len(s.text) {
 			http.NewResponseController(w).Flush()
 		}
@@ -112,7 +112,8 @@ func (s sayText) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveTexts serves a handler that can change, and returns the ways to it.
+// serveTexts serves the current *handler, and returns the ways to connect to it, a pool for TLS, and the
+// address for HTTP/2.
 func serveTexts(t testing.TB, handler *http.Handler) ([]way, *x509.CertPool, string) {
 	t.Helper()
 	config, pool := withTLS(t)
@@ -144,7 +145,7 @@ func sayTwice(t testing.TB, dial func() (net.Conn, error), first, last request, 
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	sent, answers := first.sent, 1
-	if !first.closes { // else the server would close with bytes that it has not read, which resets the connection
+	if !first.closes { // otherwise the server would close with unread bytes, which resets the connection
 		sent, answers = append(bytes.Clone(sent), last.sent...), 2
 	}
 	go conn.Write(sent)
@@ -180,7 +181,7 @@ func TestTextsLikeHTTPStayWhole(t *testing.T) {
 	for _, one := range likeHTTP {
 		text := []byte(strings.Repeat(one, 1+20_000/len(one)))
 		for _, say := range []sayText{{text, len(one), false}, {text, len(text), true}} {
-			if say.size < len(text) { // so many flushes take long
+			if say.size < len(text) { // a shorter text, because thousands of flushes would take long
 				say.text = say.text[:min(len(text), 40*len(one))]
 			}
 			handler = say
@@ -206,7 +207,7 @@ func TestTextsLikeHTTPStayWhole(t *testing.T) {
 	}
 }
 
-// FuzzTextsStayWhole does the same with other texts.
+// FuzzTextsStayWhole does the same as TestTextsLikeHTTPStayWhole, with other texts.
 func FuzzTextsStayWhole(f *testing.F) {
 	var handler http.Handler
 	ways, _, _ := serveTexts(f, &handler)

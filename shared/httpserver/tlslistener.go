@@ -19,7 +19,7 @@ type tlsListener struct {
 	config   *tls.Config
 	timeout  time.Duration // of a handshake
 	log      *slog.Logger
-	headers  http.Header // of the refusal of plain HTTP, whose origin nobody reads
+	headers  http.Header // headers of the refusal of plain HTTP; its Origin is not read
 	accepted chan accepted
 	closed   <-chan struct{}
 	close    context.CancelFunc

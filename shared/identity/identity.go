@@ -106,8 +106,8 @@ type claims struct {
 	Levels string `json:"lvl,omitempty"`
 }
 
-// reuse is how long Sign returns the same token again. It is a part of lifetime,
-// so that enough of that is left.
+// reuse is how long Sign returns the same token again. It is much shorter than lifetime, so a token that Sign
+// returns again stays valid long enough.
 const reuse = lifetime / 4
 
 // Sign returns i as a signed token, which is valid for at least 90 s.
@@ -138,7 +138,7 @@ func (s *Signer) Verify(signed string) (Identity, error) {
 	if i, known := s.verified.get(signed, s.now()); known {
 		return i, nil
 	}
-	if strings.ContainsAny(signed, "\r\n") { // the decoder of base64 ignores them
+	if strings.ContainsAny(signed, "\r\n") { // the decoder of base64 would ignore line ends
 		return Identity{}, ErrUnsigned
 	}
 	var c claims

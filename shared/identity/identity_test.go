@@ -133,7 +133,7 @@ func TestTokensOfSeveralCallersAreKept(t *testing.T) {
 				t.Errorf("caller %d: got a new token within its time, want the same", i)
 			}
 		}
-		now = now.Add(time.Second) // a token that is made now is another one
+		now = now.Add(time.Second) // a second later Sign makes a different token
 	}
 }
 
@@ -185,7 +185,7 @@ func TestIdentitiesHoldThroughARotation(t *testing.T) {
 		return signer
 	}
 	who := Identity{Broker: "b", KeyID: "k", Role: Broker}
-	// The old and the new services during each of the three rolling restarts.
+	// Each step has the signers of an old and a new service during one of the three rolling restarts.
 	steps := [][]*Signer{{with(a), with(a, b)}, {with(a, b), with(b, a)}, {with(b, a), with(b)}}
 	for i, step := range steps {
 		for from := range step {

@@ -39,16 +39,16 @@ func Parse(text string, zone *time.Location) (time.Time, error) {
 	return t, nil
 }
 
-// offsetForm is the form of an offset: a date, and perhaps a time of day, and its zone. The
-// groups are the year, a hyphen or nothing, month, hyphen, day, hour, a colon or nothing,
-// minute, colon, second, fraction, and the zone.
+// offsetForm matches an offset: a date, and optionally a time of day and a zone. Its groups are the year, a
+// hyphen or nothing, month, hyphen, day, hour, a colon or nothing, minute, colon, second, fraction, and the
+// zone.
 var offsetForm = regexp.MustCompile(
 	`^(\d{4})(-?)(\d\d)(-?)(\d\d)(?:[Tt ](\d\d)(?:(:?)(\d\d)(?:(:?)(\d\d)([.,]\d+)?)?)?([Zz]|[-+ ]\d\d(?::?\d\d)?)?)?$`)
 
-// ParseOffset reads an offset in the feed (docs/contract.md, "Offsets"). It takes what
-// Parse takes, the basic format without hyphens and colons, and a time of day without
-// minutes. A blank before the zone is a '+' that the client did not escape. Without an offset the
-// result is in zone. ParseOffset returns the errors of Parse.
+// ParseOffset reads an offset in the feed (docs/contract.md, "Offsets"). Besides all that Parse accepts, it
+// accepts the basic format without hyphens and colons, and a time of day without minutes. A blank before the
+// zone counts as a '+' that the client did not escape. Without a zone the result is in zone. ParseOffset
+// returns the errors of Parse.
 func ParseOffset(text string, zone *time.Location) (time.Time, error) {
 	f := offsetForm.FindStringSubmatch(text)
 	if f == nil || f[2] != f[4] || f[10] != "" && f[7] != f[9] {
@@ -65,5 +65,5 @@ var (
 	ErrRange = errors.New("date value out of range")
 )
 
-// IsDate tells whether a text that ParseOffset takes is a date without a time of day.
+// IsDate reports whether a text that ParseOffset accepts is a date without a time of day.
 func IsDate(text string) bool { return !strings.ContainsAny(text, "Tt ") }

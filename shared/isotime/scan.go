@@ -12,7 +12,7 @@ type scanner struct {
 	bad  bool
 }
 
-// skip reads the next byte if it is one of set, and tells whether it is.
+// skip reads the next byte if it is one of set, and reports whether it did.
 func (s *scanner) skip(set string) bool {
 	if s.rest == "" || !strings.Contains(set, s.rest[:1]) {
 		return false
@@ -21,7 +21,7 @@ func (s *scanner) skip(set string) bool {
 	return true
 }
 
-// number reads a number with exactly that many digits.
+// number reads a number that has exactly the given count of digits.
 func (s *scanner) number(digits int) int {
 	if len(s.rest) < digits {
 		s.bad = true
@@ -51,7 +51,7 @@ func (s *scanner) fraction() int {
 	return six.number(6)
 }
 
-// zone reads an offset. It returns fallback if there is none.
+// zone reads a zone: Z or a difference to UTC. It returns fallback if the text has none.
 func (s *scanner) zone(fallback *time.Location) *time.Location {
 	if s.skip("Zz") {
 		return time.UTC

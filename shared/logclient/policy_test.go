@@ -15,7 +15,7 @@ import (
 func TestReadPolicy(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
-		cause      error // nil: it is read
+		cause      error // nil: the policy is valid
 	}{
 		{"without witnesses", "quorum none\n", nil},
 		{"a malformed line", "quorum\n", translog.ErrPolicy},

@@ -19,13 +19,13 @@ import (
 
 const (
 	attempts = 4
-	pause    = 250 * time.Millisecond // before the second attempt; then doubled
+	pause    = 250 * time.Millisecond // before the second attempt; it doubles before each further one
 	longest  = 10 * time.Second       // the longest pause that a server may ask for
-	onePart  = 30 * time.Second       // for one request with its answer
+	onePart  = 30 * time.Second       // the time limit of one request with its answer
 )
 
 // Source is a log below an address. It implements translog.Source. Its methods may
-// be called concurrently. A request that fails for a passing reason is repeated up
+// be called concurrently. A request that fails for a temporary reason is repeated up
 // to three times.
 type Source struct {
 	prefix *url.URL
@@ -94,12 +94,12 @@ func (s *Source) readOnce(ctx context.Context, path string, limit int64) (data [
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() { _ = answer.Body.Close() }() // it was only read
+	defer func() { _ = answer.Body.Close() }() // an error of Close does not matter after reading
 	switch code := answer.StatusCode; {
 	case code == http.StatusNotFound:
 		return nil, -1, fmt.Errorf("%s: %w", target, fs.ErrNotExist)
 	case code == http.StatusTooManyRequests || code >= 500:
-		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // 0 if there is none
+		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // 0 without this header
 		return nil, time.Duration(min(max(seconds, 0), 60)) * time.Second, fmt.Errorf("%s: status %d", target, code)
 	case code != http.StatusOK:
 		return nil, -1, fmt.Errorf("%s: status %d", target, code)

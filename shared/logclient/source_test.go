@@ -70,7 +70,7 @@ func (l *testLog) signed(t testing.TB) []byte {
 	return signed
 }
 
-// serve serves the log. Every third answer is a passing failure.
+// serve serves the log. Every third answer reports a temporary failure.
 func (l *testLog) serve(t testing.TB) string {
 	t.Helper()
 	var count atomic.Int64

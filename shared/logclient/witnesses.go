@@ -47,7 +47,7 @@ type witness struct {
 	client *http.Client
 
 	mu   sync.Mutex // held while the witness is asked
-	size int64      // what it cosigned last, as far as is known
+	size int64      // the size that the witness cosigned last, as far as is known
 }
 
 // NewWitnesses returns the witnesses of the policy that have an address. A request
@@ -83,11 +83,11 @@ func (w *Witnesses) Close() {
 // Cosigned is the result of Cosign.
 type Cosigned struct {
 	Checkpoint []byte           // with the cosignatures, in the order of the policy
-	Quorum     bool             // the policy accepts it
-	Faults     map[string]error // of the witnesses that did not cosign, by name
+	Quorum     bool             // the policy accepts the checkpoint with these cosignatures
+	Faults     map[string]error // why a witness did not cosign, by its name
 }
 
-// The causes of faults.
+// The causes in Cosigned.Faults.
 var (
 	ErrBusy    = errors.New("the witness has not answered to an earlier checkpoint")
 	ErrLate    = errors.New("the witness has not answered yet")
@@ -95,10 +95,9 @@ var (
 	ErrRefused = errors.New("the witness refuses the checkpoint")
 )
 
-// Cosign asks all witnesses at the same time for cosignatures of a signed
-// checkpoint of a size. It returns when all have answered, or shortly after the
-// quorum was reached, or when ctx is done. A request that is under way then goes on,
-// so that the witness's size is known the next time.
+// Cosign asks all witnesses at the same time to cosign a signed checkpoint of a log that has this size. It
+// returns when all have answered, or shortly after the quorum was reached, or when ctx is done. The other
+// requests then go on in the background, so that the next Cosign knows the sizes of those witnesses.
 func (w *Witnesses) Cosign(ctx context.Context, checkpoint []byte, size int64, prove Prove) Cosigned {
 	type result struct {
 		index int
@@ -117,7 +116,7 @@ func (w *Witnesses) Cosign(ctx context.Context, checkpoint []byte, size int64, p
 			ctx, cancel := context.WithTimeout(w.ctx, w.within)
 			defer cancel()
 			line, err := one.ask(ctx, checkpoint, size, prove)
-			one.mu.Unlock() // first, so that the next Cosign finds the witness free
+			one.mu.Unlock() // before the result is sent, so that the next Cosign finds the witness free
 			results <- result{i, line, err}
 		})
 	}
@@ -152,7 +151,8 @@ func merge(checkpoint []byte, lines [][]byte) []byte {
 	return append(bytes.Clone(checkpoint), bytes.Join(lines, nil)...)
 }
 
-// ask asks the witness, and once more if it was at another size than was thought.
+// ask asks the witness for a cosignature. If the witness has cosigned another size than w.size says, ask
+// corrects w.size and asks once more.
 func (w *witness) ask(ctx context.Context, checkpoint []byte, size int64, prove Prove) ([]byte, error) {
 	if w.size > size {
 		return nil, fmt.Errorf("%w: %d", ErrAhead, w.size)
@@ -178,8 +178,8 @@ func (w *witness) ask(ctx context.Context, checkpoint []byte, size int64, prove 
 	}
 }
 
-// post sends one request. If the witness cosigned another size than the request
-// says, known is that size; in all other cases it is negative.
+// post sends one request. If the witness refuses because it has cosigned another size than the request says,
+// known is that size. Otherwise known is negative.
 func (w *witness) post(ctx context.Context, checkpoint, body []byte) (line []byte, known int64, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.target, bytes.NewReader(body))
 	if err != nil {
@@ -190,7 +190,7 @@ func (w *witness) post(ctx context.Context, checkpoint, body []byte) (line []byt
 	if err != nil {
 		return nil, -1, err
 	}
-	defer func() { _ = answer.Body.Close() }() // it was only read
+	defer func() { _ = answer.Body.Close() }() // an error of Close does not matter after reading
 	text, err := io.ReadAll(io.LimitReader(answer.Body, translog.MaxCheckpoint))
 	if err != nil {
 		return nil, -1, err

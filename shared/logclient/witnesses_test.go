@@ -25,26 +25,26 @@ func (l *testLog) ReadPart(_ context.Context, tile translog.Tile) ([]byte, error
 	return nil, fs.ErrNotExist
 }
 
-// prove returns the proofs for the log as it is now.
+// prove proves that the present log continues a log of an older size.
 func (l *testLog) prove(ctx context.Context, older int64) ([]tlog.Hash, error) {
 	return translog.Consistent(ctx, older, l.checkpoint(), l)
 }
 
-// fakeWitness is a witness that cosigns what continues its size.
+// fakeWitness is a witness that cosigns a checkpoint only if it continues the last cosigned one.
 type fakeWitness struct {
 	key translog.Key
 
 	mu       sync.Mutex
 	cosigned translog.Checkpoint
 	requests int
-	fails    func(http.ResponseWriter, *http.Request) bool // answers in its place
+	fails    func(http.ResponseWriter, *http.Request) bool // answers instead of the witness if it returns true
 }
 
 func (f *fakeWitness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.requests++
-	body, err := io.ReadAll(r.Body) // after it, the server sees when the client leaves
+	body, err := io.ReadAll(r.Body) // the server notices that a client leaves only after it has read the body
 	if f.fails != nil && f.fails(w, r) {
 		return
 	}
@@ -122,7 +122,7 @@ func newStage(t *testing.T, within time.Duration) *stage {
 	return s
 }
 
-// cosign asks for cosignatures of the log as it is now.
+// cosign asks the witnesses to cosign the present checkpoint of the log.
 func (s *stage) cosign(ctx context.Context, t *testing.T) Cosigned {
 	t.Helper()
 	return s.witnesses.Cosign(ctx, s.log.signed(t), s.log.tree.Size(), s.log.prove)
@@ -130,7 +130,7 @@ func (s *stage) cosign(ctx context.Context, t *testing.T) Cosigned {
 
 func TestAllWitnessesCosignAsTheLogGrows(t *testing.T) {
 	s := newStage(t, time.Minute)
-	s.fakes[1].cosigned = s.log.checkpoint() // from before a restart of the log
+	s.fakes[1].cosigned = s.log.checkpoint() // this witness cosigned before the log restarted, so its size is not known
 	for i, size := range []int{300, 300, 301, 5000, 70000} {
 		s.log.grow(t, size)
 		got := s.cosign(t.Context(), t)

@@ -1,4 +1,4 @@
-// Package nearest finds the name that somebody has probably meant by another one.
+// Package nearest finds, for a misspelled name, the name that was probably meant.
 package nearest
 
 import "strings"
@@ -15,8 +15,8 @@ func To(sent string, of []string) string {
 	return best
 }
 
-// Near is To for a value that is probably meant: the edit distance to it is at most a third of
-// the length of sent. It returns "" if there is none.
+// Near returns the same value as To, but only if that is probably meant: its edit distance to sent is at most a
+// third of the length of sent. Otherwise it returns "".
 func Near(sent string, of []string) string {
 	text := compared(sent)
 	if best, distance := search(text, of); 3*distance <= len(text) {
@@ -56,7 +56,7 @@ func compared(text string) []rune {
 
 // distance returns the Levenshtein distance of two texts.
 func distance(a, b []rune) int {
-	row := make([]int, len(b)+1) // the distances from a's characters so far to each beginning of b
+	row := make([]int, len(b)+1) // the distances between the characters of a read so far and each beginning of b
 	for j := range row {
 		row[j] = j
 	}

@@ -122,9 +122,8 @@ func (s *Server) Replicate(t testing.TB, args ...string) *Server {
 	return replica
 }
 
-// Watch starts a sentinel that makes the replica of s the primary if s is down. It
-// returns the sentinel's address once the sentinel knows the replica. password is
-// the one of both servers, or "" for none.
+// Watch starts a sentinel that makes the replica of s the primary when s is down. It returns the sentinel's
+// address once the sentinel knows the replica. password is the password of both servers, "" if they have none.
 func (s *Server) Watch(t testing.TB, name, password string) (sentinel string) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(s.Addr)
@@ -137,7 +136,7 @@ func (s *Server) Watch(t testing.TB, name, password string) (sentinel string) {
 	if password != "" {
 		settings += fmt.Sprintf("sentinel auth-pass %s %s\n", name, password)
 	}
-	file := filepath.Join(t.TempDir(), "sentinel.conf") // the sentinel rewrites it
+	file := filepath.Join(t.TempDir(), "sentinel.conf") // a file that the sentinel rewrites
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -193,5 +192,5 @@ func (s *Server) Kill(t testing.TB) {
 	if err := s.cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
-	_ = s.cmd.Wait() // returns that the process was killed
+	_ = s.cmd.Wait() // its error only says that the process was killed
 }

@@ -14,8 +14,7 @@ import (
 // propagator reads and writes the headers of W3C Trace Context.
 var propagator propagation.TraceContext
 
-// Child starts a child of the span in ctx. If that is not recorded, the returned
-// span does nothing.
+// Child starts a child of the span in ctx. If the span in ctx is not recorded, the returned span does nothing.
 func Child(
 	ctx context.Context, kind trace.SpanKind, name string, attributes ...attribute.KeyValue,
 ) (context.Context, trace.Span) {
@@ -36,7 +35,7 @@ func End(span trace.Span, err error) {
 	span.End()
 }
 
-// TraceID returns the id of the trace that ctx is recorded in, or "" without one.
+// TraceID returns the id of the recorded trace in ctx, or "" if ctx has none.
 func TraceID(ctx context.Context) string {
 	if span := trace.SpanContextFromContext(ctx); span.IsSampled() {
 		return span.TraceID().String()

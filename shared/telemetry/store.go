@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// StoreUse is how much space a store uses, in bytes. A field that is 0 is not
-// known; it is not measured. DiskFree is known if DiskSize is.
+// StoreUse says how much space a store uses, in bytes. A field that is 0 is unknown and gets no metric.
+// DiskFree is known whenever DiskSize is.
 type StoreUse struct {
 	Size                  int64 // of the data
 	DiskFree, DiskSize    int64 // of the disk with the data

@@ -1,6 +1,6 @@
-// Package telemetry makes a service's traces and metrics with OpenTelemetry. Package
-// export sends them to others. It is a package of its own, because most packages make
-// telemetry, and exporters are large: only programs need them.
+// Package telemetry makes a service's traces and metrics with OpenTelemetry. Package export sends them to a
+// collector. The two are separate because most packages make telemetry, but only programs need the exporters,
+// which are large.
 //
 // The edge decides once whether a request is traced, before it makes a span. Code
 // needs no tracer: Child makes a span if the context has one that is recorded,
@@ -54,9 +54,9 @@ func (t *Telemetry) Meter() metric.Meter {
 	return t.meters.Meter(Scope)
 }
 
-// Sampler returns a sampler that records a span if its parent is recorded. It
-// records a span without a parent only if it is a server's: such spans are made
-// only for requests that Sample chose. So work in the background records nothing.
+// Sampler returns a sampler that records a span if its parent is recorded. It records a span without a parent
+// only if the span's kind is server: the edge makes those only for requests that Sample chose. So work in the
+// background records nothing.
 func Sampler() sdktrace.Sampler { return sampler{} }
 
 type sampler struct{}

@@ -35,7 +35,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		w.Write(body) // the client reports a lost connection
+		w.Write(body) // an error here is a lost connection, which the client reports
 	}))
 	defer server.Close()
 	pool, err := New(Config{
@@ -168,7 +168,7 @@ type clientConnBody struct {
 
 func (b *clientConnBody) Close() error {
 	err := b.ReadCloser.Close()
-	if b.conn.Available() == 0 { // net/http is about to close it
+	if b.conn.Available() == 0 { // net/http is about to close the connection
 		return errors.Join(err, b.conn.Close())
 	}
 	b.pool.mu.Lock()

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	maxFailures = 5           // in a row, that open the breaker
-	openFor     = time.Second // until a trial request
+	maxFailures = 5           // failures in a row that open the breaker
+	openFor     = time.Second // how long an open breaker waits before it admits a trial request
 )
 
 // breaker is a circuit breaker. The zero value is closed.
@@ -40,7 +40,7 @@ func (b *breaker) succeed() {
 	}
 }
 
-// abandon ends a request that says nothing about the server.
+// abandon ends an admitted request whose result says nothing about the server's health.
 func (b *breaker) abandon() { b.trial.Store(false) }
 
 // fail counts a failure. It reports whether this failure opened the breaker.

@@ -60,9 +60,9 @@ func (c *conn) exchange(r *http.Request, body io.ReadCloser) (_ *http.Response, 
 	return resp, true, nil
 }
 
-// send writes a request and reads the head of its answer. Failed is the error of the
-// writes. Even then it reads, because the server may have refused the body early. If the
-// body itself has failed, no answer will come.
+// send writes a request and reads the head of its answer. failed is the error of writing. send still reads
+// then, because the server may have refused the body early and answered. Only if the body itself could not be
+// read does send give up: no answer will come.
 func (c *conn) send(r *http.Request, body io.ReadCloser) (resp *http.Response, failed, err error) {
 	target := r.URL.RequestURI()
 	isPlain := c.kind == readings && httpwire.IsTarget(target)
@@ -127,7 +127,7 @@ func (c *conn) isOpen() bool {
 type answerBody struct {
 	io.ReadCloser
 	conn    *conn
-	release func() bool // detaches the request's context; false if that has ended
+	release func() bool // detaches the request's context; returns false if the context has ended
 	last    bool        // the server closes the connection after this answer
 	timed   bool        // Outlast set a deadline on the connection
 	ended   bool
@@ -140,7 +140,7 @@ func (b *answerBody) Outlast(end time.Time) {
 		return
 	}
 	b.release, b.timed = func() bool { return true }, true
-	_ = b.conn.net.SetDeadline(end) // on a broken connection Read fails too
+	_ = b.conn.net.SetDeadline(end) // an error means that the connection is broken, and then Read fails too
 }
 
 func (b *answerBody) Read(p []byte) (int, error) {

@@ -13,7 +13,7 @@ func TestABodyThatFailsEndsItsRequest(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 	t.Cleanup(s.Close)
 	p := newPool(t, s.URL)
-	for range 2 { // on a new connection, and on another one
+	for range 2 { // each request needs a new connection, because the failed one is closed
 		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://service/", io.NopCloser(strings.NewReader("12")))
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	crashTime  = 10 * time.Second // for which a request is remembered
+	crashTime  = 10 * time.Second // how long a request is remembered
 	maxCrashes = 4096             // requests that are remembered
 )
 
@@ -38,7 +38,7 @@ func (c *crashes) mayRepeat(r *http.Request, now time.Time) bool {
 	if len(c.last) >= maxCrashes {
 		c.forget(now)
 	}
-	if len(c.last) >= maxCrashes { // so many crashes have another cause, and retries would make it worse
+	if len(c.last) >= maxCrashes { // this many crashes have another cause, and retries would make it worse
 		return false
 	}
 	c.last[key] = now

@@ -11,9 +11,9 @@ import (
 	"asset-registry/shared/httpwire"
 )
 
-// read sends a reading and returns its answer. It returns nil and no error if the answer
-// is not plain; then net/http must read it. It works as Request.Write and
-// ReadResponse do, with fewer copies and allocations.
+// read sends a reading (a GET or HEAD without a body) and returns its answer. It returns nil and no error if
+// parseAnswer cannot read the answer; then net/http must read it. It works as Request.Write and ReadResponse
+// do, with fewer copies and allocations.
 func (c *conn) read(r *http.Request, target string) (*http.Response, error) {
 	buffer := requests.Get().(*[]byte)
 	defer requests.Put(buffer)
@@ -69,7 +69,7 @@ func appendReading(b []byte, r *http.Request, target, host string) []byte {
 	return append(b, "\r\n"...)
 }
 
-// defaultAgent is what net/http sends.
+// defaultAgent is the User-Agent that net/http sends by default.
 var defaultAgent = []string{"Go-http-client/1.1"}
 
 // difficult are the fields of answers that net/http acts on.
@@ -77,9 +77,9 @@ var difficult = map[string]bool{"Transfer-Encoding": true, "Trailer": true, "Upg
 
 const protocol = "HTTP/1.1 "
 
-// parseAnswer parses the head of an answer to a reading. It returns nil unless the head is
-// whole and plain, and the body has a known length. Else it returns the answer and the size
-// of its head. The answer equals that of http.ReadResponse. Its Body is nil if bytes follow.
+// parseAnswer parses the head of an answer to a reading. It returns nil unless the head is whole and plain, and
+// the body has a known length. Otherwise it returns the size of the head, and the answer as http.ReadResponse
+// would return it, except that Body is nil if bytes of a body follow.
 func parseAnswer(b []byte, r *http.Request) (resp *http.Response, size int) {
 	end := bytes.Index(b, []byte("\r\n\r\n"))
 	if end < 0 {
@@ -112,14 +112,14 @@ func parseAnswer(b []byte, r *http.Request) (resp *http.Response, size int) {
 		resp.ContentLength, resp.Body = 0, http.NoBody
 	case resp.ContentLength == 0:
 		resp.Body = http.NoBody
-	case resp.ContentLength < 0: // up to the end of the connection
+	case resp.ContentLength < 0: // the body lasts until the connection ends
 		return nil, 0
 	}
 	return resp, end + len("\r\n\r\n")
 }
 
-// lengthOf returns the value of Content-Length, or -1 if there is none. It returns false
-// for one that is not plain.
+// lengthOf returns the value of Content-Length, or -1 without the header. It returns false if the value is not
+// a plain number.
 func lengthOf(values []string) (int64, bool) {
 	if len(values) == 0 {
 		return -1, true
@@ -128,7 +128,7 @@ func lengthOf(values []string) (int64, bool) {
 	return n, len(values) == 1 && err == nil && n >= 0 && values[0][0] != '+'
 }
 
-// body is the body of an answer of known length.
+// body reads the body of an answer whose length is known.
 type body struct {
 	from io.Reader
 	left int64

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestReadingsAreWrittenAsByNetHTTP compares what a server sees.
+// TestReadingsAreWrittenAsByNetHTTP compares the requests that a server gets from this package and from
+// net/http.
 func TestReadingsAreWrittenAsByNetHTTP(t *testing.T) {
 	for _, header := range []http.Header{
 		nil,
@@ -54,7 +55,8 @@ func requestOf(t *testing.T, b []byte) map[string]any {
 	return map[string]any{"method": r.Method, "target": r.RequestURI, "host": r.Host, "header": r.Header}
 }
 
-// FuzzParseAnswer compares each answer that is plain with that of net/http.
+// FuzzParseAnswer checks that http.ReadResponse returns the same as parseAnswer for each answer that
+// parseAnswer takes.
 func FuzzParseAnswer(f *testing.F) {
 	for _, answer := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Type: a\r\n\r\nok",

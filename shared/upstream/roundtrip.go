@@ -81,16 +81,15 @@ func isRepeatable(r *http.Request) bool {
 
 func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
-// closeBody does the duty of an http.RoundTripper that fails.
+// closeBody closes the request's body, as an http.RoundTripper must also when it fails.
 func closeBody(r *http.Request) {
 	if r.Body != nil {
 		_ = r.Body.Close() // the request has failed anyway
 	}
 }
 
-// pick returns the best server that is not in tried, or nil if there is none.
-// A ready server is better than one that is not; then fewer requests under way
-// are better.
+// pick returns the best server that is not in tried, or nil if there is none. It prefers servers that are
+// ready, and among these the server with the fewest requests under way.
 func (p *Pool) pick(tried []*server) *server {
 	servers := *p.servers.Load()
 	now := time.Now()
@@ -105,7 +104,7 @@ func (p *Pool) pick(tried []*server) *server {
 			best = s
 		}
 	}
-	if best != nil && !best.breaker.admit(now) { // another request took the trial
+	if best != nil && !best.breaker.admit(now) { // meanwhile another request has become the trial
 		return p.pick(append(tried, best))
 	}
 	return best

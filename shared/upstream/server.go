@@ -17,9 +17,9 @@ import (
 
 const (
 	dialTimeout = 500 * time.Millisecond // short, so that a dead server costs little
-	idleTimeout = time.Minute            // half of what our servers allow
+	idleTimeout = time.Minute            // half of the time that our servers keep an idle connection
 	freshTime   = 5 * time.Millisecond   // after its last use, a connection counts as open
-	maxIdle     = 256                    // connections of a kind to a server
+	maxIdle     = 256                    // idle connections per server and kind
 	bufferSize  = 8 << 10                // bytes of each of a connection's two buffers; a typical asset fits
 )
 
@@ -35,11 +35,11 @@ type server struct {
 
 	mu      sync.Mutex
 	idle    [kinds][]*conn // of each kind, the most recently used last
-	retired bool           // keep closes every connection
+	retired bool           // keep closes every connection instead of keeping it
 }
 
-// kind is what a connection carries. Package lean leaves a connection to net/http at the
-// first request that is not a reading, so readings have connections of their own.
+// kind is what a connection carries. At the first request that is not a reading, package lean leaves its
+// connection to net/http, which is slower. So readings have separate connections.
 type kind int
 
 const (
@@ -74,7 +74,7 @@ type progress int
 
 const (
 	notSent      progress = iota
-	sentOnReused          // on a connection that the server may have closed before
+	sentOnReused          // on a connection that the server may have closed before the request came
 	sentOnNew
 )
 
@@ -107,14 +107,14 @@ func (s *server) exchange(r *http.Request, body io.ReadCloser, check connCheck) 
 	return nil, sentOnNew, err
 }
 
-// staleConnError wraps the error of a reused connection that the server had
-// closed. It says nothing about the server's health.
+// staleConnError wraps the error of a reused connection that the server had closed before. It says nothing
+// about the server's health.
 type staleConnError struct{ error }
 
 func (e staleConnError) Unwrap() error { return e.error }
 
-// record tells the circuit breaker how a request ended. A client that left and
-// a stale connection are no failures of the server.
+// record tells the circuit breaker how a request ended. It does not count as a failure of the server that a
+// client left or that a connection was stale.
 func (s *server) record(ctx context.Context, err error) {
 	if err == nil {
 		s.breaker.succeed()
@@ -185,7 +185,7 @@ func (s *server) keep(c *conn) {
 	}
 }
 
-// closeIdle closes the connections that are idle since before a time.
+// closeIdle closes the connections that became idle before a time.
 func (s *server) closeIdle(before time.Time) {
 	var old []*conn
 	s.mu.Lock()

@@ -81,7 +81,7 @@ func ask(t *testing.T, p *Pool, method, path, body string, header ...string) (*h
 	return resp, string(text), err
 }
 
-// drop ends the connection without an answer.
+// drop closes the connection without an answer.
 func drop(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
@@ -199,7 +199,7 @@ func TestWhatMayBeRepeatedIs(t *testing.T) {
 				fmt.Fprintf(w, "%s %s %d", r.Method, text, len(r.Header["Idempotency-Key"]))
 			})
 			p := newPool(t, broken.URL, whole.URL)
-			for range 2 { // each server gets one of the two requests first
+			for range 2 { // either server may get the first request
 				_, text, err := ask(t, p, c.method, "/", c.body, c.header...)
 				if want := fmt.Sprintf("%s %s 0", c.method, c.body); err == nil && text != want {
 					t.Errorf("got %q, want %q", text, want)
@@ -235,7 +235,7 @@ func TestRepeatsHaveABudget(t *testing.T) {
 		if _, _, err := ask(t, p, "GET", fmt.Sprint("/", i), ""); err == nil {
 			t.Fatal("got an answer, want an error")
 		}
-		for _, s := range *p.servers.Load() { // keep the breakers closed
+		for _, s := range *p.servers.Load() { // without failures, so that the circuit breakers stay closed
 			s.breaker.succeed()
 		}
 	}
@@ -319,7 +319,7 @@ func TestTheEndOfAContextEndsTheRequest(t *testing.T) {
 	}
 }
 
-// TestBrokenAnswers sends requests to a server that answers with given bytes.
+// TestBrokenAnswers uses a server that answers with the bytes of each case.
 func TestBrokenAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -392,8 +392,8 @@ func TestCheckOfAddresses(t *testing.T) {
 	}
 }
 
-// TestReadingsHaveConnectionsOfTheirOwn holds that no other request uses a connection of
-// readings, because package lean would then leave it to net/http.
+// TestReadingsHaveConnectionsOfTheirOwn tests that a connection that carries readings carries no other request.
+// At one, package lean would leave the connection to net/http.
 func TestReadingsHaveConnectionsOfTheirOwn(t *testing.T) {
 	var methods sync.Map // of requests, by connection
 	s := startServer(t, func(_ http.ResponseWriter, r *http.Request) {

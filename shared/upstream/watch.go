@@ -10,9 +10,9 @@ import (
 
 const (
 	checkEvery   = time.Second
-	checkTimeout = time.Second // of a check, and of a DNS lookup
-	maxCheckBody = 64 << 10    // bytes that are read of a check's answer
-	resolveEvery = 5           // checks
+	checkTimeout = time.Second // time limit of a check, and of a DNS lookup
+	maxCheckBody = 64 << 10    // bytes of a check's answer that are read at most
+	resolveEvery = 5           // the names are looked up at every fifth check
 )
 
 // watch resolves the servers' names and checks the servers until ctx is done.
@@ -60,8 +60,7 @@ func (p *Pool) resolve(ctx context.Context) {
 	}
 }
 
-// lookUp returns the addresses of a source. If the lookup fails, it returns
-// those in old.
+// lookUp returns the addresses of a source. If the lookup fails, it returns the source's addresses in old.
 func lookUp(ctx context.Context, from source, old []*server) []string {
 	if net.ParseIP(from.host) != nil {
 		return []string{from.host}
@@ -83,7 +82,7 @@ func lookUp(ctx context.Context, from source, old []*server) []string {
 	var hosts []string
 	for _, s := range old {
 		if s.from == from {
-			host, _, _ := net.SplitHostPort(s.addr) // JoinHostPort made it
+			host, _, _ := net.SplitHostPort(s.addr) // cannot fail: the address was made by JoinHostPort
 			hosts = append(hosts, host)
 		}
 	}

@@ -65,8 +65,8 @@ func newPerformers(tb testing.TB) *pair {
 func (p *pair) compareAnswers(tb testing.TB, method, program string) {
 	tb.Helper()
 	if method == http.MethodHead {
-		// net/http would send a length that is no number, and the head before a panic
-		// if the body that is not sent is larger than its buffer.
+		// For HEAD, net/http would send a Content-Length that is not a number. It would also send the head
+		// before a panic if the body, which is not sent, is larger than its buffer.
 		program = strings.NewReplacer("i", "", "p", "").Replace(program)
 	}
 	one := method + " /" + program + " HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -86,7 +86,7 @@ func TestSameAnswersAsNetHTTP(t *testing.T) {
 	}
 }
 
-// FuzzSameAnswersAsNetHTTP compares what becomes of any steps of a handler.
+// FuzzSameAnswersAsNetHTTP compares the answers of both servers for a handler that takes any steps.
 func FuzzSameAnswersAsNetHTTP(f *testing.F) {
 	f.Add("hwfwb", false)
 	f.Add("lwwr", true)

@@ -27,13 +27,13 @@ const (
 type conn struct {
 	listener *Listener
 	net      net.Conn
-	base     context.Context // of all requests
+	base     context.Context // the parent of all requests' contexts
 	remote   string
 	tls      *tls.ConnectionState // nil for a plain connection
 	state    atomic.Int32
 
 	buffer [maxHead]byte
-	filled int // bytes in buffer that are not used
+	filled int // bytes in buffer that are not processed yet
 
 	readBy, writeBy time.Time // the deadlines that are set
 
@@ -65,10 +65,11 @@ func (l *Listener) serve(connection net.Conn) {
 	}
 }
 
-// loop reads, and takes what it read, until take returns false or the connection fails.
+// loop reads from the connection, and passes the bytes to take, until take returns false or the connection
+// fails.
 func (c *conn) loop() {
 	if raw := rawOf(c.net); raw != nil {
-		_ = readRaw(raw, c.free, c.take) // the connection failed, or its deadline passed
+		_ = readRaw(raw, c.free, c.take) // an error means that the connection failed, or its deadline passed
 		return
 	}
 	for {
@@ -109,16 +110,17 @@ func (c *conn) take(n int) bool {
 	}
 	c.extendRead(time.Now())
 	c.state.Store(idleState)
-	// A Shutdown that began before the state was stored did not see an idle connection.
+	// A Shutdown that began before the state was stored did not end this connection, because it was not idle
+	// then. So it ends here.
 	return !c.listener.draining.Load() || !c.state.CompareAndSwap(idleState, overState)
 }
 
-// leastStart is how many bytes begin a request after the first one. As in net/http, a
-// connection with fewer is idle.
+// leastStart is how many bytes after the first request count as the beginning of another one. As in net/http, a
+// connection with fewer bytes is idle.
 const leastStart = 4
 
-// extendRead lets the connection be idle for Options.Idle from now on. It sets a deadline
-// only when the present one is too early, because that costs more than most of a request.
+// extendRead lets the connection be idle for Options.Idle from now on. It sets a deadline only when the present
+// one is too early, because setting it costs more than most of a request's work.
 func (c *conn) extendRead(now time.Time) {
 	if idle := c.listener.options.Idle; c.readBy.Before(now.Add(idle)) {
 		c.setReadDeadline(now.Add(idle + idle/8))
@@ -130,7 +132,7 @@ func (c *conn) setReadDeadline(end time.Time) {
 	_ = c.net.SetReadDeadline(end) // on a broken connection reads fail too
 }
 
-// extendWrite does the same for the answer.
+// extendWrite lets the answer take Options.Write from now on. Like extendRead, it rarely sets a deadline.
 func (c *conn) extendWrite(now time.Time) {
 	if write := c.listener.options.Write; c.writeBy.Before(now.Add(write)) {
 		c.writeBy = now.Add(write + write/8)
@@ -138,8 +140,8 @@ func (c *conn) extendWrite(now time.Time) {
 	}
 }
 
-// answer answers the first request of b. It returns the size of its head, or 0 if it is not
-// simple. It returns false if no other request can follow.
+// answer answers the first request in b. size is the size of its head, or 0 if the request is not simple. open
+// is false if no other request can follow on this connection.
 func (c *conn) answer(b []byte) (size int, open bool) {
 	ctx, cancel := context.WithCancel(c.base)
 	defer cancel()
@@ -156,7 +158,7 @@ func (c *conn) answer(b []byte) (size int, open bool) {
 	defer c.watch.stop()
 	defer func() {
 		if p := recover(); p != nil {
-			open = false // what was not sent yet is dropped, as by net/http
+			open = false // bytes that were not sent yet are dropped, as in net/http
 			if p != http.ErrAbortHandler {
 				c.listener.options.Log.Error("panic of a handler", "panic", p, "stack", string(debug.Stack()))
 			}
@@ -171,12 +173,12 @@ func (c *conn) cut() {
 	c.state.Store(overState)
 	_ = c.net.SetDeadline(time.Unix(1, 0)) // if it fails, the connection is closed
 	if half, ok := plainOf(c.net).(interface{ CloseRead() error }); ok {
-		_ = half.CloseRead() // the watch sees it
+		_ = half.CloseRead() // the watch notices this
 	}
 }
 
-// watch ends the context of a request whose client leaves while its handler runs. Its timer
-// is not stopped after a request: on a busy connection it then serves many.
+// watch ends the context of a request whose client leaves while its handler runs. Its timer is not stopped
+// after a request, so on a busy connection one timer serves many requests.
 type watch struct {
 	mu     sync.Mutex
 	raw    syscall.RawConn
@@ -187,8 +189,8 @@ type watch struct {
 	wait   time.Duration      // until the next look
 }
 
-// A watch looks first after firstLook to twice that, and then after twice the time, up to
-// lastLook.
+// A watch looks for the first time between firstLook and twice firstLook. Then it doubles the time between two
+// looks, up to lastLook.
 const (
 	firstLook = 100 * time.Millisecond
 	lastLook  = time.Second
@@ -223,7 +225,7 @@ func (w *watch) look() {
 		w.isSet = false
 		return
 	}
-	if time.Since(w.begun) >= firstLook { // else the timer was set for an earlier request
+	if time.Since(w.begun) >= firstLook { // otherwise the timer was set for an earlier request
 		if hasLeft(w.raw) {
 			w.cancel()
 			w.isSet = false

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// start serves with both servers on a TCP port until the test ends. It returns the
-// listener of this package, and counts the requests that net/http gets.
+// start serves on a TCP port, with a Listener of this package in front of net/http, until the test ends. It
+// returns the Listener, and a counter of the requests that net/http gets.
 func start(t *testing.T, handler http.HandlerFunc, o Options) (l *Listener, handed *int) {
 	t.Helper()
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
@@ -106,7 +106,7 @@ func TestNothingThatArrivesIsMissed(t *testing.T) {
 					}
 					fmt.Fprintf(&all, "GET /%d/%d HTTP/1.1\r\nHost: a\r\nX: %s\r\n\r\n", round, i, fill)
 				}
-				go func() { // the answers are read meanwhile
+				go func() { // reads the answers meanwhile
 					for all.Len() > 0 {
 						size := all.Len()
 						if seed%4 == 0 {
@@ -132,8 +132,8 @@ func TestNothingThatArrivesIsMissed(t *testing.T) {
 	}
 }
 
-// TestAHeadThatFillsTheBuffer has requests of all sizes around that of the buffer, and
-// another one right behind.
+// TestAHeadThatFillsTheBuffer sends requests of all sizes around the size of the buffer, each with another
+// request right behind it.
 func TestAHeadThatFillsTheBuffer(t *testing.T) {
 	l, _ := start(t, path, Options{})
 	const frame = len("GET / HTTP/1.1\r\nHost: a\r\nX: \r\n\r\n")
@@ -190,7 +190,7 @@ func TestAHandlerThatMayWaitSeesAtOnceThatItsClientHasLeft(t *testing.T) {
 	conn := dial(t, l)
 	ask(t, conn, "/")
 	<-begun
-	left <- struct{}{} // not yet
+	left <- struct{}{} // says so although the client has not left yet
 	if err := <-ended; err != nil {
 		t.Errorf("got %v while the client is there, want none", err)
 	}
@@ -222,7 +222,7 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	}
 }
 
-// TestAnUnreadAnswerEnds has a client that reads nothing.
+// TestAnUnreadAnswerEnds uses a client that reads nothing.
 func TestAnUnreadAnswerEnds(t *testing.T) {
 	failed := make(chan error, 1)
 	l, _ := start(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -235,8 +235,8 @@ func TestAnUnreadAnswerEnds(t *testing.T) {
 	}
 }
 
-// TestShutdown ends a connection that is idle, one whose handler runs, and a new one,
-// whose first request still gets its answer from either server.
+// TestShutdown shuts down while there are an idle connection, one whose handler runs, and new ones. The first
+// request on a new connection still gets its answer, from either server.
 func TestShutdown(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	l, _ := start(t, func(w http.ResponseWriter, r *http.Request) {
@@ -251,7 +251,7 @@ func TestShutdown(t *testing.T) {
 	answerOf(t, bufio.NewReader(idle))
 	ask(t, busy, "/slow")
 	<-begun
-	for held := 0; held < 4; { // all were accepted
+	for held := 0; held < 4; { // until all four are accepted
 		l.mu.Lock()
 		held = len(l.conns)
 		l.mu.Unlock()
@@ -292,7 +292,7 @@ func TestShutdownCutsOffAtItsEnd(t *testing.T) {
 	if err := l.Shutdown(ctx); !errors.Is(err, errCutOff) {
 		t.Errorf("got %v, want %v", err, errCutOff)
 	}
-	for held := 1; held > 0; time.Sleep(time.Millisecond) { // the handler ended
+	for held := 1; held > 0; time.Sleep(time.Millisecond) { // until the handler has ended
 		l.mu.Lock()
 		held = len(l.conns)
 		l.mu.Unlock()
@@ -308,7 +308,7 @@ func TestHijack(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		closes bool // within the handler
+		closes bool // the handler itself calls Close
 	}{{"used after the handler", false}, {"closed within the handler", true}} {
 		t.Run(c.name, func(t *testing.T) {
 			got := make(chan taken, 1)
@@ -420,7 +420,7 @@ func TestNothingOfAnAnswerIsInTheNext(t *testing.T) {
 	}, Options{})
 	conn := dial(t, l)
 	r := bufio.NewReader(conn)
-	for range 10 { // the memory of answers is used again
+	for range 10 { // several times, because answers reuse memory
 		for path, want := range map[string]string{"/first": "1 body", "/second": " "} {
 			ask(t, conn, path)
 			resp, body := answerOf(t, r)

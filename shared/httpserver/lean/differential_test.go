@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tape is a connection that gives its pieces, one for each Read, and then ends. It keeps
-// what is written.
+// tape is a connection on which each Read returns one of the pieces, and which then ends. It keeps what is
+// written to it.
 type tape struct {
 	mu     sync.Mutex
 	pieces [][]byte
@@ -53,7 +53,8 @@ func (t *tape) Close() error {
 	return nil
 }
 
-// CloseWrite is what net/http calls after a refusal, half a second before Close.
+// CloseWrite closes the tape at once, which saves half a second: net/http calls it after a refusal, that long
+// before Close.
 func (t *tape) CloseWrite() error { return t.Close() }
 
 func (t *tape) LocalAddr() net.Addr              { return name("server") }
@@ -106,7 +107,7 @@ func handOver(conn net.Conn, rest []byte) net.Conn {
 
 func isMine(net.Conn) bool { return true }
 
-// pair has two servers with one handler: net/http's alone, and with this package.
+// pair has two servers with the same handler: net/http alone, and this package in front of net/http.
 type pair struct {
 	std, lean *tapes
 	mu        sync.Mutex
@@ -134,28 +135,28 @@ func newPair(tb testing.TB, handler http.HandlerFunc) *pair {
 	return p
 }
 
-// describe tells all of a request that a handler can see.
+// describe returns, as text, all of a request that a handler can see.
 func describe(r *http.Request) string {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<16))
 	u := *r.URL
-	u.User = nil // a pointer; its text is in url
+	u.User = nil // only a pointer, which always differs; its text is in url
 	return fmt.Sprintf("%s %q %q %v %q host %q length %d encoding %v close %t body %q %v trailer %v url %s %#v tls %v",
 		r.Method, r.RequestURI, r.Proto, []int{r.ProtoMajor, r.ProtoMinor}, r.Header, r.Host, r.ContentLength,
 		r.TransferEncoding, r.Close, body, err, r.Trailer, r.URL, u, r.TLS)
 }
 
-// outcome is what one server makes of a connection.
+// outcome is what the handler saw, and what the client got, on one connection.
 type outcome struct {
 	Seen    []string
 	Answers []answer
-	Rest    string // after the answers of the handler: net/http's refusal
+	Rest    string // bytes after the answers of the handler: a refusal of net/http
 }
 
 type answer struct {
 	Status string
-	Header http.Header // without what may differ: Date and the way of framing
+	Header http.Header // without the fields that may differ: Date and the way of framing
 	Body   string
-	Length string // as told for a request with HEAD
+	Length string // the Content-Length in an answer to HEAD
 	Error  string
 	Close  bool
 }
@@ -229,12 +230,12 @@ func (o outcome) read(wrote []byte) outcome {
 	return o
 }
 
-// compare runs both servers with the same bytes.
+// compare sends the same bytes to both servers and compares the outcomes.
 func (p *pair) compare(tb testing.TB, pieces [][]byte) {
 	tb.Helper()
 	want := p.run(tb, p.std, pieces)
 	got := p.run(tb, p.lean, pieces)
-	for i, a := range want.Answers { // net/http tells the length of small answers only
+	for i, a := range want.Answers { // net/http sends Content-Length for small answers only
 		if a.Length == "" && i < len(got.Answers) {
 			got.Answers[i].Length = ""
 		}

@@ -47,7 +47,7 @@ func parse(b []byte, r *http.Request) (size int) {
 	return size
 }
 
-// parseRequestLine sets what the first line of head says, and returns the other lines.
+// parseRequestLine sets the fields of r that the first line of head determines, and returns the other lines.
 func parseRequestLine(r *http.Request, head string) (fields string, ok bool) {
 	method, rest, _ := strings.Cut(head, " ")
 	if method != http.MethodGet && method != http.MethodHead {
@@ -65,8 +65,8 @@ func parseRequestLine(r *http.Request, head string) (fields string, ok bool) {
 	return rest[len(target)+len(endOfRequestLine):], true
 }
 
-// difficult are the fields that change how net/http reads a request, or what it makes of
-// it, besides Connection.
+// difficult are the header fields that change how net/http reads or handles a request. Connection does so too,
+// but is not among them.
 var difficult = map[string]bool{
 	"Content-Length": true, "Expect": true, "Http2-Settings": true, "Pragma": true, "Trailer": true,
 	"Transfer-Encoding": true, "Upgrade": true,

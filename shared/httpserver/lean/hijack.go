@@ -17,7 +17,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if c.hijacked != nil {
 		return nil, nil, http.ErrHijacked
 	}
-	if w.begun { // as net/http, what the handler has written goes first
+	if w.begun { // as in net/http, what the handler has written is sent first
 		w.send(nil, false)
 	}
 	h := &hijacked{Conn: c.net, released: make(chan struct{}), closed: make(chan struct{})}
@@ -26,15 +26,15 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	r := bufio.NewReader(io.MultiReader(bytes.NewReader(w.rest), h))
 	if len(w.rest) > 0 {
-		_, _ = r.Peek(len(w.rest)) // so that they count as buffered
+		_, _ = r.Peek(len(w.rest)) // so that r.Buffered counts these bytes
 	}
 	c.hijacked = h
 	c.watch.stop()
 	return h, bufio.NewReadWriter(r, bufio.NewWriter(h)), nil
 }
 
-// hijacked is a connection that a handler has taken. The loop may still hold it: then
-// reads and Close wait for the loop, and Close does not block.
+// hijacked is a connection that a handler has taken. While the loop still holds it, a read waits for the end of
+// the loop; Close returns at once, and the connection is closed after the loop.
 type hijacked struct {
 	net.Conn
 	mu       sync.Mutex
@@ -67,13 +67,13 @@ func (h *hijacked) Close() error {
 	return nil
 }
 
-// release is called after the loop.
+// release ends the wait of reads, and carries out an earlier Close. It is called after the loop.
 func (h *hijacked) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.free = true
 	close(h.released)
 	if h.ended {
-		_ = h.Conn.Close() // nobody waits for its error
+		_ = h.Conn.Close() // Close has returned before, so the error reaches nobody
 	}
 }

@@ -11,20 +11,19 @@
 //
 // # Fewer system calls
 //
-// For each simple request there is one read and one write. net/http needs more: it reads
-// in the background while a handler runs, to see whether the client leaves; and Go's
-// Read tries to read before it waits. Here the whole life of a connection is one call of
-// syscall.RawConn's Read, which waits when its function returns false. Go's poller keeps
-// an event that comes while that function runs, so nothing that arrives during a handler
-// is missed. A timer looks after 100 ms, and then ever less often, whether the client has
-// left; then the request's context ends.
+// For each simple request there is one read and one write. net/http needs more: it reads in the background
+// while a handler runs, to see whether the client leaves; and Go's Read tries to read before it waits. Here the
+// whole life of a connection is one call of syscall.RawConn's Read, which waits when its function returns
+// false. If an event comes while that function runs, Go's poller keeps it, so nothing that arrives during a
+// handler is missed. A timer checks after 100 ms, and then less and less often, whether the client has left; if
+// it has, the request's context ends.
 //
-// BenchmarkServe in httpserver with Go 1.26.8, clients in the process, busy cores: a request takes
-// about two thirds of the processor time that it takes with net/http, with 6 allocations fewer.
+// BenchmarkServe in httpserver with Go 1.26.8, clients in the process, busy cores: a request takes about two
+// thirds of the processor time that it takes with net/http, and 6 allocations fewer.
 //
-// While that call lasts, nobody can close the connection (Close waits for its end). So a
-// connection is closed after the call, and a hijacked one is closed and read after its
-// handler has returned (hijacked).
+// While the call of RawConn's Read lasts, nobody can close the connection (Close waits for its end). So a
+// connection is closed after the call, and a hijacked one is closed and read after its handler has returned
+// (hijacked).
 //
 // # Safety
 //
@@ -47,16 +46,16 @@ import (
 // Options configure a Listener. All fields are required.
 type Options struct {
 	Handler http.Handler
-	// HandOver prepares a connection for net/http. Rest was read from it already, and must
-	// be what the connection's Read returns first.
+	// HandOver prepares a connection for net/http. rest was already read from conn: the Read of the returned
+	// connection must return it first.
 	HandOver func(conn net.Conn, rest []byte) net.Conn
-	// IsMine tells whether a connection can carry HTTP/1.1. Others are handed over at once.
+	// IsMine reports whether a connection can carry HTTP/1.1. Others are handed over at once.
 	IsMine func(net.Conn) bool
 	Log    *slog.Logger
 
-	First time.Duration // for the first request of a connection
-	Idle  time.Duration // between two requests; up to an eighth more
-	Write time.Duration // to send an answer, from the request on; up to an eighth more
+	First time.Duration // time limit for the first request of a connection
+	Idle  time.Duration // how long a connection may be idle between two requests; up to an eighth more
+	Write time.Duration // time limit for sending an answer, from the request on; up to an eighth more
 }
 
 // Listener answers simple requests on the connections that it accepts. Accept returns the
@@ -80,7 +79,7 @@ type accepted struct {
 	err  error
 }
 
-// Listen starts to accept connections of l. Close ends that.
+// Listen starts to accept connections of l, until Close.
 func Listen(l net.Listener, o Options) *Listener {
 	lean := &Listener{
 		Listener: l, options: o,
@@ -155,10 +154,10 @@ func (l *Listener) remove(c *conn) {
 	}
 }
 
-// Shutdown stops listening, closes idle connections, waits until the others have their
-// answers, and closes them. When ctx ends, it cuts those off that are left, and returns an
-// error. As in net/http, a new connection may still send its first request. Accept goes on
-// to return connections until Close, so net/http's server must be shut down afterwards.
+// Shutdown stops listening, closes idle connections, waits until the others have their answers, and closes
+// them. When ctx ends, it cuts off the connections that are left, and returns an error. As in net/http, a new
+// connection may still send its first request. Accept goes on to return connections until Close, so net/http's
+// server must be shut down afterwards.
 func (l *Listener) Shutdown(ctx context.Context) error {
 	l.draining.Store(true)
 	failed := l.Listener.Close()
@@ -176,7 +175,7 @@ func (l *Listener) Shutdown(ctx context.Context) error {
 	}
 	l.mu.Unlock()
 	for _, c := range idle {
-		_ = c.net.Close() // its loop ends
+		_ = c.net.Close() // this ends the loop of the connection
 	}
 	select {
 	case <-ended:

@@ -28,9 +28,8 @@ func rawOf(conn net.Conn) syscall.RawConn {
 // readRaw reads into free, and calls take with the number of bytes, until take returns
 // false or the connection ends. It waits before each read but the first.
 //
-// Go's poller tells of an arrival once. Within one call of raw.Read it keeps this for the
-// next wait, also while take runs. So a wait is safe after a read that did not fill its
-// buffer, because such a read has emptied the socket.
+// Go's poller reports an arrival only once. Within one call of raw.Read it keeps the report for the next wait, also
+// while take runs. A read that did not fill its buffer has emptied the socket, so a wait after it is safe.
 func readRaw(raw syscall.RawConn, free func() []byte, take func(n int) bool) (err error) {
 	failed := raw.Read(func(fd uintptr) bool {
 		for {
@@ -57,8 +56,9 @@ func readRaw(raw syscall.RawConn, free func() []byte, take func(n int) bool) (er
 	return err
 }
 
-// read reads once. A signal that interrupts it begins it anew. The race detector knows that a
-// read by package syscall follows the write of the other side; one by package unix it does not.
+// read reads once. If a signal interrupts the read, it tries again. It uses package syscall because the race
+// detector knows that such a read comes after the write of the other side. Of package unix it does not know
+// that.
 func read(fd uintptr, p []byte) (int, error) {
 	for {
 		if n, err := syscall.Read(int(fd), p); err != syscall.EINTR {

@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// Other systems have no way to look whether a client has left that we have tried. So IsSupported
-// is false there.
+// rawOf returns nil. How to see whether a client has left is tried on Linux only, so IsSupported is false here.
 func rawOf(net.Conn) syscall.RawConn { return nil }
 
 func readRaw(syscall.RawConn, func() []byte, func(int) bool) error { return nil }

@@ -12,27 +12,27 @@ import (
 	"asset-registry/shared/httpwire"
 )
 
-// maxBuffered is how many bytes of an answer are kept before they are sent. An answer that
-// is not larger is sent with one write, and its length is told.
+// maxBuffered is how many bytes of an answer are kept before they are sent. An answer that is not larger is
+// sent with one write, and with its length.
 const maxBuffered = 16 << 10
 
-// unknown is the length of an answer whose handler has not told it.
+// unknown is the length of an answer whose handler has not set Content-Length.
 const unknown = -1
 
-// buffers holds what answers have used, for others.
+// buffers holds the memory of ended answers, for later answers.
 var buffers = sync.Pool{New: func() any {
 	return &buffer{head: make([]byte, 0, 8<<10), header: make(http.Header, 16)}
 }}
 
-// buffer is the memory of an answer. Body is made by the first answer that needs it.
+// buffer is the memory of an answer. The first answer that needs body makes it.
 type buffer struct {
 	head, body []byte
 	header     http.Header
 }
 
-// response is an http.ResponseWriter. It behaves as that of net/http, except that
-// interim answers (1xx) are not sent, that trailers must begin with http.TrailerPrefix,
-// and that a handler's Transfer-Encoding counts for nothing.
+// response is an http.ResponseWriter. It behaves like the one of net/http, except that interim answers (1xx)
+// are not sent, that trailers must begin with http.TrailerPrefix, and that it ignores a handler's
+// Transfer-Encoding.
 type response struct {
 	conn   *conn
 	r      *http.Request
@@ -41,19 +41,19 @@ type response struct {
 	header http.Header
 
 	status  int   // 0: the handler has not set it
-	length  int64 // of the body, as told by the handler, or unknown
+	length  int64 // of the body, as the handler has set it, or unknown
 	written int64 // bytes of the body
 	begun   bool  // the head is whole, and cannot change any more
 	chunked bool
 	closing bool  // the connection ends after the answer
 	failed  error // of a write
 
-	// These say how the header was when WriteHeader was called. sized means that it had a
-	// Content-Length, even if that was no number.
+	// These say which fields the header had when WriteHeader was called. sized means that it had a
+	// Content-Length, even if that was not a number.
 	typed, encoded, dated, trails, sized bool
 
-	head []byte // what was not sent of the head: up to the handler's fields unless begun
-	body []byte // what was not sent of the body
+	head []byte // the part of the head that is not sent yet; it ends with the handler's fields unless begun
+	body []byte // the part of the body that is not sent yet
 }
 
 func newResponse(c *conn, r *http.Request, rest []byte) *response {
@@ -63,8 +63,8 @@ func newResponse(c *conn, r *http.Request, rest []byte) *response {
 	}
 }
 
-// free gives the memory back. The handler has returned, so it may not use the header any
-// more (http.ResponseWriter).
+// free gives the memory back for other answers. This is safe, because a handler that has returned must not use
+// the header any more (http.ResponseWriter).
 func (w *response) free() {
 	b := w.buffer
 	small := cap(w.head) <= 2*maxBuffered && cap(w.body) <= 2*maxBuffered && len(w.header) <= maxFields
@@ -76,7 +76,7 @@ func (w *response) free() {
 	w.buffer, w.header, w.head, w.body = nil, nil, nil, nil
 }
 
-// maxFields is the most fields of a header that is used again.
+// maxFields is the largest number of fields of a header that is reused.
 const maxFields = 64
 
 // Header implements http.ResponseWriter.
@@ -99,8 +99,8 @@ func (w *response) WriteHeader(status int) {
 	}
 }
 
-// note takes what a field of the handler says about the answer. It returns whether the field
-// is sent as it is.
+// note notes what a field that the handler has set says about the answer. It reports whether the field is sent
+// unchanged.
 func (w *response) note(name string, values []string) (isSent bool) {
 	first := ""
 	if len(values) > 0 {
@@ -112,13 +112,13 @@ func (w *response) note(name string, values []string) (isSent bool) {
 		if n, err := strconv.ParseInt(first, 10, 64); err == nil && n >= 0 && hasBody(w.status) {
 			w.length = n
 		}
-		return false // begin decides
+		return false // begin decides whether it is sent
 	case "Transfer-Encoding":
 		w.encoded = first != ""
-		return false // begin decides
+		return false // begin decides whether it is sent
 	case "Content-Type":
 		w.typed = true
-		return w.status != http.StatusNotModified // as net/http (RFC 9110, section 15.4.5)
+		return w.status != http.StatusNotModified // as in net/http (RFC 9110, section 15.4.5)
 	case "Content-Encoding":
 		w.typed = w.typed || first != ""
 	case "Date":
@@ -138,7 +138,7 @@ func appendStatus(b []byte, status int) []byte {
 	b = append(strconv.AppendInt(b, int64(status), 10), ' ')
 	if text := http.StatusText(status); text != "" {
 		b = append(b, text...)
-	} else { // as net/http
+	} else { // as in net/http
 		b = strconv.AppendInt(append(b, "status code "...), int64(status), 10)
 	}
 	return append(b, "\r\n"...)
@@ -173,7 +173,7 @@ func write[T []byte | string](w *response, p T) (int, error) {
 		return 0, http.ErrContentLength // finish closes the connection
 	}
 	if w.r.Method == http.MethodHead {
-		w.body = append(w.body, p[:min(len(p), max(sniffed-len(w.body), 0))]...) // for the type only
+		w.body = append(w.body, p[:min(len(p), max(sniffed-len(w.body), 0))]...) // needed only to detect the type
 		return len(p), nil
 	}
 	if len(w.body)+len(p) > maxBuffered {
@@ -212,8 +212,8 @@ func (w *response) Sent() int64 { return w.written }
 // sniffed is how many bytes http.DetectContentType looks at.
 const sniffed = 512
 
-// begin completes the head: it decides how the body is framed. With final, the handler has
-// returned, and body is all of it. First is the beginning of the body.
+// begin completes the head: it decides how the body is framed. first is the beginning of the body. final means
+// that the handler has returned, so no more of the body follows.
 func (w *response) begin(first []byte, final bool) {
 	if w.begun {
 		return
@@ -223,7 +223,7 @@ func (w *response) begin(first []byte, final bool) {
 	if allowed && !w.typed && !w.encoded && len(first) > 0 {
 		w.head = httpwire.AppendField(w.head, "Content-Type", []string{http.DetectContentType(first)})
 	}
-	// As in net/http, an answer is chunked if the handler's Content-Length is no number.
+	// As in net/http, an answer is chunked if the handler's Content-Length is not a number.
 	if allowed && final && !w.sized && !w.trails && !w.encoded && (!isHead || w.written > 0) {
 		w.length = w.written
 	}
@@ -241,7 +241,7 @@ func (w *response) begin(first []byte, final bool) {
 	w.head = append(w.head, "\r\n"...)
 }
 
-// send sends all that is buffered, and p. With final it also ends the answer.
+// send sends all that is buffered, and p. If final, it also ends the answer.
 func (w *response) send(p []byte, final bool) {
 	first := w.body
 	if len(first) == 0 {
@@ -320,13 +320,13 @@ func (w *response) FlushError() error {
 	return w.failed
 }
 
-// EnableFullDuplex is for an http.ResponseController. No request has a body.
+// EnableFullDuplex is for an http.ResponseController. It does nothing, because no request has a body.
 func (w *response) EnableFullDuplex() error { return nil }
 
 // SetReadDeadline is for an http.ResponseController. A handler without a deadline may wait long, so
 // it ends the context of the request if the client has left already.
 func (w *response) SetReadDeadline(end time.Time) error {
-	w.conn.readBy = time.Time{} // a deadline that the loop does not know
+	w.conn.readBy = time.Time{} // tells the loop that it does not know the deadline
 	if end.IsZero() {
 		w.conn.watch.lookNow()
 	}
@@ -335,7 +335,7 @@ func (w *response) SetReadDeadline(end time.Time) error {
 
 // SetWriteDeadline is for an http.ResponseController.
 func (w *response) SetWriteDeadline(end time.Time) error {
-	w.conn.writeBy = time.Time{} // a deadline that the loop does not know
+	w.conn.writeBy = time.Time{} // tells extendWrite that it does not know the deadline
 	return w.conn.net.SetWriteDeadline(end)
 }
 

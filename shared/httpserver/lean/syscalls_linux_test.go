@@ -26,8 +26,8 @@ func calls(t *testing.T) (reads, writes int) {
 	return reads, writes
 }
 
-// TestSystemCallsOfARequest has a client whose socket blocks, so that the client itself
-// makes one write and one read for each request.
+// TestSystemCallsOfARequest uses a client whose socket blocks, so that the client itself makes one write and
+// one read for each request.
 func TestSystemCallsOfARequest(t *testing.T) {
 	body := make([]byte, 4<<10) // as large as an asset
 	l, _ := start(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }, Options{})
@@ -52,7 +52,7 @@ func TestSystemCallsOfARequest(t *testing.T) {
 		}
 	}
 	reads, writes := calls(t)
-	perRequest := func(n int) float64 { return float64(n)/requests - 1 } // without the client's
+	perRequest := func(n int) float64 { return float64(n)/requests - 1 } // without the client's own calls
 	// The runtime itself reads and writes now and then, to wake its threads.
 	if r, w := perRequest(reads-readsBefore), perRequest(writes-writesBefore); r > 1.2 || w > 1.2 {
 		t.Errorf("got %.2f reads and %.2f writes a request, want 1 and 1", r, w)

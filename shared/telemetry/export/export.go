@@ -34,7 +34,7 @@ import (
 // closeTimeout limits the last export.
 const closeTimeout = 3 * time.Second
 
-// Export is the telemetry of a process that is exported until Close.
+// Export makes the telemetry of a process, and exports it until Close.
 type Export struct {
 	*telemetry.Telemetry
 	metrics http.Handler // for Prometheus

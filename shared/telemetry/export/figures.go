@@ -2,7 +2,7 @@ package export
 
 import "fmt"
 
-// Figure is the value of a metric, as Prometheus names it and its labels.
+// Figure is the value of a metric, with the name and the labels that Prometheus shows.
 type Figure struct {
 	Name   string
 	Labels map[string]string
