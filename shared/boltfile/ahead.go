@@ -8,17 +8,16 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// leafPages is how many pages of a leaf Ahead asks for. It does not read how many the
-// leaf has: two values of 4 KiB, the least that bbolt puts into a leaf, have three.
+// leafPages is how many pages Ahead asks for per leaf. It does not read how many pages a leaf really has. bbolt
+// puts at least two values into a leaf, and with values of 4 KiB such a leaf has three pages.
 const leafPages = 3
 
-// maxOverflow is more pages than any branch has.
+// maxOverflow is larger than the number of overflow pages of any branch.
 const maxOverflow = 256
 
-// Ahead asks the kernel to read the leaves of a bucket that begin with the one of a key,
-// at most count, and does not wait for them. Without it a walk through a bucket that is
-// not in memory waits for each page, and the thread waits too: bbolt maps the file.
-// Ahead never fails: it does nothing for what it cannot read.
+// Ahead asks the kernel to read leaves of a bucket, at most count of them, from the leaf with the key from on.
+// It does not wait for them. Without it, a walk through a bucket that is not in memory waits for each page, and
+// the whole thread waits too, because bbolt maps the file. Ahead never fails: it skips what it cannot read.
 func (f *File) Ahead(tx *bbolt.Tx, bucket, from []byte, count int) {
 	b := tx.Bucket(bucket)
 	if b == nil || b.RootPage() == 0 { // the bucket is stored within another page
@@ -32,11 +31,11 @@ func (f *File) Ahead(tx *bbolt.Tx, bucket, from []byte, count int) {
 type reader struct {
 	file     *os.File
 	pageSize int64
-	left     int // leaves
+	left     int // how many leaves it may still ask for
 	ask      func(file *os.File, from, size int64)
 }
 
-// visit asks for the leaves below a branch, from the one of a key on.
+// visit asks for the leaves below a branch, from the leaf with the key from on.
 func (a *reader) visit(id uint64, from []byte, depth int) {
 	children := a.branch(id)
 	byKey := func(e entry, key []byte) int { return bytes.Compare(e.key, key) }
@@ -61,7 +60,7 @@ func (a *reader) visit(id uint64, from []byte, depth int) {
 	}
 }
 
-// branch returns the children of a page, none if it is no branch.
+// branch returns the children of a page, or none if the page is not a branch.
 func (a *reader) branch(id uint64) []entry {
 	head := make([]byte, a.pageSize)
 	if !a.read(head, id) || native.Uint16(head[8:]) != branchFlag {

@@ -73,7 +73,7 @@ func TestAheadAsksForTheLeavesFromAKeyOn(t *testing.T) {
 				t.Fatalf("%s: the leaf of key %d was not asked for, want all from %d to %d", c.name, i, c.first, last)
 			}
 		}
-		if before := c.first - 9; asked[string(key(before))] { // further away than a leaf is large
+		if before := c.first - 9; asked[string(key(before))] { // farther away than a leaf has keys
 			t.Errorf("%s: the leaf of key %d was asked for, want those from %d on", c.name, before, c.first)
 		}
 	}

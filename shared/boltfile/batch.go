@@ -46,8 +46,8 @@ func (f *File) runBatches() {
 	}
 }
 
-// makeAll carries out changes in one transaction. If a change fails, it is tried
-// again alone, since another change may be the cause; the rest is tried again too.
+// makeAll carries out changes in one transaction. If a change fails, it is tried again alone, since another
+// change may be the cause; the other changes are tried again together.
 func (f *File) makeAll(calls []*call) {
 	for len(calls) > 0 {
 		refused := -1

@@ -31,21 +31,20 @@ import (
 )
 
 const (
-	lockTimeout = time.Second           // for another process to release the file
-	lockRetry   = 50 * time.Millisecond // between two attempts
+	lockTimeout = time.Second           // how long to wait until another process releases the file
+	lockRetry   = 50 * time.Millisecond // pause between two attempts to lock the file
 	fileMode    = 0o600
 
-	// mapAhead is how many bytes beyond its end the file is mapped. To map more, bbolt waits
-	// for the end of all reads, and stops new ones meanwhile. The map takes addresses, not
-	// memory.
+	// mapAhead is how far the file is mapped beyond its end. When the file outgrows the map, bbolt waits for
+	// the end of all reads before it maps more, and new reads wait too. The map takes addresses, not memory.
 	mapAhead = 64 << 30
 
-	// growth is how many bytes a file gets when it is full: without mapAhead, bbolt would
-	// give a small file less than its 16 MiB.
+	// growth is how many bytes a full file grows by. bbolt's default is 16 MiB, and because of mapAhead even a
+	// small file would get all of them.
 	growth = 4 << 20
 )
 
-// The bucket and key with the file's format.
+// The bucket and the key under which the file's format is stored.
 var (
 	metaBucket = []byte("meta")
 	formatKey  = []byte("format")
@@ -63,12 +62,11 @@ var (
 // Options configure Open. Only Format is required.
 type Options struct {
 	Format  string   // names the contents and their encoding
-	Buckets [][]byte // of the format, besides boltfile's own
+	Buckets [][]byte // the buckets of the format, besides boltfile's own
 	Added   [][]byte // further buckets, which a file of the format may lack; Open creates them
 
-	// Secrets are the registry's secrets, the current one first. The file must
-	// belong to one of them, and then belongs to the first. If Secrets is empty,
-	// that is not checked.
+	// Secrets are the registry's secrets, the current one first. The file must belong to one of them; Open then
+	// makes it belong to the first. If Secrets is empty, that is not checked.
 	Secrets [][]byte
 
 	Log *slog.Logger // nil for no log
@@ -83,8 +81,8 @@ type File struct {
 	readable atomic.Bool // false if a panic may have left a lock of bbolt locked
 	writing  sync.Mutex  // held from the start of a change until its outcome is noted
 	running  sync.WaitGroup
-	updates  atomic.Int64 // transactions that were carried out
-	updating atomic.Int64 // the time of them, in nanoseconds
+	updates  atomic.Int64 // successful transactions that changed the file
+	updating atomic.Int64 // how long they took together, in nanoseconds
 
 	mu       sync.Mutex
 	closed   bool
@@ -111,7 +109,7 @@ func Open(path string, o Options) (*File, error) {
 	return f, nil
 }
 
-// createTries is how often create begins anew.
+// createTries is how often create tries to make the file.
 const createTries = 8
 
 // create writes the whole file under a temporary name and then links it to path.
@@ -135,7 +133,7 @@ func create(path string, o Options) error {
 }
 
 func createOnce(path string, o Options) error {
-	temporary := path + durable.Unfinished + rand.Text() // processes of two containers may have the same id
+	temporary := path + durable.Unfinished + rand.Text() // not the process id: two containers may use the same one
 	db, err := bbolt.Open(temporary, fileMode, &bbolt.Options{Timeout: lockTimeout})
 	if err != nil {
 		return err
@@ -149,8 +147,8 @@ func createOnce(path string, o Options) error {
 	return nil
 }
 
-// removeUnfinished removes the temporary files that processes left which crashed. A process that
-// lives has a lock on its own, nearly all the time.
+// removeUnfinished removes the temporary files of processes that have crashed. It keeps a file that is locked:
+// a process that still runs holds a lock on its file nearly all the time.
 func removeUnfinished(path string) error {
 	left, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -411,9 +409,9 @@ func (f *File) Updates() (count int64, took time.Duration) {
 	return f.updates.Load(), time.Duration(f.updating.Load())
 }
 
-// guard runs do. It turns a panic, and a fault in the mapped memory, into an error
-// that wraps ErrDamaged. A panic of our own code looks the same as one by which bbolt shows damage
-// while our code reads a page: so each of them counts as damage, and ends writes until the next Open.
+// guard runs do. It turns a panic, and a fault in the mapped memory, into an error that wraps ErrDamaged. It
+// cannot distinguish a panic of our own code from one by which bbolt reports a damaged page. So each panic
+// counts as damage, and ends writes until the next Open.
 func guard(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -108,8 +108,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestFilesAreCreatedAtOnce creates one file in many goroutines, which have one process id, as the first
-// processes of containers do.
+// TestFilesAreCreatedAtOnce creates the same file in many goroutines. They share a process id, as the first
+// processes of different containers do.
 func TestFilesAreCreatedAtOnce(t *testing.T) {
 	for range 5 {
 		dir := t.TempDir()

@@ -21,10 +21,10 @@ func SnapshotOf(path string, to func(size int64) (io.Writer, error)) error {
 	return errors.Join(f.copyTo(to), f.Close())
 }
 
-// Verify checks the structure of a file that no process has open, as Open does. It is for
-// files that others open with bbolt itself, which maps them into memory: a file that is cut
-// off would end the process. Bbolt creates an empty or missing file, so Verify returns nil
-// for it. Other errors wrap ErrDamaged or ErrInUse, or are of the operating system.
+// Verify checks the structure of a file that no process has open, as Open does. It is for files that other code
+// opens with bbolt itself: bbolt maps a file into memory, so a file that is cut off would end the process. For
+// an empty or missing file, which bbolt would create, Verify returns nil. Other errors wrap ErrDamaged or
+// ErrInUse, or come from the operating system.
 func Verify(path string) error {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -84,7 +84,7 @@ func openToRead(path string, depth verifyDepth) (*File, []error) {
 		faults = []error{err}
 	}
 	if len(faults) > 0 {
-		_ = own.Close() // the file was only read
+		_ = own.Close() // the file was only read, so an error does not matter
 		return nil, faults
 	}
 	f := newFile(own, nil)

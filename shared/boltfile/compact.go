@@ -21,9 +21,9 @@ const (
 // they keep the bytes of removed values until they are used again. It returns the
 // size of the file in bytes before and after.
 //
-// The file keeps its mode and its owner. It is replaced completely or not at all; if
-// the process is killed, the next Open removes the copy. Compact needs room for the
-// copy. It fails as Open does, and then the file stays as it is.
+// The file keeps its mode and its owner. It is replaced completely or not at all; if the process is killed, the
+// next Open removes the copy. Compact needs disk space for the copy. It fails in the cases in which Open fails,
+// and leaves the file unchanged.
 func Compact(path string) (before, after int64, err error) {
 	return compact(path, func(compactStep) error { return nil })
 }
@@ -39,7 +39,7 @@ const (
 	renamed compactStep = "renamed"
 )
 
-// compact is Compact. It calls at after each step, and fails if at does.
+// compact does what Compact does. It calls at after each step, and fails if at fails.
 func compact(path string, at func(compactStep) error) (before, after int64, err error) {
 	path, err = filepath.EvalSymlinks(path)
 	if err != nil {
@@ -68,10 +68,10 @@ func compact(path string, at func(compactStep) error) (before, after int64, err 
 	return like.Size(), after, at(renamed)
 }
 
-// writeCopy writes a copy without free pages into a new file, syncs it, and verifies
-// it. It returns its size. The new file has the mode and the owner of like.
+// writeCopy writes a copy without free pages into a new file, syncs it, and verifies it. It returns the copy's
+// size. The new file gets the mode and the owner that like has.
 func (f *File) writeCopy(written string, like fs.FileInfo, at func(compactStep) error) (size int64, err error) {
-	// The copy is synced once, at its end. Without NoGrowSync it would have room to grow.
+	// The copy is synced once, at its end. NoGrowSync also keeps bbolt from making the file larger than needed.
 	options := &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType, NoSync: true, NoGrowSync: true}
 	to, err := bbolt.Open(written, fileMode, options)
 	if err != nil {
@@ -113,8 +113,8 @@ func removeCopy(path string) error {
 	return nil
 }
 
-// sameFile returns ErrInUse if Compact has replaced the file at path since file was
-// opened. The caller holds the file's lock, so it cannot happen later.
+// sameFile returns ErrInUse if Compact has replaced the file at path since file was opened. The caller holds
+// the file's lock, so Compact cannot replace it after this check.
 func sameFile(file *os.File, path string) error {
 	now, err := os.Stat(path)
 	if err != nil {

@@ -84,7 +84,7 @@ func holds(t *testing.T, path, text string) bool {
 	return bytes.Contains(bytesOf, []byte(text))
 }
 
-// onlyFile checks that nothing stands beside a file.
+// onlyFile checks that the file's directory contains nothing else.
 func onlyFile(t *testing.T, path string) {
 	t.Helper()
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
@@ -159,7 +159,7 @@ func TestACompactionThatFailsLeavesTheFile(t *testing.T) {
 	}
 }
 
-// TestACompactionThatIsKilledLeavesAFile kills a process of its own at each step.
+// TestACompactionThatIsKilledLeavesAFile compacts in a second process, which is killed at one of the steps.
 func TestACompactionThatIsKilledLeavesAFile(t *testing.T) {
 	const asksStep, asksPath = "BOLTFILE_TEST_KILL_AT", "BOLTFILE_TEST_PATH"
 	if step := os.Getenv(asksStep); step != "" {
@@ -221,8 +221,8 @@ func TestCompactRefuses(t *testing.T) {
 	onlyFile(t, damaged)
 }
 
-// TestNoWriteIsLostToACompaction opens, writes and closes a file again and again while
-// it is compacted. A process may wait for the lock of a file that is replaced then.
+// TestNoWriteIsLostToACompaction opens, writes and closes a file again and again while it is compacted. A
+// writer may be waiting for the lock of the file while the file is replaced.
 func TestNoWriteIsLostToACompaction(t *testing.T) {
 	path := bloated(t)
 	var writers, compacting sync.WaitGroup

@@ -136,7 +136,8 @@ func TestZeroedPagesNeverCrash(t *testing.T) {
 }
 
 func TestFlippedBytesNeverCrash(t *testing.T) {
-	// With a second processor each unmapped file interrupts it, which takes most of the time.
+	// With two processors, unmapping a file interrupts the other processor, which would take most of the test's
+	// time.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	text := sample(t)
 	page := os.Getpagesize()

@@ -39,7 +39,7 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 		if !strings.Contains(refused.Error(), "no space left") {
 			t.Errorf("write: got %v, want %q in it", refused, "no space left")
 		}
-		small := 0 // that find room in the file
+		small := 0 // the number of small writes that find room in the file
 		for i := range 20 {
 			if put(f, fmt.Sprint("small ", i), 1) == nil {
 				small++
@@ -50,7 +50,7 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 			t.Errorf("ready: got %v, want %q in it", err, "file: no space left")
 		}
 		var failed sync.WaitGroup
-		for i := range 50 { // failures in parallel and one after another
+		for i := range 50 { // failures at the same time and one after another
 			failed.Go(func() {
 				if put(f, fmt.Sprint("many ", i), 1<<20) == nil {
 					t.Error("a large write to a full disk: got no error, want one")

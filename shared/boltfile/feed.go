@@ -14,16 +14,16 @@ type Feed struct {
 	Test   bool // of assets in test mode
 }
 
-// Place is where an asset stands in a Feed. Its Position is nil at the end. The bytes are
-// valid during the transaction only.
+// Place is where an asset stands in a Feed. After the last place, Position is nil. The bytes are valid during
+// the transaction only.
 type Place struct {
 	Position, ID []byte
 	Test         bool // as Feed.Test
 }
 
-// Places returns an iterator over the places of feeds as one, in the order of their
-// positions: those after a position, or those before it if descending. 0 stands for the
-// start of the order.
+// Places returns an iterator over the places of all feeds together, in the order of their positions, or in the
+// opposite order if descending. It begins with the first place behind the position from in that order. from 0
+// stands for the start of the order.
 func Places(from int64, descending bool, feeds ...Feed) (next func() Place) {
 	for _, f := range feeds {
 		one := f.places(from, descending)
@@ -36,7 +36,7 @@ func Places(from int64, descending bool, feeds ...Feed) (next func() Place) {
 	return next
 }
 
-// places iterates over one feed.
+// places iterates over the places of one feed, as Places does.
 func (f Feed) places(from int64, descending bool) func() Place {
 	cursor := f.Bucket.Cursor()
 	offset := binary.BigEndian.AppendUint64(nil, uint64(from))
@@ -62,7 +62,7 @@ func (f Feed) places(from int64, descending bool) func() Place {
 	}
 }
 
-// merge iterates over two feeds as one, in the order of their positions.
+// merge iterates over the places of two iterators together, in the order of their positions.
 func merge(a, b func() Place, descending bool) func() Place {
 	fromA, fromB := a(), b()
 	return func() (at Place) {

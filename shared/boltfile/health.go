@@ -19,18 +19,18 @@ const probeEvery = time.Second
 
 var probeKey = []byte("probe") // in the meta bucket; its value is empty
 
-// health has the reasons why a file takes no writes. All are nil if it takes them.
+// health has the reasons why a file takes no writes. All are nil if the file takes writes.
 type health struct {
-	stopped error // lasts until the next Open
-	failing error // of the last commit
-	full    error // of the last attempt to reserve space
+	stopped error // a reason that lasts until the next Open
+	failing error // the error of the last commit
+	full    error // the error of the last attempt to reserve space
 	probed  time.Time
 	probing chan struct{} // closed when the current probe ends; nil without a probe
 }
 
 func (h *health) cause() error { return cmp.Or(h.stopped, h.failing, h.full) }
 
-// unavailable returns the fault for a client, with the cause for the log. action is
+// unavailable returns the fault for a client, with the cause for the log. action is a verb for what failed,
 // such as "read".
 func unavailable(action string, cause error) error {
 	f := fault.New(fault.Unavailable, fault.URL, "store",
@@ -49,8 +49,8 @@ func (f *File) stopped() error {
 	return f.health.stopped
 }
 
-// succeeded notes that a commit succeeded. On a full disk a small change may find room in
-// the file where a large one did not; there only a probe shows that there is room again.
+// succeeded notes that a commit succeeded. On a full disk a small change may still find room in the file. So
+// after an error about a full disk, only a probe shows that there is room again.
 func (f *File) succeeded() {
 	f.note(func(h *health) {
 		if !errors.Is(h.failing, syscall.ENOSPC) {
@@ -66,8 +66,8 @@ func (f *File) succeeded() {
 // still need after a crash. So the file takes no more writes until the next Open,
 // which makes the transaction durable (rewriteMeta).
 //
-// Readers see the transaction meanwhile, although its writer got a 503. The 503 says that the change
-// is done or not. Only a machine that loses its power before that Open takes the change back.
+// Until then readers see the change, although its writer got a 503, which says that the change may or may not
+// be done. The change is lost only if the machine loses its power before that Open.
 func (f *File) failed(cause error, id int) {
 	begun := false
 	err := f.View(func(tx *bbolt.Tx) error {
@@ -167,7 +167,7 @@ func (f *File) probe() {
 			err = reserve(f.own, used, minReserve)
 		}
 	}
-	again := failing && err == nil // Update notes a failure
+	again := failing && err == nil // if Update fails, it notes that itself
 	if again {
 		again = f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(probeKey, nil) }) == nil
 	}

@@ -13,7 +13,7 @@ import (
 // Measure registers metrics of the file and its disk until stop is called. name
 // says what the file holds.
 func (f *File) Measure(meter metric.Meter, name string) (stop func() error, err error) {
-	path := f.db.Path() // a closed file has no path
+	path := f.db.Path() // read now, because a closed file has no path
 	return telemetry.MeasureStore(meter, name, func(context.Context) (use telemetry.StoreUse) {
 		if info, err := os.Stat(path); err == nil {
 			use.Size = info.Size()

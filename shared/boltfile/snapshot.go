@@ -23,7 +23,7 @@ func (f *File) Snapshot(to func(size int64) (io.Writer, error)) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, beside.Close()) }()
-	if err := os.Remove(beside.Name()); err != nil { // if the process is killed, nothing is left
+	if err := os.Remove(beside.Name()); err != nil { // so that nothing is left if the process is killed
 		return err
 	}
 	var size int64
@@ -40,7 +40,7 @@ func (f *File) Snapshot(to func(size int64) (io.Writer, error)) (err error) {
 	return err
 }
 
-// copyTo is Snapshot in one read transaction, which lasts as long as the writer takes.
+// copyTo writes the copy in one read transaction, which lasts as long as the writer takes.
 func (f *File) copyTo(to func(size int64) (io.Writer, error)) error {
 	return f.View(func(tx *bbolt.Tx) error {
 		w, err := to(tx.Size())

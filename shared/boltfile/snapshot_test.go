@@ -12,8 +12,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// stopsNobody grows a file to many times the size that bbolt maps at first, and reads it. It
-// fails if that does not end.
+// stopsNobody checks that writes and reads of f go on meanwhile: it makes the file many times as large as bbolt
+// maps at first, and reads it.
 func stopsNobody(t *testing.T, f *File, bucket []byte) {
 	t.Helper()
 	done := make(chan error, 1)

@@ -20,8 +20,8 @@ const (
 )
 
 const (
-	maxFaults = 20 // that verify returns
-	maxDepth  = 64 // of a tree; no valid file has more
+	maxFaults = 20 // the most faults that verify returns
+	maxDepth  = 64 // the greatest depth of a tree; no valid file has more
 )
 
 // The file format of bbolt, in the byte order of the machine.
@@ -41,7 +41,7 @@ const (
 	magic      = 0xED0CDAED
 	version    = 2
 	noFreelist = math.MaxUint64
-	manyFree   = 0xFFFF // a page's count if the real count precedes the list
+	manyFree   = 0xFFFF // the count in a page's header if the list begins with the real count
 )
 
 var native = binary.NativeEndian
@@ -150,8 +150,8 @@ func (v *verifier) enough() bool {
 	return len(v.faults) >= maxFaults || v.depth == quick && len(v.faults) > 0
 }
 
-// page reads a page that part of a bucket refers to. It notes a fault and returns
-// false if the page does not exist, has another id, or was visited before.
+// page reads a page to which another page of a bucket refers. It notes a fault and returns false if the page
+// does not exist, has another id, or was visited before.
 func (v *verifier) page(id uint64, in bucketKind) (page, bool) {
 	head, ok := v.header(id)
 	if !ok {
@@ -259,7 +259,7 @@ const (
 	rootBucket bucketKind = true  // its values are the other buckets
 )
 
-// span limits the keys of a part of a tree: low <= key < high. nil is no limit.
+// span limits the keys of a part of a tree: low <= key < high. A nil means no limit.
 type span struct{ low, high []byte }
 
 func (v *verifier) node(p page, in bucketKind, keys span, depth int) {
@@ -342,8 +342,8 @@ type entry struct {
 	bucket     bool   // the value is a bucket, in a leaf
 }
 
-// elements returns the elements of a page. It notes a fault and returns false if
-// one points out of the page or is out of order.
+// elements returns the elements of a page. It notes a fault and returns false if an element points out of the
+// page or is out of order.
 func (v *verifier) elements(id uint64, data []byte, count int, kind uint16, keys span) ([]entry, bool) {
 	if headerSize+count*elementSize > len(data) {
 		v.fault(id, "it has more elements than fit")

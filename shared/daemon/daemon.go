@@ -24,8 +24,7 @@ type Service interface {
 	Close() error
 }
 
-// Drainer is a Service with requests that last until Drain is called. Drain may be
-// called again.
+// Drainer is a Service with requests that go on until Drain is called. Drain may be called again.
 type Drainer interface{ Drain() }
 
 // Process configures the process of one service. Its tags make flags.
@@ -40,7 +39,7 @@ type Process struct {
 
 	Certificate httpserver.Certificate   `kong:"-"` // the zero value serves plain HTTP
 	Reloads     bool                     `kong:"-"` // SIGHUP replaces the service by a new one
-	Refusals    func(string) http.Header `kong:"-"` // as in httpserver.ServeOptions; nil: none
+	Refusals    func(string) http.Header `kong:"-"` // httpserver.ServeOptions.Refusals
 	Budget      int64                    `kong:"-"` // bytes that the process may use; 0: no limit but the system's
 }
 
@@ -84,8 +83,8 @@ func Run(
 	return httpserver.Serve(ctx, listener, current, log, options)
 }
 
-// Serving returns the options of a server of this process. TLS is nil for plain HTTP; drain is
-// nil if no request lasts.
+// Serving returns the options of a server of this process. tls is nil for plain HTTP; drain is nil if all
+// requests end by themselves.
 func (p Process) Serving(tls *tls.Config, drain func()) httpserver.ServeOptions {
 	return httpserver.ServeOptions{
 		DrainDelay: p.DrainDelay, TLS: tls, Drain: drain, Std: p.HTTPServer == "std",

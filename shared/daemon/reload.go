@@ -16,7 +16,7 @@ type Replaceable struct {
 	current *generation
 }
 
-// generation is a service with the requests that it answers.
+// generation is a service together with the requests that it answers.
 type generation struct {
 	service  Service
 	handler  http.Handler
@@ -51,14 +51,14 @@ func (r *Replaceable) Replace(s Service) error {
 	return old.service.Close()
 }
 
-// drain ends the requests that last.
+// drain ends the requests that would not end by themselves.
 func (g *generation) drain() {
 	if d, lasts := g.service.(Drainer); lasts {
 		d.Drain()
 	}
 }
 
-// Drain ends the requests of the service that last.
+// Drain ends the requests of the service that would not end by themselves.
 func (r *Replaceable) Drain() {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -31,12 +31,12 @@ type Server struct {
 	Addr string // host and port; empty for a real server
 
 	uri, binary, dir string
-	run              string // begins the names of the databases on a real server
+	run              string // the names of the databases on a real server begin with it
 	cmd              *exec.Cmd
 }
 
-// RunVariable names the environment variable with the beginning of the names of all databases
-// of a run, on a real server. The one who sets it drops these databases (deploy/test/cmd/mongodrop).
+// RunVariable is the name of an environment variable. On a real server, the names of all databases of a run
+// begin with its value. Whoever sets it also drops these databases (deploy/test/cmd/mongodrop).
 const RunVariable = "MONGODB_RUN"
 
 // Start returns the real server, or builds and starts the rig. The rig ends with
@@ -70,10 +70,9 @@ func parts(tb testing.TB, uri string) (user, hosts, database, options string) {
 	return found[1], found[2], found[3], found[4]
 }
 
-// URI returns the address of a database on the server, with all hosts and options of
-// MONGODB_URI. On a real server the name of the database begins with that of the run, so
-// each run has databases of its own. A user of the database that MONGODB_URI names is still
-// found there.
+// URI returns the address of a database on the server, with all hosts and options of MONGODB_URI. On a real
+// server the database's name begins with the name of the run, so runs do not share databases. A user that is
+// defined in the database of MONGODB_URI can still log in.
 func (s *Server) URI(tb testing.TB, database string) string {
 	tb.Helper()
 	user, hosts, before, options := parts(tb, s.uri)
@@ -87,8 +86,9 @@ func (s *Server) URI(tb testing.TB, database string) string {
 	return uri
 }
 
-// Through returns an address whose only host is addr, which passes what it gets on to host.
-// The driver asks it for no other member of the replica set.
+// Through returns uri with addr as its only host, and the hosts of uri. Whatever listens on addr must pass on
+// to host what it gets. The option in the address keeps the driver from asking other members of the replica
+// set.
 func Through(tb testing.TB, uri, addr string) (through, host string) {
 	tb.Helper()
 	user, hosts, database, _ := parts(tb, uri)
@@ -126,5 +126,5 @@ func (s *Server) Kill(tb testing.TB) {
 	if err := s.cmd.Process.Kill(); err != nil {
 		tb.Error(err)
 	}
-	_ = s.cmd.Wait() // returns that the process was killed
+	_ = s.cmd.Wait() // its error only says that the process was killed
 }

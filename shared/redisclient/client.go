@@ -20,18 +20,18 @@ func Schemes() []string {
 
 // Timeouts bound a call. The defaults of the library are many times longer.
 type Timeouts struct {
-	Dial time.Duration // of a new connection
-	Call time.Duration // of writing a command, and of reading its answer
-	Pool time.Duration // of waiting for a connection of the pool
+	Dial time.Duration // for opening a new connection
+	Call time.Duration // for writing a command, and for reading its answer
+	Pool time.Duration // for waiting for a connection of the pool
 }
 
-// IsShortage tells whether a call failed because all connections of this process were in
-// use. Nobody has asked the server, so the error says nothing about it.
+// IsShortage reports whether a call failed because all connections of this process were in use. The server was
+// not asked, so the error says nothing about it.
 func IsShortage(err error) bool {
 	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
 }
 
-// ErrMalformed is the error of an address that is none.
+// ErrMalformed is the error for an address whose form is wrong.
 var ErrMalformed = errors.New("the address of the Redis server is malformed")
 
 // Open returns a client of the servers at an address: one that OpenServer accepts, or
@@ -64,7 +64,7 @@ func OpenServer(address string, t Timeouts) (*redis.Client, error) {
 		return openSentinels(address, t)
 	}
 	o, err := redis.ParseURL(address)
-	if err != nil || !strings.Contains(address, "://") { // redis:x would be the server of this machine
+	if err != nil || !strings.Contains(address, "://") { // the library takes redis:x for the server of this machine
 		return nil, ErrMalformed
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = t.Dial, t.Call, t.Call, t.Pool

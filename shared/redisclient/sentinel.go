@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// sentinelSchemes maps the schemes of sentinel URLs to those of the client library.
+// sentinelSchemes maps the schemes of sentinel URLs to the schemes that the client library knows.
 var sentinelSchemes = map[string]string{"redis+sentinel": "redis", "rediss+sentinel": "rediss"}
 
 const defaultPort = "26379"

@@ -1,6 +1,5 @@
-// Package static serves files that are part of the program. It compresses each
-// file once, at its first compressed answer: to compress anew for each request
-// would let anonymous clients cause work.
+// Package static serves files that are part of the program. It compresses each file only once, at its first
+// compressed answer: otherwise anonymous clients could cause much work.
 package static
 
 import (
@@ -71,8 +70,7 @@ func (f *File) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// acceptsGzip tells whether an Accept-Encoding names gzip with a weight above 0
-// (RFC 9110, 12.5.3).
+// acceptsGzip reports whether an Accept-Encoding names gzip with a weight above 0 (RFC 9110, 12.5.3).
 func acceptsGzip(sent []string) bool {
 	for coding := range strings.SplitSeq(strings.Join(sent, ","), ",") {
 		name, weight, _ := strings.Cut(coding, ";")
@@ -85,8 +83,8 @@ func acceptsGzip(sent []string) bool {
 	return false
 }
 
-// isAt tells whether an If-None-Match names the file's tag (RFC 9110, 13.1.2).
-// The edge has taken the endings of compressed answers from the tags.
+// isAt reports whether an If-None-Match names the file's tag (RFC 9110, 13.1.2). The edge has removed from
+// these tags the endings that it adds for compressed answers.
 func (f *File) isAt(sent []string) bool {
 	for tag := range strings.SplitSeq(strings.Join(sent, ","), ",") {
 		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")

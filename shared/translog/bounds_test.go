@@ -16,7 +16,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// filler returns a signature line of a size, of a key that nobody knows.
+// filler returns a signature line of size bytes, by a key that nobody knows.
 func filler(size int, raw []byte) string {
 	line := "— " + " " + base64.StdEncoding.EncodeToString(raw) + "\n"
 	return strings.Replace(line, "— ", "— "+strings.Repeat("x", size-len(line)), 1)
@@ -29,7 +29,7 @@ func TestInputIsTakenUpToItsBound(t *testing.T) {
 		name      string
 		parse     func(text string) error
 		good, bad string
-		want      error // of bad
+		want      error // the error for bad
 	}{
 		{"a checkpoint", func(text string) error { _, err := Unverified([]byte(text)); return err },
 			goldenCheckpoint + filler(MaxCheckpoint-len(goldenCheckpoint), make([]byte, 5)),

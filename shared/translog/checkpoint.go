@@ -27,15 +27,14 @@ var (
 	ErrQuorum     = errors.New("too few witnesses cosigned the checkpoint")
 )
 
-// Text returns the body of the checkpoint, which signatures are made of.
+// Text returns the body of the checkpoint, which is the text that signatures sign.
 func (c Checkpoint) Text() string { return fmt.Sprintf("%s\n%d\n%s\n", c.Origin, c.Size, c.Root) }
 
 // Tree returns the checkpoint in the form that package tlog takes.
 func (c Checkpoint) Tree() tlog.Tree { return tlog.Tree{N: c.Size, Hash: c.Root} }
 
-// ParseText reads the body of a checkpoint, which says nothing before its
-// signatures are verified. It ignores extension lines. Its errors have the cause
-// ErrCheckpoint.
+// ParseText reads the body of a checkpoint. The result must not be trusted before the signatures are verified.
+// ParseText ignores extension lines. Its errors have the cause ErrCheckpoint.
 func ParseText(text string) (Checkpoint, error) {
 	lines := strings.Split(text, "\n")
 	if len(lines) < 4 || lines[len(lines)-1] != "" {
@@ -57,8 +56,7 @@ func ParseText(text string) (Checkpoint, error) {
 	return Checkpoint{Origin: lines[0], Size: size, Root: root}, nil
 }
 
-// Sign returns the checkpoint signed by keys of the log, whose names are the
-// origin.
+// Sign returns the checkpoint signed by keys of the log. The names of the keys must be the origin.
 func Sign(c Checkpoint, keys ...Key) ([]byte, error) {
 	var signers []note.Signer
 	for _, key := range keys {
@@ -73,9 +71,8 @@ func Sign(c Checkpoint, keys ...Key) ([]byte, error) {
 	return note.Sign(&note.Note{Text: c.Text()}, signers...)
 }
 
-// Cosign returns the signature line of a witness's cosignature of a signed
-// checkpoint, made at a time. The caller has verified the checkpoint before. The
-// key must be one for a witness.
+// Cosign returns the line with a witness's cosignature of a signed checkpoint. at is the time in the
+// cosignature. The caller must have verified the checkpoint. The use of the key must be ForWitness.
 func Cosign(checkpoint []byte, key Key, at time.Time) ([]byte, error) {
 	text, err := cutNote(checkpoint)
 	if err != nil {
@@ -94,8 +91,8 @@ func Cosign(checkpoint []byte, key Key, at time.Time) ([]byte, error) {
 	return bytes.TrimPrefix(signed, []byte(text+"\n")), nil
 }
 
-// cutNote returns the text of a signed note. It refuses what note.Open takes and
-// signed-note does not have: base64 with stray bits, and notes that are too long.
+// cutNote returns the text of a signed note. It refuses two things that note.Open accepts and signed-note does
+// not allow: base64 with stray bits, and notes that are too long.
 func cutNote(signed []byte) (text string, err error) {
 	split := bytes.LastIndex(signed, []byte("\n\n"))
 	if split < 0 || len(signed) > MaxCheckpoint || !bytes.HasSuffix(signed, []byte("\n")) {
@@ -110,7 +107,7 @@ func cutNote(signed []byte) (text string, err error) {
 	return string(signed[:split+1]), nil
 }
 
-// Unverified returns the checkpoint of a signed one, without a look at the signatures.
+// Unverified returns the checkpoint in a signed checkpoint, and does not verify the signatures.
 func Unverified(signed []byte) (Checkpoint, error) {
 	text, err := cutNote(signed)
 	if err != nil {

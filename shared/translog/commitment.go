@@ -112,7 +112,7 @@ func dissect(asset []byte) (text []byte, id, modified string, err error) {
 			modified = unquoted(text[colon+1 : end])
 			if text[end] == ',' {
 				text = slices.Delete(text, at, end+1)
-			} else { // the last member: with the comma before it, if there is one
+			} else { // for the last member, cut the comma before it, too, if there is one
 				text = slices.Delete(text, max(at-1, 1), end)
 				at = max(at-1, 1)
 			}
@@ -131,7 +131,7 @@ func skip(text []byte, at int) int {
 	for depth, quoted := 0, false; ; at++ {
 		switch c := text[at]; {
 		case quoted && c == '\\':
-			at++ // whatever is escaped
+			at++ // skips the escaped character
 		case c == '"':
 			quoted = !quoted
 		case quoted:
@@ -163,10 +163,9 @@ var (
 	ErrMismatch     = errors.New("the asset is not what the leaf commits to")
 )
 
-// Match returns nil if the leaf commits to the asset under the salt. The asset is
-// its public view of version 2.5, with id and dateModified. Match returns
-// ErrNoCommitment for a withdrawal, and an error with the cause ErrMismatch or
-// ErrAsset if the asset is another.
+// Match returns nil if the leaf commits to the asset under the salt. The asset is its public view of version
+// 2.5, with id and dateModified. Match returns ErrNoCommitment for a withdrawal, and an error with the cause
+// ErrMismatch or ErrAsset if the leaf does not commit to the asset.
 func (l Leaf) Match(asset []byte, salt Salt) error {
 	if l.Kind == Withdraw {
 		return ErrNoCommitment

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// Use tells what a key signs. Its value is the signature type of signed-note.
+// Use says what a key signs. Its value is the signature type of signed-note.
 type Use byte
 
 // The uses of keys. Both are Ed25519.
@@ -78,7 +78,8 @@ func (k Key) Secret() string { return secretPrefix + k.public.print(k.private.Se
 // Public returns the public key.
 func (k Key) Public() PublicKey { return k.public }
 
-// signer signs at a time. A log's signature holds no time.
+// signer returns a signer of notes. A witness's signature contains the time at; a log's signature contains no
+// time.
 func (k Key) signer(at time.Time) note.Signer { return signer{k, at} }
 
 type signer struct {
@@ -127,7 +128,7 @@ func newPublicKey(use Use, name string, raw []byte) (PublicKey, error) {
 	return k, nil
 }
 
-// isRefused reports whether a key's name may not have the character.
+// isRefused reports whether a key's name may not contain the character.
 func isRefused(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == '+' }
 
 // ParsePublicKey reads a public key as String returns it ("vkey").
@@ -156,7 +157,7 @@ func cutKey(text string) (name string, use Use, hash uint32, raw []byte, err err
 	return name, Use(raw[0]), uint32(n), raw[1:], nil
 }
 
-// print returns the text form of a key, with bytes of the public or the secret one.
+// print returns the text form of a key. raw has the bytes of the public key, or the seed of the secret one.
 func (k PublicKey) print(raw []byte) string {
 	typed := append([]byte{byte(k.use)}, raw...)
 	return fmt.Sprintf("%s+%08x+%s", k.name, k.hash, base64.StdEncoding.EncodeToString(typed))
@@ -174,7 +175,7 @@ func (k PublicKey) Name() string { return k.name }
 // KeyHash returns the key's id.
 func (k PublicKey) KeyHash() uint32 { return k.hash }
 
-// Verify reports whether the signature is one of the text by this key.
+// Verify reports whether this key has made the signature of the text.
 func (k PublicKey) Verify(text, signature []byte) bool {
 	if k.use == ForWitness {
 		if len(signature) != 8+ed25519.SignatureSize || binary.BigEndian.Uint64(signature) > math.MaxInt64 {

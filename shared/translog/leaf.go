@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Kind tells what happened to an asset (docs/log.md, "Leaves").
+// Kind says what happened to an asset (docs/log.md, "Leaves").
 type Kind string
 
 // The kinds of leaves. A Withdraw has no commitment; all others have one.
@@ -67,8 +67,7 @@ func (l Leaf) Check() error {
 	return nil
 }
 
-// Encode returns the leaf in its one form, canonical JSON. The leaf must pass
-// Check.
+// Encode returns the leaf in the only form that a leaf may have, canonical JSON. The leaf must pass Check.
 func (l Leaf) Encode() []byte {
 	b := make([]byte, 0, 256)
 	b = append(b, `{"asset":"`...)
@@ -97,9 +96,9 @@ func ParseLeaf(entry []byte) (Leaf, error) {
 	text := string(entry)
 	l := Leaf{Asset: member(text, `{"asset":"`), Kind: Kind(member(text, `"kind":"`))}
 	if l.Kind != Withdraw {
-		l.Commitment, _ = parseCommitment(member(text, `"commitment":"`)) // Check refuses the zero one
+		l.Commitment, _ = parseCommitment(member(text, `"commitment":"`)) // zero on an error, which Check refuses
 	}
-	l.Position, _ = strconv.ParseInt(member(text, `"position":`), 10, 64) // and 0
+	l.Position, _ = strconv.ParseInt(member(text, `"position":`), 10, 64) // 0 on an error, which Check refuses
 	l.Revision, _ = strconv.ParseInt(member(text, `"revision":`), 10, 64)
 	if err := l.Check(); err != nil {
 		return Leaf{}, err

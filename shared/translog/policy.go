@@ -14,7 +14,7 @@ import (
 type Policy struct {
 	Logs      []PolicyLog
 	Witnesses []PolicyWitness
-	groups    map[string]group // by name; those of witnesses are empty
+	groups    map[string]group // by name; a witness is a group without members
 	members   map[string]bool  // the names that are members of a group
 	quorum    string
 }
@@ -186,8 +186,8 @@ func (p *Policy) setQuorum(name string) error {
 	return nil
 }
 
-// witnessed reports whether a witness or a group witnessed a checkpoint that the
-// named witnesses cosigned.
+// witnessed reports whether the witness or the group with a name has witnessed a checkpoint. cosigned has the
+// names of the witnesses that cosigned it.
 func (p *Policy) witnessed(name string, cosigned map[string]bool) bool {
 	g := p.groups[name]
 	if len(g.members) == 0 {

@@ -135,7 +135,7 @@ func TestParsePolicyRefuses(t *testing.T) {
 
 func TestAPolicyHasABoundedSize(t *testing.T) {
 	text := policyText(t, "")
-	for n := range maxNames - 7 { // one log and six witnesses
+	for n := range maxNames - 7 { // besides the names of one log and six witnesses
 		text += fmt.Sprintf("group g%d any %s\n", n, []string{"w1", fmt.Sprintf("g%d", n-1)}[min(n, 1)])
 	}
 	if _, err := ParsePolicy([]byte(text + "quorum none\n")); err != nil {
@@ -154,7 +154,7 @@ func TestAPolicyHasABoundedSize(t *testing.T) {
 	}
 }
 
-// TestOnlyTheWitnessThatCosignedCounts has two witnesses whose keys have one name.
+// TestOnlyTheWitnessThatCosignedCounts uses two witnesses whose keys have the same name.
 func TestOnlyTheWitnessThatCosignedCounts(t *testing.T) {
 	first, second := seeded(t, ForWitness, "w.example", 3), seeded(t, ForWitness, "w.example", 4)
 	p, err := ParsePolicy([]byte("log " + goldenPublic + "\nwitness a " + first.Public().String() + "\nwitness b " +
@@ -171,7 +171,7 @@ func TestOnlyTheWitnessThatCosignedCounts(t *testing.T) {
 	}
 }
 
-// TestALogSignsUnderItsOwnOrigin has a log of the policy that signs a checkpoint of another one.
+// TestALogSignsUnderItsOwnOrigin uses a log of the policy that signs a checkpoint of another log.
 func TestALogSignsUnderItsOwnOrigin(t *testing.T) {
 	other := seeded(t, ForLog, "other.example/log", 9)
 	p, err := LogPolicy(logKey(t).Public(), other.Public())

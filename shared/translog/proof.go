@@ -18,7 +18,7 @@ const maxHashes = 63
 
 // Proof proves without a network that a log holds an entry (tlog-proof).
 type Proof struct {
-	Extra      []byte // not authenticated; for the registry: Evidence
+	Extra      []byte // not authenticated; in proofs of the registry it is an Evidence
 	Index      int64  // of the entry in the log
 	Path       []tlog.Hash
 	Checkpoint []byte // signed
@@ -115,9 +115,8 @@ type Evidence struct {
 // Encode returns the evidence as the extra data of a proof.
 func (e Evidence) Encode() ([]byte, error) { return json.Marshal(e) }
 
-// VerifyAsset verifies a proof of the registry: what Verify does, and that the leaf
-// commits to the asset, if Evidence has it. Its errors have the causes of Verify,
-// ErrProof, ErrLeaf, or those of Leaf.Match.
+// VerifyAsset verifies a proof of the registry: what Verify does, and that the leaf commits to the asset, if
+// Evidence has one. Its errors have the causes of Verify or of Leaf.Match, ErrProof or ErrLeaf.
 func (p Proof) VerifyAsset(policy Opener) (Leaf, Evidence, Signed, error) {
 	var e Evidence
 	if err := json.Unmarshal(p.Extra, &e, json.RejectUnknownMembers(true)); err != nil {
@@ -157,9 +156,8 @@ func CheckInclusion(c Checkpoint, index int64, entry tlog.Hash, path []tlog.Hash
 // newer does not continue the older.
 var ErrConsistency = errors.New("the log is not append-only")
 
-// CheckConsistency returns nil if the proof shows that the newer checkpoint's tree
-// begins with all of the older one's. Every tree begins with the empty one. Its
-// errors have the cause ErrConsistency.
+// CheckConsistency returns nil if the proof shows that the newer checkpoint's tree begins with the whole tree
+// of the older checkpoint. Every tree begins with the empty tree. Its errors have the cause ErrConsistency.
 func CheckConsistency(older, newer Checkpoint, proof []tlog.Hash) error {
 	switch {
 	case older.Origin != newer.Origin:
@@ -178,16 +176,15 @@ func CheckConsistency(older, newer Checkpoint, proof []tlog.Hash) error {
 	return nil
 }
 
-// PartReader reads the parts of a log. It returns an error with the cause
-// fs.ErrNotExist for a part that it does not have. Without a partial part, its
-// caller asks for the full one. It bounds what it reads by MaxBundle.
+// PartReader reads the parts of a log. It reads at most MaxBundle bytes of a part. For a part that it does not
+// have, it returns an error with the cause fs.ErrNotExist. If that is a partial part, the caller asks for the
+// full part instead.
 type PartReader interface {
 	ReadPart(ctx context.Context, tile Tile) ([]byte, error)
 }
 
-// Include returns the path of a proof that the tree of the checkpoint holds the
-// entry at the index. It verifies the tiles that it reads: an error about tiles that do
-// not fit has the cause ErrPart.
+// Include returns the path of a proof that the tree of the checkpoint holds the entry at the index. It verifies
+// the tiles that it reads: if they do not fit the checkpoint, the error has the cause ErrPart.
 func Include(ctx context.Context, c Checkpoint, index int64, parts PartReader) ([]tlog.Hash, error) {
 	if index < 0 || index >= c.Size || c.Size > MaxSize {
 		return nil, fmt.Errorf("no leaf %d in a log of %d", index, c.Size)
@@ -197,9 +194,8 @@ func Include(ctx context.Context, c Checkpoint, index int64, parts PartReader) (
 	return path, read.cause(err)
 }
 
-// Consistent returns a proof that the tree of the checkpoint begins with that of an
-// older size. It verifies the tiles that it reads, as Include does. For the older size 0
-// the proof is empty.
+// Consistent returns a proof that the tree of the checkpoint begins with the tree that had older leaves. It
+// verifies the tiles that it reads, as Include does. If older is 0, the proof is empty.
 func Consistent(ctx context.Context, older int64, c Checkpoint, parts PartReader) ([]tlog.Hash, error) {
 	if older < 0 || older > c.Size || c.Size > MaxSize {
 		return nil, fmt.Errorf("no tree of %d leaves in a log of %d", older, c.Size)
@@ -219,8 +215,8 @@ type tiles struct {
 	failed bool // a tile could not be read
 }
 
-// cause returns the error of a proof. If all tiles were read, they do not fit: then its cause
-// is ErrPart.
+// cause returns the error of a proof that could not be made. If all tiles could be read, they do not fit the
+// checkpoint, so the error gets the cause ErrPart.
 func (t *tiles) cause(err error) error {
 	if err == nil || t.failed {
 		return err

@@ -25,8 +25,8 @@ func evidence(t testing.TB) []byte {
 	return extra
 }
 
-// proven returns a proof of the golden leaf, which is at an index of a log of a
-// size, with the cosignatures of both witnesses.
+// proven returns a proof that the golden leaf is at an index of a log with size leaves. The checkpoint has the
+// cosignatures of both witnesses.
 func proven(t testing.TB, index, size int64) Proof {
 	t.Helper()
 	all := leaves(0, size)

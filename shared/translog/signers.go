@@ -23,9 +23,8 @@ const (
 	latest          = 253402300799 // seconds
 )
 
-// Signers lists the signatures of a signed checkpoint, without a look at whether they
-// are right. A checkpoint that is malformed gives an error with the cause
-// ErrCheckpoint.
+// Signers lists the signatures of a signed checkpoint, without verifying them. For a malformed checkpoint it
+// returns an error with the cause ErrCheckpoint.
 func Signers(signed []byte) ([]Signer, error) {
 	if _, err := Unverified(signed); err != nil {
 		return nil, err
@@ -36,7 +35,7 @@ func Signers(signed []byte) ([]Signer, error) {
 		name, signature, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "— "), " ")
 		raw, err := base64.StdEncoding.DecodeString(signature)
 		if err != nil || len(raw) < 4 {
-			continue // Unverified refuses it
+			continue // Unverified refuses a checkpoint with such a line
 		}
 		s := Signer{Name: name, ID: hex.EncodeToString(raw[:4])}
 		if len(raw) == cosignatureSize {

@@ -54,11 +54,11 @@ func (t Tile) Path() string {
 	return path
 }
 
-// ErrPath is the error for a path that is not one of a tile.
+// ErrPath is the error for a path that is not the path of a tile.
 var ErrPath = errors.New("not the path of a tile")
 
-// ParsePath reads the path of a tile below the log's prefix. It accepts only what
-// Path writes, and returns ErrPath for all else.
+// ParsePath reads the path of a tile below the log's prefix. It accepts only paths that Path returns, and
+// returns ErrPath for all others.
 func ParsePath(path string) (Tile, error) {
 	t := Tile{Width: TileWidth}
 	rest, ok := strings.CutPrefix(path, "tile/")
@@ -88,7 +88,7 @@ func ParsePath(path string) (Tile, error) {
 		}
 		t.Index = t.Index*1000 + int64(n)
 	}
-	if t.Path() != path { // signs, missing zeroes and a wrong x
+	if t.Path() != path { // signs, missing zeroes or a wrong x
 		return Tile{}, ErrPath
 	}
 	return t, nil
@@ -97,9 +97,9 @@ func ParsePath(path string) (Tile, error) {
 // ErrPart is the cause of every error about the data of a tile or bundle.
 var ErrPart = errors.New("malformed tile")
 
-// Cut returns the data of the tile out of the data of a wider one, or of an equal
-// one: a part is always the beginning of the full tile. It returns an error with
-// the cause ErrPart if there is too little data, or a bundle is damaged.
+// Cut returns the data of the tile. It cuts them out of data, which belongs to an equally wide or wider part of
+// the same tile: a part is always the beginning of the full tile. Cut returns an error with the cause ErrPart
+// if there is too little data, or a bundle is damaged.
 func (t Tile) Cut(data []byte) ([]byte, error) {
 	end := t.Width * tlog.HashSize
 	if t.Level == Entries {

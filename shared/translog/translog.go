@@ -1,8 +1,7 @@
-// Package translog holds the formats of the public log of changes (docs/log.md):
-// leaves, commitments, tiles, checkpoints, cosignatures, policies and proofs, and
-// the verification of a whole log. C2SP has the formats (signed-note,
-// tlog-checkpoint, tlog-tiles, tlog-cosignature, tlog-policy, tlog-proof). The
-// package does no network and no storage.
+// Package translog holds the formats of the public log of changes (docs/log.md): leaves, commitments, tiles,
+// checkpoints, cosignatures, policies and proofs, and the verification of a whole log. C2SP specifies the
+// formats (signed-note, tlog-checkpoint, tlog-tiles, tlog-cosignature, tlog-policy, tlog-proof). The package
+// uses neither network nor storage.
 package translog
 
 import (

@@ -21,8 +21,8 @@ type Part struct {
 // the partial tiles and the partial entry bundle. The zero value is an empty log.
 // A Tree is a value: its methods change nothing.
 //
-// A store keeps full parts for ever and the Tree of the newest size. Each part of
-// each earlier size is the beginning of one of these (Tile.Cut, Tree.Part).
+// A store keeps all full parts, and the Tree of the newest size. Each part of each earlier size is the
+// beginning of a part of these (Tile.Cut, Tree.Part).
 type Tree struct {
 	size   int64
 	levels [][]byte // the partial tile of each level
@@ -32,10 +32,9 @@ type Tree struct {
 // Size returns the number of leaves.
 func (t Tree) Size() int64 { return t.size }
 
-// Append returns the tree with more leaves, and the parts that these completed, in
-// a fixed order. The same tree and leaves always give the same result. It returns
-// an error with the cause ErrPart if a leaf is longer than 65,535 bytes, and one
-// if the tree would have more than MaxSize leaves.
+// Append returns the tree with more leaves, and the parts that these leaves completed, in a fixed order. The
+// same tree and leaves always give the same result. If a leaf is longer than 65,535 bytes, Append returns an
+// error with the cause ErrPart. It also returns an error if the tree would have more than MaxSize leaves.
 func (t Tree) Append(leaves [][]byte) (Tree, []Part, error) {
 	if int64(len(leaves)) > MaxSize-t.size {
 		return t, nil, errors.New("the log is full")
@@ -77,8 +76,8 @@ func (t *Tree) push(full []Part, level int, hash tlog.Hash) []Part {
 	return t.push(full, level+1, subtree(data))
 }
 
-// subtree returns the root of a complete subtree, whose leaves are the hashes in
-// data, a power of two in number.
+// subtree returns the root of a complete subtree. data has the hashes of its leaves, whose number is a power of
+// two.
 func subtree(data []byte) tlog.Hash {
 	if len(data) == tlog.HashSize {
 		return tlog.Hash(data)
@@ -127,7 +126,7 @@ func (t Tree) Edge() []Part {
 	return parts
 }
 
-// Part returns a part that is at the edge, or is the beginning of one there.
+// Part returns the data of a part that is at the edge, or is the beginning of a part at the edge.
 func (t Tree) Part(tile Tile) (data []byte, ok bool) {
 	for _, part := range t.Edge() {
 		if part.Tile.Level == tile.Level && part.Tile.Index == tile.Index && tile.Width <= part.Tile.Width {

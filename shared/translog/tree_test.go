@@ -40,7 +40,7 @@ func leaves(from, to int64) [][]byte {
 	return all
 }
 
-// grow returns a log of a size that grew by batches of a size.
+// grow returns a log with size leaves, which grew by batches of batch leaves.
 func grow(t testing.TB, size, batch int64) (Tree, memory) {
 	t.Helper()
 	var tree Tree
@@ -61,7 +61,7 @@ func grow(t testing.TB, size, batch int64) (Tree, memory) {
 	return tree, m
 }
 
-// hashes is the storage of package tlog, to compare with.
+// hashes is a storage for package tlog, whose results the tests compare with ours.
 type hashes []tlog.Hash
 
 func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
@@ -72,7 +72,7 @@ func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return all, nil
 }
 
-// reference returns the hashes of a log of a size.
+// reference returns the hashes that package tlog computes for a log with size leaves.
 func reference(t testing.TB, size int64) hashes {
 	t.Helper()
 	var all hashes
@@ -103,8 +103,8 @@ func TestATreeHasTheRootsAndTilesOfRFC6962(t *testing.T) {
 	}
 }
 
-// checkTiles compares the tiles of a log with those that package tlog computes, and
-// the bundles with the leaves. There may be no others.
+// checkTiles compares the tiles of a log with the tiles that package tlog computes, and the bundles with the
+// leaves. The log may have no other parts.
 func checkTiles(t *testing.T, size int64, m memory, all hashes) {
 	t.Helper()
 	count := 0
@@ -184,7 +184,7 @@ func TestEveryEarlierPartCanBeRead(t *testing.T) {
 				}
 			}
 			small := memory{map[string][]byte{want.Path(): data}, nil}
-			if earlier%97 == 0 { // compare some with those of a log of that size
+			if earlier%97 == 0 { // compare some of them with the parts of a log of that size
 				_, m := grow(t, earlier, earlier)
 				if !bytes.Equal(small.parts[want.Path()], m.parts[want.Path()]) {
 					t.Errorf("got another %s of size %d", want.Path(), earlier)

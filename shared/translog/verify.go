@@ -29,7 +29,7 @@ type Verifier struct {
 	// Leaf is called for each leaf in order, if it is not nil. Leaves may be wrong
 	// until Verify has returned nil. An error ends the verification.
 	Leaf func(index int64, leaf Leaf) error
-	// Ahead is the number of entry bundles that are read at the same time, 1 if 0.
+	// Ahead is the number of entry bundles that are read at the same time; 0 means 1.
 	Ahead int
 }
 
@@ -95,8 +95,7 @@ type bundle struct {
 	err            error
 }
 
-// read reads the bundles of a log in order, some ahead of time. It ends with the
-// context.
+// read reads the bundles of a log in order, some ahead of time. It stops when ctx ends.
 func (w *walk) read(ctx context.Context, size int64) <-chan chan bundle {
 	queue := make(chan chan bundle, max(w.Ahead, 1)-1)
 	go func() {
@@ -183,7 +182,7 @@ func (w *walk) check(index int64, entry []byte) error {
 	return w.Leaf(index, leaf)
 }
 
-// compare reads a part and compares it with that which the leaves give.
+// compare reads a part of the log, and compares it with the part that the leaves give.
 func (w *walk) compare(ctx context.Context, part Part) error {
 	data, err := readPart(ctx, w.source, part.Tile)
 	if err != nil {
@@ -203,7 +202,8 @@ func (w *walk) remembered() error {
 	return nil
 }
 
-// readPart reads a part, or takes it from the full one. It checks a tile's length.
+// readPart reads a part. If the log does not have a partial part, readPart cuts it from the full one. It checks
+// a tile's length.
 func readPart(ctx context.Context, parts PartReader, tile Tile) ([]byte, error) {
 	data, err := parts.ReadPart(ctx, tile)
 	read := tile

@@ -1,5 +1,5 @@
-// Package prooftest reads the registry's answers with proofs, for tests. It shares no
-// code with what writes them.
+// Package prooftest reads the registry's answers with proofs, for tests. It shares no code with the packages
+// that write these answers.
 package prooftest
 
 import (
@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// Decode returns the proof and the evidence of an answer (docs/log.md, "Proofs"). The
-// evidence is the proof's extra data, too.
+// Decode returns the proof and the evidence of an answer (docs/log.md, "Proofs"). The proof also has the
+// evidence as its extra data.
 func Decode(answer []byte) (translog.Proof, translog.Evidence, error) {
 	var got struct {
 		Data struct {
