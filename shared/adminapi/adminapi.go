@@ -10,13 +10,13 @@ const Prefix = "/admin/v1"
 
 // Broker is a tenant: it owns assets and has any number of keys.
 type Broker struct {
-	Name    string `json:"name"` // the owner in its assets; never changes
+	Name    string `json:"name"` // also the owner in the broker's assets; never changes
 	Title   string `json:"title,omitempty"`
 	Contact string `json:"contact,omitempty"`
 	Blocked bool   `json:"blocked"` // none of its keys is valid
 
-	Raise       int64     `json:"raise,omitempty"`       // its limits are so many times as high; 0: they are not raised
-	RaisedUntil time.Time `json:"raised_until,omitzero"` // the limits are raised up to then
+	Raise       int64     `json:"raise,omitempty"`       // factor by which its limits are raised; 0: not raised
+	RaisedUntil time.Time `json:"raised_until,omitzero"` // when the raised limits end
 
 	Created  time.Time `json:"created"`
 	Modified time.Time `json:"modified"`
@@ -42,13 +42,12 @@ type NewBroker struct {
 type KeySettings struct {
 	Name string `json:"name"`
 
-	// Role is broker, concierge or administrator, or for this API operator or
-	// auditor.
+	// Role is broker, concierge or administrator. A key for this API has the role operator or auditor.
 	Role string `json:"role"`
 
 	Levels  string                      `json:"levels,omitempty"`  // accreditation levels, from 0 to 4
 	Test    bool                        `json:"test"`              // valid for test assets only
-	Expires *time.Time                  `json:"expires,omitempty"` // not valid from then on; nil for never
+	Expires *time.Time                  `json:"expires,omitempty"` // the key is not valid from then on; nil for never
 	Limits  map[string]map[string]int64 `json:"limits,omitempty"`  // requests by class and window, such as "1s"
 	Allow   []string                    `json:"allow,omitempty"`   // addresses and networks of its users; empty for all
 }

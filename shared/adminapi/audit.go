@@ -66,7 +66,7 @@ func ParseHead(text string) (Head, error) {
 // Chain verifies an audit log from its first entry on.
 type Chain struct {
 	Head     Head     // of the entries up to now
-	Problems []string // that were found
+	Problems []string // all problems found up to now
 	known    Head     // a head that must occur
 	met      bool     // known occurred
 }

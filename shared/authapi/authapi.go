@@ -52,7 +52,7 @@ type VerifyKeyResponse struct {
 	Secret    int            `json:"secret,omitempty"`
 	Allow     []netip.Prefix `json:"allow,omitempty"`
 	Limits    Limits         `json:"limits,omitempty"`
-	GoodForMS int64          `json:"good_for_ms,omitempty"` // how long it stays valid at most; 0 for no known end
+	GoodForMS int64          `json:"good_for_ms,omitempty"` // how long the key stays valid at most; 0 for no known end
 
 	Raise       int64 `json:"raise,omitempty"`
 	RaisedForMS int64 `json:"raised_for_ms,omitempty"`
@@ -106,8 +106,7 @@ type ResealRequest struct {
 	Sealed []string `json:"sealed"`
 }
 
-// ResealResponse has a record for each in the request, or "" for one that need
-// not change.
+// ResealResponse has a record for each record in the request. A record that need not change is "".
 type ResealResponse struct {
 	Sealed  []string `json:"sealed"`
 	Foreign int      `json:"foreign"` // records that none of our secrets sealed
@@ -128,8 +127,8 @@ type CreateTransferResponse struct {
 // ReadTransferRequest requests a transfer.
 type ReadTransferRequest struct {
 	ID string `json:"id"`
-	// Sealed is the record stored with the asset that claims the transfer. With it the
-	// claim ends, if the asset has used the transfer or will not.
+	// Sealed is the record stored with the asset that claims the transfer. It is optional. If it shows that the
+	// asset has used the transfer, or will not use it, the claim ends.
 	Sealed string `json:"sealed,omitempty"`
 }
 
@@ -139,7 +138,7 @@ type TransferResponse struct {
 	ID      string `json:"id"`
 	Date    int64  `json:"date"`               // of its creation or use, µs since the Unix epoch
 	AssetID string `json:"asset_id,omitempty"` // the asset that has used it
-	Claimed string `json:"claimed,omitempty"`  // the asset for which a request claims it
+	Claimed string `json:"claimed,omitempty"`  // the asset for which a request claims the transfer
 }
 
 // ChangeOwnerRequest claims a transfer for an asset. It may be repeated.
@@ -164,7 +163,7 @@ type ChangeOwnerResponse struct {
 type RecoverTokensRequest struct {
 	AssetID string `json:"asset_id"`
 	Sealed  string `json:"sealed"` // the record stored with the asset
-	Reason  string `json:"reason"` // for the audit log, which alone keeps it
+	Reason  string `json:"reason"` // for the audit log; no other store keeps it
 	Broker  string `json:"broker"` // of the administrator's key
 	KeyID   string `json:"key_id"` // of the administrator
 	From    string `json:"from"`   // address of the administrator; "": unknown
@@ -180,8 +179,8 @@ type RecoverTokensResponse struct {
 // NoteRemovalRequest says that an administrator has taken a file of documents down. Each call makes
 // an entry of the audit log.
 type NoteRemovalRequest struct {
-	File   string `json:"file"`   // id
-	Reason string `json:"reason"` // of the administrator
+	File   string `json:"file"`   // id of the file
+	Reason string `json:"reason"` // given by the administrator
 	SHA256 string `json:"sha256,omitempty"`
 	Size   int64  `json:"size"`
 	Broker string `json:"broker"` // of the administrator's key

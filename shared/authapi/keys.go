@@ -34,8 +34,8 @@ type Key struct {
 	Limits  Limits
 	GoodFor time.Duration // how long it stays valid at most; 0 for no known end
 
-	Raise     int64         // the limits of all keys are so many times as high for this one; 0: they are not raised
-	RaisedFor time.Duration // how long they are raised at most
+	Raise     int64         // factor by which the limits of all keys are raised for this one; 0: they are not raised
+	RaisedFor time.Duration // how long the limits stay raised at most
 }
 
 // Allows reports whether the key may be used from an address.
@@ -80,7 +80,7 @@ type Count struct {
 // each list.
 type ReportUsageRequest struct {
 	Uses   []Use   `json:"uses"`
-	Counts []Count `json:"counts"` // are added to earlier ones
+	Counts []Count `json:"counts"` // added to earlier counts
 }
 
 // MaxReport is the length of a list in a ReportUsageRequest.

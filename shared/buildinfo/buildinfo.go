@@ -1,4 +1,4 @@
-// Package buildinfo tells from what a program was built.
+// Package buildinfo says from what a program was built.
 package buildinfo
 
 import (
@@ -12,8 +12,8 @@ var version, revision string
 
 // Info describes a build. A field that is not known is "unknown".
 type Info struct {
-	Version  string `json:"version"`  // such as "0.1.0"; outside of a release that of the main module
-	Revision string `json:"revision"` // of the source; ends in "-dirty" if it had changes
+	Version  string `json:"version"`  // such as "0.1.0"; outside of a release the version of the main module
+	Revision string `json:"revision"` // of the source; ends in "-dirty" if the source had local changes
 	Go       string `json:"go"`       // release of Go
 }
 

@@ -16,8 +16,8 @@ func (p Proxies) contain(addr netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return Contains(network, addr) })
 }
 
-// Contains tells whether an address is in a network. An IPv4 address and network may be written
-// as IPv6 (::ffff:192.0.2.0/120), and the zone of an address does not count.
+// Contains reports whether an address is in a network. An IPv4 address and network may be written as IPv6
+// (::ffff:192.0.2.0/120), and the zone of an address does not count.
 func Contains(network netip.Prefix, addr netip.Addr) bool {
 	const mapped = 96 // bits before the IPv4 address
 	if network.Addr().Is4In6() && network.Bits() >= mapped {
@@ -26,7 +26,7 @@ func Contains(network netip.Prefix, addr netip.Addr) bool {
 	return network.Contains(addr.Unmap().WithZone(""))
 }
 
-// Trust tells whether the peer of a request is a trusted proxy, so that its headers count.
+// Trust reports whether the peer of a request is a trusted proxy, so that its headers count.
 func (p Proxies) Trust(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && p.contain(peer.Addr())

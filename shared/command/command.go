@@ -1,4 +1,5 @@
-// Package command is the frame of a program: its signals, its last words and its exit code.
+// Package command has what a program needs around its work: signals, an error message in plain words, and an
+// exit code.
 package command
 
 import (
@@ -10,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Usage is the exit code of a program that cannot do what it shall.
+// Usage is the exit code of a program that cannot do what it was asked to do.
 const Usage = 2
 
 // Main runs a program with its arguments until SIGTERM or an interrupt. It prints an error of the

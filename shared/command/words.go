@@ -23,8 +23,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Words returns an error as one line for a person: the causes of Go and of libraries in plain
-// words, a fault that is told twice once, and no control characters.
+// Words returns an error as one line for a person. It puts the errors of Go and of libraries into plain words,
+// leaves out a fault that occurs twice, and replaces control characters.
 func Words(err error) string {
 	var faults []string
 	text := fromVariable.ReplaceAllString(inWords(err.Error(), err), "(from the environment, $1)")
@@ -36,7 +36,7 @@ func Words(err error) string {
 	return strings.Join(faults, "; ")
 }
 
-// inWords replaces in the text of an error that of each cause which is known.
+// inWords replaces, in the text of an error, the text of each cause for which there are plain words.
 func inWords(text string, err error) string {
 	if words := wordsOf(err); words != "" {
 		return strings.Replace(text, err.Error(), words, 1)
@@ -50,7 +50,7 @@ func inWords(text string, err error) string {
 		causes := e.Unwrap()
 		for i, cause := range causes {
 			if _, forClients := cause.(*fault.Error); forClients && i < len(causes)-1 {
-				text = strings.Replace(text, cause.Error()+": ", "", 1) // the next one says why
+				text = strings.Replace(text, cause.Error()+": ", "", 1) // the next cause says why
 			}
 			text = inWords(text, cause)
 		}
@@ -58,16 +58,17 @@ func inWords(text string, err error) string {
 	return text
 }
 
-// fromVariable is how kong names the variable of a value.
+// fromVariable matches the text by which kong says that a value came from an environment variable.
 var fromVariable = regexp.MustCompile(`\(from envar (\w+)=".*"\)`)
 
-// serverSelection is the driver's error while no server of MongoDB answers. It quotes all that the driver knows.
+// serverSelection matches the driver's error while no server of MongoDB answers. The error quotes all that the
+// driver knows.
 var serverSelection = regexp.MustCompile(`server selection (error|timeout).*`)
 
-// prefix is what packages of Go put in front of their errors.
+// prefix matches what packages of Go put in front of their errors.
 var prefix = regexp.MustCompile(`^(tls|x509|http|net/http|json|jsontext|archive/tar|time|slog|csv|pem): `)
 
-// wordsOf returns one error in plain words, "" if it is not one of Go or of a library.
+// wordsOf returns one error in plain words, or "" if it is not an error of Go or of a library.
 func wordsOf(err error) string {
 	if selection := serverSelection.FindString(err.Error()); selection != "" {
 		return strings.Replace(err.Error(), selection, "no server of MongoDB answers", 1)
@@ -82,7 +83,7 @@ func wordsOf(err error) string {
 	case *url.Error:
 		address, malformed := url.Parse(e.URL)
 		if malformed != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
-			return "an address must be such as https://HOST or http://HOST:PORT" // it may have a password
+			return "an address must be such as https://HOST or http://HOST:PORT" // not quoted: it may have a password
 		}
 		return fmt.Sprintf("%s://%s does not answer: %s", address.Scheme, address.Host, silence(e.Err))
 	case *net.OpError:
@@ -125,7 +126,7 @@ func badPort(text string) string {
 	return fmt.Sprintf("%q is not a port: write a number up to 65535", text)
 }
 
-// network returns an error of a connection in words.
+// network returns an error of a connection in plain words.
 func network(e *net.OpError) string {
 	address := ""
 	if e.Addr != nil {
@@ -179,7 +180,7 @@ func ofFile(path string, cause error) string {
 	return fmt.Sprintf("%q: %s", unfinished.ReplaceAllString(path, ""), ofSystem(cause))
 }
 
-// ofSystem returns an error of the operating system in words.
+// ofSystem returns an error of the operating system in plain words.
 func ofSystem(cause error) string {
 	for _, known := range []struct {
 		cause error
@@ -205,14 +206,13 @@ func ofSystem(cause error) string {
 	return cause.Error()
 }
 
-// IsControl tells whether a terminal may take a character for a command: control characters (C0,
-// DEL, C1), ends of lines, and characters that change the direction of text.
+// IsControl reports whether a terminal may take a character for a command: control characters (C0, DEL, C1),
+// ends of lines, and characters that change the direction of text.
 func IsControl(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
-// Plain replaces control characters, those that change the direction of text among them, so that
-// a terminal does not interpret them.
+// Plain replaces the characters for which IsControl returns true, so that a terminal does not interpret them.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if IsControl(r) {

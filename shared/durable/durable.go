@@ -55,9 +55,8 @@ func Replace(file string, data []byte) error {
 	return Rename(written, file)
 }
 
-// Link gives a synced file in the same directory its final name, unless a file has
-// it. Then that file is durable, and the error has the cause fs.ErrExist. Link removes
-// the first name.
+// Link gives a synced file the name file, in the same directory, and removes its old name. If a file has that
+// name already, it stays and is made durable, and the error has the cause fs.ErrExist.
 func Link(written, file string) error {
 	err := os.Link(written, file)
 	exists := errors.Is(err, fs.ErrExist)
@@ -71,8 +70,8 @@ func Link(written, file string) error {
 	return err
 }
 
-// Rename gives a synced file in the same directory its final name, and replaces the
-// file that has it. After an error, written does not exist.
+// Rename gives a synced file the name file, in the same directory. A file that has that name already is
+// replaced. After an error, written does not exist.
 func Rename(written, file string) error {
 	if err := os.Rename(written, file); err != nil {
 		return errors.Join(err, os.Remove(written))
@@ -106,7 +105,7 @@ func Resemble(w *os.File, like fs.FileInfo) error {
 	return w.Chmod(like.Mode().Perm())
 }
 
-// private leaves a new file at its mode 0600.
+// private leaves a new file as it is, with mode 0600.
 func private(*os.File) error { return nil }
 
 // writeBeside writes data into a new file of mode 0600 in the same directory, syncs it,

@@ -52,10 +52,10 @@ func stat(t *testing.T, file string) fs.FileInfo {
 var writers = []struct {
 	name    string
 	write   func(file string, data []byte) error
-	fresh   error       // on a file that does not exist
-	present error       // on one that exists
-	made    fs.FileMode // of a new file
-	mode    fs.FileMode // of a file that had 0640
+	fresh   error       // the error for a file that does not exist
+	present error       // the error for a file that exists
+	made    fs.FileMode // mode of a new file
+	mode    fs.FileMode // mode of a file that had 0640 before
 }{
 	{"Create", Create, nil, fs.ErrExist, 0o600, 0o640},
 	{"WriteFile", writeWith(0o600), nil, nil, 0o600, 0o600},
@@ -67,8 +67,8 @@ func writeWith(mode fs.FileMode) func(string, []byte) error {
 	return func(file string, data []byte) error { return WriteFile(file, data, mode) }
 }
 
-// TestWriters runs each function with and without a file, beside what a killed process
-// has left.
+// TestWriters runs each function with and without an existing file. Files that a killed process has left are in
+// the directory, too.
 func TestWriters(t *testing.T) {
 	for _, c := range writers {
 		t.Run(c.name, func(t *testing.T) {

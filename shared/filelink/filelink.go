@@ -24,11 +24,11 @@ const (
 	grace = 60 * time.Second
 )
 
-// The paths of files: below the first two, files are read and sent.
+// The paths of files. Files are read below GetPath, and sent below UploadPath.
 const (
 	GetPath    = "/get"
 	UploadPath = "/upload"
-	// RemovedPath lists the files that were taken down. It is the id of no file.
+	// RemovedPath lists the files that were taken down. No file has the id "removed".
 	RemovedPath = GetPath + "/removed"
 )
 
@@ -39,8 +39,8 @@ const (
 	expiresParameter   = "Expires"
 )
 
-// purpose is a kind of signatures. It is a part of the signed text, so no signature stands
-// for one of another kind.
+// purpose is a kind of signature. It is a part of the signed text, so a signature for one purpose is not valid
+// for another one.
 type purpose string
 
 const (
@@ -66,14 +66,13 @@ func NewSigner(secrets keyring.Ring) (*Signer, error) {
 	return &Signer{keys}, nil
 }
 
-// Bind returns the parameters that permit a document with this MD5, 32 hexadecimal digits,
-// to name a file.
+// Bind returns the parameters that permit a document with this MD5, 32 hexadecimal digits, to refer to a file.
 func (s *Signer) Bind(id, md5 string) url.Values { return s.sign(toBind, id, md5) }
 
-// Upload returns the parameters that permit to send the bytes of a file.
+// Upload returns the parameters that permit sending the bytes of a file.
 func (s *Signer) Upload(id string) url.Values { return s.sign(toUpload, id, "") }
 
-// Read returns the parameters that permit to read a file for Lifetime from now on.
+// Read returns the parameters that permit reading a file for Lifetime from now on.
 func (s *Signer) Read(id string, now time.Time) url.Values {
 	expires := strconv.FormatInt(now.Add(Lifetime).Unix(), 10)
 	q := s.sign(toRead, id, expires)
@@ -87,8 +86,8 @@ func (s *Signer) CheckBind(id, md5 string, q url.Values) error { return s.check(
 // CheckUpload returns a fault of kind Forbidden unless q has what Upload returned.
 func (s *Signer) CheckUpload(id string, q url.Values) error { return s.check(toUpload, id, "", q) }
 
-// CheckRead returns a fault of kind Forbidden unless q has what Read returned, and it has
-// not expired.
+// CheckRead returns a fault of kind Forbidden unless q has what Read returned, and the time for reading has not
+// expired.
 func (s *Signer) CheckRead(id string, q url.Values, now time.Time) error {
 	expires := q.Get(expiresParameter)
 	if at, err := strconv.ParseInt(expires, 10, 64); err == nil && now.After(time.Unix(at, 0).Add(grace)) {
@@ -147,7 +146,7 @@ type Base string
 // Address returns the address of a file.
 func (b Base) Address(id string) string { return string(b) + GetPath + "/" + id }
 
-// UploadAddress returns where the bytes of a file go.
+// UploadAddress returns the address to which the bytes of a file are sent.
 func (b Base) UploadAddress(id string) string { return string(b) + UploadPath + "/" + id }
 
 // Illustration is the type of documents whose files have pictures.
@@ -156,7 +155,8 @@ const Illustration = "illustration"
 // pictureTypes are the types of pictures.
 var pictureTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
-// IsPicture tells whether a type is one of pictures that a browser shows, and that are drawn small.
+// IsPicture reports whether a media type is one of the pictures that browsers show, and of which small versions
+// are made.
 func IsPicture(media string) bool { return slices.Contains(pictureTypes, media) }
 
 // The longer sides of the pictures that are made of a file, in pixels (docs/files.md, "Pictures").
@@ -165,12 +165,13 @@ const (
 	LargePicture = 1200
 )
 
-// Picture returns the address of a picture of the file at an address, or its path for a path.
+// Picture returns the address of a small version of the picture file at an address. For a path it returns a
+// path.
 func Picture(address string, side int) string { return address + "/" + strconv.Itoa(side) }
 
-// Parse returns the id of the file that an address names, and the parameters of the
-// address. isOurs is false for addresses that are not below those of the files of this
-// registry, however they are spelt. An address of ours that names no file has an empty id.
+// Parse returns the id of the file that an address names, and the parameters of the address. isOurs reports
+// whether the address is below the address of this registry's files, in whatever spelling. If such an address
+// names no file, id is empty.
 func (b Base) Parse(address string) (id string, q url.Values, isOurs bool) {
 	u, err := url.Parse(address)
 	own, ownErr := url.Parse(string(b) + GetPath + "/")
@@ -199,8 +200,8 @@ func place(u *url.URL) string {
 // idLength is the number of digits of an id.
 const idLength = 32
 
-// IsID tells whether a text has the form of a file's id: 32 digits, hexadecimal, of lower
-// case. So has an MD5.
+// IsID reports whether a text has the form of a file's id: 32 lower-case hexadecimal digits. An MD5 has the
+// same form.
 func IsID(text string) bool {
 	return len(text) == idLength && strings.Trim(text, "0123456789abcdef") == ""
 }

@@ -32,8 +32,7 @@ func PagePath(version string) string { return "/feed/" + version + "/page" }
 // LivePath returns the path of the live feed between services, in a version.
 func LivePath(version string) string { return "/feed/" + version + "/live" }
 
-// MaxData is the most bytes of an entry that a live stream carries. For a larger one
-// there is a gap.
+// MaxData is the most bytes of an entry that a live stream carries. In place of a larger entry it has a gap.
 const MaxData = 64 << 10
 
 // Kind says what a Message means.
@@ -41,9 +40,9 @@ type Kind int
 
 // The kinds of messages.
 const (
-	// EntryKind is an asset at its position. All before it was sent.
+	// EntryKind is an asset at its position. All entries before it were sent.
 	EntryKind Kind = iota
-	// BookmarkKind means that all up to its position was sent.
+	// BookmarkKind means that all entries up to its position were sent.
 	BookmarkKind
 	// GapKind means that entries up to its position were left out. They are on pages.
 	GapKind
@@ -92,8 +91,8 @@ func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, b
 // errMalformed is returned for a line that is no message.
 var errMalformed = errors.New("a message of the feed is malformed")
 
-// Next returns the next message. It skips what is left of the one before. At the end
-// of the stream it returns io.EOF, and inside a message io.ErrUnexpectedEOF.
+// Next returns the next message. It skips what is left of the previous one. At the end of the stream it returns
+// io.EOF, and inside a message io.ErrUnexpectedEOF.
 func (r *Reader) Next() (Message, error) {
 	if r.rest {
 		if err := r.CopyData(io.Discard); err != nil {
@@ -141,7 +140,7 @@ func (r *Reader) Next() (Message, error) {
 // maxWord is the most bytes of a position or an offset.
 const maxWord = 64
 
-// word returns the text before the next blank or line break, and which of both it was.
+// word returns the text before the next blank or line break, and which of the two came.
 func (r *Reader) word() (text string, end byte, err error) {
 	word := make([]byte, 0, maxWord)
 	for {

@@ -12,13 +12,13 @@ type Entry struct {
 	Position int64
 	Data     []byte
 	Terms    []string     // of assetfilter, if the selection asks for them
-	held     atomic.Int32 // views that hold it
+	held     atomic.Int32 // how many views hold it
 }
 
-// entrySize is about how many bytes an Entry takes beside its Data.
+// entrySize is about how many bytes an Entry takes besides its Data.
 const entrySize = 64
 
-// termSize is how many bytes one of its Terms takes beside its text.
+// termSize is about how many bytes one of the Terms takes besides its text.
 const termSize = 16
 
 // JSON returns the JSON of an entry whose Data AppendEntry has made.
@@ -40,8 +40,8 @@ func (e *Entry) size() int {
 // position to another: Read returns everything between them. It is safe for concurrent
 // use.
 //
-// A Ring never has more than its bytes in memory, also if slow followers still hold
-// entries that it has dropped. Rather than that, it drops more.
+// A Ring never has more bytes in memory than its limit. Entries that it has dropped, but slow followers still
+// hold, count too; because of them it may have to drop further entries.
 type Ring struct {
 	most int
 
@@ -52,20 +52,19 @@ type Ring struct {
 	started bool
 	from    int64         // the ring is complete after here
 	upto    int64         // and up to here
-	offset  string        // upto as a timestamp, "" if it is the last entry's
+	offset  string        // upto as a timestamp, "" if upto is the position of the last entry
 	changed chan struct{} // closed at the next change
 }
 
 // NewRing returns a Ring of most bytes. It is empty and covers nothing until Restart.
 func NewRing(most int) *Ring { return &Ring{most: most, changed: make(chan struct{})} }
 
-// View is what a Ring has after a position. The caller must call Release once it has
-// done with the entries.
+// View is what a Ring has after a position. The caller must call Release when it no longer needs the entries.
 type View struct {
 	Covered bool     // the ring is complete after the position
 	Entries []*Entry // in order; empty if not Covered
-	Upto    int64    // all up to here is in Entries, or before the position
-	Offset  string   // Upto as a timestamp; "" if that is the last entry's
+	Upto    int64    // Entries has everything after the position, up to here
+	Offset  string   // Upto as a timestamp; "" if Upto is the position of the last entry
 	From    int64    // the ring is complete after here; 0: it has not started
 	Changed <-chan struct{}
 }
@@ -77,8 +76,7 @@ func (v View) Release() {
 	}
 }
 
-// Read returns the entries after a position: about most bytes of them, and at least
-// one if there is any.
+// Read returns the entries after a position: about most bytes of them, but at least one entry if there is any.
 func (r *Ring) Read(after int64, most int) View {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +109,7 @@ func (r *Ring) Upto() (upto int64, started bool) {
 	return r.upto, r.started
 }
 
-// Restart empties the ring. It is complete from the position on.
+// Restart empties the ring. From then on it is complete after the position.
 func (r *Ring) Restart(position int64, offset string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,9 +124,8 @@ func (r *Ring) restart(position int64, offset string) {
 	r.started, r.from, r.upto, r.offset = true, position, position, offset
 }
 
-// Append adds entries and the position up to which they complete the ring. It ignores
-// what the ring has already. Entries must be in order, and the first must follow what
-// the ring has without a gap.
+// Append adds entries. upto is the position up to which the ring is complete then. Append ignores entries that
+// the ring has already. Entries must be in order, and the first must follow the ring's last one without a gap.
 func (r *Ring) Append(entries []*Entry, upto int64, offset string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,8 +145,8 @@ func (r *Ring) Append(entries []*Entry, upto int64, offset string) {
 	}
 }
 
-// Skip goes on after an entry that the ring leaves out because of its size: followers
-// read it from a page.
+// Skip makes the ring go on after an entry that it leaves out because of its size: followers read that entry
+// from a page.
 func (r *Ring) Skip(position int64, offset string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,7 +164,7 @@ func (r *Ring) add(e *Entry) {
 	for r.bytes+e.size() > r.most && len(r.entries) > 0 {
 		r.drop()
 	}
-	if r.bytes+e.size() > r.most { // slow followers hold all the rest
+	if r.bytes+e.size() > r.most { // slow followers hold all the other bytes
 		r.restart(e.Position, "")
 		return
 	}

@@ -1,6 +1,5 @@
-// Package httpwire reads and writes the plain part of HTTP/1.1: heads whose lines leave
-// nothing to judge. Package lean does so as a server, and package upstream as a client.
-// Both leave all other heads to net/http.
+// Package httpwire reads and writes the plain part of HTTP/1.1: heads whose lines can be read in only one way.
+// Package lean does so as a server, and package upstream as a client. Both leave all other heads to net/http.
 package httpwire
 
 import (
@@ -9,10 +8,10 @@ import (
 	"strings"
 )
 
-// Fields returns the fields of lines, each of which must end with CR LF. It returns false
-// for a line that is not plain: a name, a colon, and a value of printable ASCII, spaces and
-// tabs. It returns false, too, for a field that is in refuse, by its canonical name, and
-// for a Connection other than keep-alive. The result equals that of net/http.
+// Fields returns the fields of lines, each of which must end with CR LF. A plain line has a name, a colon, and
+// a value of printable ASCII, spaces and tabs. Fields returns false for a line that is not plain, for a field
+// whose canonical name is in refuse, and for a Connection other than keep-alive. The result equals what
+// net/http returns.
 func Fields(lines string, refuse map[string]bool) (http.Header, bool) {
 	n := strings.Count(lines, "\n")
 	header, values := make(http.Header, n), make([]string, n)
@@ -37,8 +36,8 @@ func Fields(lines string, refuse map[string]bool) (http.Header, bool) {
 	return header, true
 }
 
-// AppendField adds the lines of a field to b. It leaves out a name that is no token, and
-// line ends in a value become spaces, as in net/http. So no value can add a field.
+// AppendField adds the lines of a field to b. As in net/http, it leaves out a field whose name is not a token,
+// and replaces line ends in a value by spaces. So no value can add a field.
 func AppendField(b []byte, name string, values []string) []byte {
 	if !isToken(name) {
 		return b

@@ -95,9 +95,9 @@ func format(keys []translog.Key) []byte {
 	return text.Bytes()
 }
 
-// NewOrigin returns an origin for a new log of the registry at an address, such as
-// "https://registry.example": the address without its scheme, "/log/" and eight random
-// hexadecimal digits. So no two logs have one origin, whatever data they begin with.
+// NewOrigin returns an origin for a new log of the registry at an address, such as "https://registry.example":
+// the address without its scheme, "/log/" and eight random hexadecimal digits. So no two logs have the same
+// origin, even if they begin with the same data.
 func NewOrigin(address string) string {
 	if _, after, found := strings.Cut(address, "://"); found {
 		address = after
@@ -140,9 +140,8 @@ func Create(file, origin string) error {
 	return nil
 }
 
-// Rotate makes a new key with the name of the others, and puts it in front of them.
-// The file is replaced completely or not at all, and keeps its mode and its owner.
-// One process at a time may change a file.
+// Rotate makes a new key with the same name as the others, and puts it in front of them. The file is replaced
+// completely or not at all, and keeps its mode and its owner. Only one process may change a file at a time.
 func Rotate(file string) error {
 	keys, err := Read(file)
 	if err != nil {

@@ -51,7 +51,7 @@ func secrets(t testing.TB, file string) (all []string) {
 	return all
 }
 
-// alone checks that a directory has no file but one.
+// alone checks that a file is the only one in its directory.
 func alone(t testing.TB, file string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(file))
@@ -278,8 +278,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestAMadeKeyNamesANewLog checks that a missing file gets a key with an origin of its
-// own, and that later readings keep it.
+// TestAMadeKeyNamesANewLog checks that a missing file gets a key with a new origin, and that later readings
+// keep it.
 func TestAMadeKeyNamesANewLog(t *testing.T) {
 	form := regexp.MustCompile(`^registry\.example/x/log/[0-9a-f]{8}$`)
 	names := map[string]bool{}

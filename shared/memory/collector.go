@@ -12,14 +12,13 @@ import (
 const (
 	mostGrowth  = 400
 	leastGrowth = 60
-	garbage     = 32 << 20 // bytes that a heap may grow by, if leastGrowth does not let it grow further
+	garbage     = 32 << 20 // the bytes that a heap may grow by, if leastGrowth is less than that
 )
 
-// RelaxCollector lets a small heap grow to five times its live size before a collection, a
-// large one by 32 MiB or 60 percent. The variable GOGC switches it off. A request so costs a
-// process with a small live heap a tenth to a third less. A stream costs a process with many
-// little more than its live memory. A memory limit still counts: near it, collections come
-// more often.
+// RelaxCollector lets a heap grow further before a collection: a small one to five times its live size, a large
+// one by 32 MiB or 60 percent, whichever is more. The variable GOGC switches it off. In a process with a small
+// live heap, a request then costs a tenth to a third less. In a process with many streams, a stream costs
+// little more than its live memory. A memory limit still applies: near it, collections come more often.
 func RelaxCollector() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -40,7 +39,7 @@ func growthFor(live uint64) int {
 	return int(min(max(100*garbage/max(live, 1), leastGrowth), mostGrowth))
 }
 
-// liveBytes returns what the last collection found alive, with the stacks.
+// liveBytes returns the size of what the last collection found alive, with the stacks.
 func liveBytes() uint64 {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}}
 	metrics.Read(samples)
@@ -53,10 +52,10 @@ func liveBytes() uint64 {
 	return sum
 }
 
-// afterCollections calls f after each collection, as long as the process runs: the finalizer
-// of an object that nothing refers to runs then, and makes the next such object.
+// afterCollections calls f after each collection, as long as the process runs. It makes an object to which
+// nothing refers; after a collection the finalizer of the object runs, and makes the next object.
 func afterCollections(f func()) {
-	type object struct{ _ *int } // no tiny object, which others would keep
+	type object struct{ _ *int } // the pointer keeps it from being a tiny object, which others would keep alive
 	var next func(*object)
 	next = func(*object) {
 		f()

@@ -1,4 +1,5 @@
-// Package needtest skips the tests that a machine cannot run, so that no skip is silent.
+// Package needtest skips the tests that a machine cannot run, and reports each of them, so that no skip is
+// silent.
 package needtest
 
 import (

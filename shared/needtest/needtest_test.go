@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestAMissingNeedIsToldOrFails lets tests of their own miss something.
+// TestAMissingNeedIsToldOrFails lets recorders, in place of real tests, miss something.
 func TestAMissingNeedIsToldOrFails(t *testing.T) {
 	for _, c := range []struct {
 		name, ci        string

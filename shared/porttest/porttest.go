@@ -1,5 +1,5 @@
-// Package porttest gives a test, a benchmark or a program for developers a free port, also
-// beside other processes that ask for one.
+// Package porttest gives a test, a benchmark or a program for developers a free port. Other processes that ask
+// for one at the same time get another port.
 package porttest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// The ports of FreeAddr. Systems choose the ports of other connections and listeners
-// above them, so none of those takes a port before its program listens.
+// The ports of FreeAddr. The operating system chooses the ports of other connections and listeners above these,
+// so none of those takes a port before its program listens.
 const (
 	firstPort = 15_000
 	ports     = 15_000
@@ -67,7 +67,7 @@ func reserve(dir string, port int) (bool, error) {
 	}
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err != nil {
-		_ = lock.Close() // nothing was written
+		_ = lock.Close() // nothing was written, so an error does not matter
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			err = nil
 		}

@@ -1,7 +1,7 @@
-// Package randtest gives tests random numbers that a later run can repeat. A test that fails
-// prints the seed; -seed takes it back. Each place in the code has a sequence of its own, so it
-// does not matter which other tests run. Goroutines that share a place may take its numbers in
-// another order.
+// Package randtest gives tests random numbers that a later run can repeat. A test that fails prints the seed; a
+// run with -seed repeats the numbers. Each place in the code that asks for numbers has a separate sequence, so
+// it does not matter which other tests run. Goroutines that share a place may take its numbers in another
+// order.
 package randtest
 
 import (
@@ -44,21 +44,20 @@ func Uint64() uint64 {
 	return at(place()).Uint64()
 }
 
-// N returns a duration below another one.
+// N returns a duration of at least 0 and less than d.
 func N(d time.Duration) time.Duration {
 	all.Lock()
 	defer all.Unlock()
 	return time.Duration(at(place()).Int64N(int64(d)))
 }
 
-// place names the caller of an exported function.
+// place names the place in the code that called an exported function.
 func place() string {
 	_, file, line, _ := runtime.Caller(2)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 }
 
-// at returns the numbers of a place. The first call prints the seed; go test shows it
-// if a test fails.
+// at returns the numbers of a place. Its first call prints the seed, which go test shows if a test fails.
 func at(place string) *rand.Rand {
 	if all.seed == 0 {
 		if all.seed = *wanted; all.seed == 0 {

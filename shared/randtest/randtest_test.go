@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestASeedRepeatsEachPlace draws at two places, and with the same seed at one of them alone.
+// TestASeedRepeatsEachPlace draws numbers at two places, and then, with the same seed, at only one of them.
 func TestASeedRepeatsEachPlace(t *testing.T) {
 	restart := func(seed uint64) {
 		all.seed, all.places = seed, map[string]*rand.Rand{}

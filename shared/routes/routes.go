@@ -73,14 +73,14 @@ func Targets() []string {
 	return targets
 }
 
-// Part is a list inside an asset whose elements have routes of their own
-// (docs/contract.md, "Parts").
+// Part is a list inside an asset whose elements can be read and changed by separate routes (docs/contract.md,
+// "Parts").
 type Part struct {
 	Name    string   // the path segment
 	Methods []string // the methods that change or remove one element
 }
 
-// Documents is the name of the parts that may have files (docs/contract.md, "Files").
+// Documents is the name of the part whose elements may have files (docs/contract.md, "Files").
 const Documents = "documents"
 
 // Parts returns the parts of an asset. POST adds an element to any of them.
@@ -100,7 +100,7 @@ type Route struct {
 	Class     Class  // empty for /health, which the rate limits do not count
 	Key       bool   // a request without a valid API key is refused
 	AtGateway bool   // the gateway answers by itself; the asset service lacks the route
-	AtSearch  bool   // without a search service, the gateway lacks the route; it answers unless AtGateway
+	AtSearch  bool   // the gateway has it only with a search service, which answers it unless AtGateway
 	Since     string // the first version that has the route; empty: all have it
 }
 
@@ -137,11 +137,12 @@ const Suggest = Search + "/suggest"
 // Dictionaries is the path of the lists of values with their names (docs/contract.md, "Dictionaries").
 const Dictionaries = "/dictionaries"
 
-// Has tells whether the version has a route. Names of versions sort in their order.
+// Has reports whether the version has a route. Versions are compared by their names, whose alphabetical order
+// is right.
 func (v Version) Has(r Route) bool { return v.Target >= r.Since }
 
-// All returns the routes of all versions. Version.Has tells which one has which.
-// Each GET route answers HEAD too, and has a row for both methods.
+// All returns the routes of all versions. Version.Has reports which of them a version has. Each GET route
+// answers HEAD too, and has a row for both methods.
 func All() []Route {
 	all := []Route{
 		{Method: http.MethodGet, Pattern: "/me", Class: Read, Key: true, AtGateway: true},
@@ -205,10 +206,9 @@ func All() []Route {
 // page in the language that the browser prefers.
 const AnyLanguage = "/assets/:id"
 
-// Site returns the routes of the pages for people, which the search service answers
-// (docs/site.md). Their patterns are whole paths. A page is made of a search or of several
-// readings, so it costs as much as a page of the feed. GET / is not among them: the gateway
-// answers programs there, and passes browsers on.
+// Site returns the routes of the pages for people, which the search service answers (docs/site.md). Their
+// patterns are whole paths. A page needs a search or several readings, so it costs as much as a page of the
+// feed. GET / is not among the routes: the gateway answers programs there, and passes browsers on.
 func Site() []Route {
 	var all []Route
 	for _, r := range []Route{
@@ -253,7 +253,7 @@ func Files() []Route {
 	}
 }
 
-// IsTransfer tells whether a pattern of Files is one of requests that transfer a file.
+// IsTransfer reports whether requests with a pattern of Files transfer the bytes of a file.
 func IsTransfer(pattern string) bool {
 	return strings.HasPrefix(pattern, UploadFile) || strings.HasPrefix(pattern, GetFile+"/") && pattern != RemovedFiles
 }
@@ -261,7 +261,7 @@ func IsTransfer(pattern string) bool {
 // PublicPath is a path that readers from outside may ask a gateway for.
 type PublicPath struct {
 	Path  string
-	Exact bool // only this path; else also all paths below it
+	Exact bool // only this path; otherwise also all paths below it
 }
 
 // Public returns the paths that a balancer passes to the gateways: the API, its
@@ -286,7 +286,7 @@ func Public() []PublicPath {
 	}
 }
 
-// IsPublic tells whether Public has a path, or one above it.
+// IsPublic reports whether Public has a path, or has one above it that is not Exact.
 func IsPublic(path string) bool {
 	return slices.ContainsFunc(Public(), func(p PublicPath) bool {
 		return path == p.Path || !p.Exact && strings.HasPrefix(path, p.Path+"/")

@@ -1,5 +1,5 @@
-// Package s3test gives a test an object store with the API of S3, which others wrote (versitygw), over a
-// directory.
+// Package s3test gives a test an object store with the API of S3. It is versitygw, a program that others wrote,
+// which keeps its objects in a directory.
 package s3test
 
 import (
@@ -23,7 +23,7 @@ const startTimeout = 20 * time.Second
 // itself find its credentials in the environment.
 type Server struct {
 	Addr string // host and port
-	Dir  string // a bucket is a directory in it, and an object a file
+	Dir  string // each bucket is a directory in it, and each object a file
 
 	tb      testing.TB
 	program string
@@ -31,10 +31,11 @@ type Server struct {
 	cmd     *exec.Cmd
 }
 
-// Environment is the credentials, in the form of os.Environ.
+// Environment has the credentials, in the form of os.Environ.
 var Environment = []string{"AWS_ACCESS_KEY_ID=tester", "AWS_SECRET_ACCESS_KEY=secret-of-the-tests"}
 
-// Start starts a server that ends with the test, and makes buckets. With versions their objects keep versions.
+// Start starts a server that ends with the test, and makes buckets. If versions, the buckets keep old versions
+// of objects.
 func Start(tb testing.TB, versions bool, buckets ...string) *Server {
 	tb.Helper()
 	for _, pair := range Environment {
@@ -44,7 +45,7 @@ func Start(tb testing.TB, versions bool, buckets ...string) *Server {
 	return StartIn(tb, tb.TempDir(), versions, buckets...)
 }
 
-// StartIn is Start with the data in a directory, for a test that cannot set its environment.
+// StartIn does what Start does, with the data in dir. It is for a test that cannot set its environment.
 func StartIn(tb testing.TB, dir string, versions bool, buckets ...string) *Server {
 	tb.Helper()
 	addr, err := porttest.FreeAddr()
@@ -111,5 +112,5 @@ func (s *Server) Kill() {
 	if err := s.cmd.Process.Kill(); err != nil {
 		s.tb.Error(err)
 	}
-	_ = s.cmd.Wait() // returns that the process was killed
+	_ = s.cmd.Wait() // its error only says that the process was killed
 }

@@ -1,4 +1,4 @@
-// Package sleep waits in a goroutine that can be told to stop.
+// Package sleep waits for a time, or until a context ends.
 package sleep
 
 import (

@@ -10,7 +10,7 @@ import (
 func TestFor(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		stop    time.Duration // of the context
+		stop    time.Duration // when the context ends
 		d, want time.Duration
 		whole   bool
 	}{

@@ -7,34 +7,34 @@ import (
 	"unicode"
 )
 
-// A code is a field with a digit, and with letters or signs: a number of an asset, a model, a
-// plate, the number of a house, a decimal number. Each kind has one key, in texts and questions
-// alike (docs/search.md, "Numbers and codes").
+// A code is a field with a digit, and with letters or signs: a number of an asset, a model, a plate, the number
+// of a house, a decimal number. Different ways to write a code have the same key, in texts and in questions
+// (docs/search.md, "Numbers and codes").
 
-// leadingZeros is the number of digits from which zeros before a number do not count. Ids of
-// organisations and codes of property have them or not; numbers of houses and rooms do not.
+// leadingZeros is the least number of digits of a number whose leading zeros do not count. People write the ids
+// of organisations and the codes of property with or without them, but not the numbers of houses and rooms.
 const leadingZeros = 5
 
-// mostRuns is the number of letters and digits in turn that a code has, if a text also gets them
-// apart. Others are ids, whose parts nobody asks for.
+// mostRuns is the most runs of letters or of digits that a code may have, if a text shall also get each run as
+// a key. Codes with more runs are ids, and nobody asks for a part of an id.
 const mostRuns = 4
 
-// sizes matches numbers with x between them, such as 12x24, and a number with the unit that
-// follows it at once, such as 240м2.
+// sizes matches numbers with x between them, such as 12x24. units matches a number directly followed by its
+// unit, such as 240м2.
 var (
 	sizes = regexp.MustCompile(`^\d+([.]\d+)?([xх]\d+([.]\d+)?)+$`)
 	units = regexp.MustCompile(`^([\dxх./-]*\d)(` +
 		`кв\.?м2?|м\.?кв|м[23]?|га|кг|тонн|т|л|км|см|мм|шт|квт|ква|кв|грн|тис|млн|m[23]?|ha|kg|km|sqm)$`)
 )
 
-// squares are the forms of the unit of areas. They have one key.
+// squares are the forms of the unit of areas. All have the same key.
 var squares = []string{"м2", "m2", "кв.м", "м.кв", "кв.м2", "sqm", "kv.m"}
 
-// isUnit tells whether a word is a unit of numbers.
+// isUnit reports whether a word is a unit of numbers.
 func isUnit(word string) bool { return slices.Contains(squares, word) || units.MatchString("1"+word) }
 
-// apart returns the fields of a field in which a number stands at once before its unit or
-// another number of a size.
+// apart splits a field in which a number stands directly before its unit, or before another number of a size
+// such as 12x24. It returns any other field unchanged.
 func apart(field string) []string {
 	if field == "" || field[0] < '0' || field[0] > '9' || !hasLetter(field) {
 		return []string{field}
@@ -50,12 +50,12 @@ func apart(field string) []string {
 	return append(fields, unit...)
 }
 
-// mostLetters is the number of Cyrillic letters in a row that a code has. Words such as
-// "двокімнатна" have more, with a number before them, too.
+// mostLetters is the most Cyrillic letters in a row that a code may have. Words such as "двокімнатна" have
+// more, also with a number before them.
 const mostLetters = 4
 
-// isCode tells whether a field is a code: it has a digit, and a sign or a letter of the Latin or
-// the Cyrillic script.
+// isCode reports whether a field is a code: it has a digit, and a sign or a letter, but only Latin and Cyrillic
+// letters.
 func isCode(field string) bool {
 	digit, other, letters := false, false, 0
 	for _, r := range field {
@@ -78,8 +78,8 @@ func hasLetter(field string) bool { return strings.ContainsFunc(field, unicode.I
 
 func hasDigit(field string) bool { return strings.ContainsAny(field, "0123456789") }
 
-// oneAlphabet returns a code with the letters of one script: Latin if all look like Latin ones,
-// else Cyrillic if one is of no other script.
+// oneAlphabet returns a code with letters of only one script, where possible. That is Latin if every letter
+// looks like a Latin one. Otherwise it is Cyrillic, if every letter looks like a Cyrillic one.
 func oneAlphabet(code string) string {
 	isLatin, isCyrillic := true, false
 	for _, r := range code {
@@ -103,8 +103,8 @@ func oneAlphabet(code string) string {
 	return code
 }
 
-// codeKey returns the key of a code: its letters and digits. Of и and і it has і, because models
-// have names of two languages.
+// codeKey returns the key of a code: its letters and digits. It replaces и by і, because models have names in
+// two languages.
 func codeKey(code string) string {
 	if !hasLetter(code) {
 		return numberKey(code)
@@ -121,7 +121,7 @@ func codeKey(code string) string {
 	return cut(key, maxCode)
 }
 
-// numberKey returns the key of a number or a code of digits: without zeros that change nothing.
+// numberKey returns the key of a number or a code of digits: it leaves out zeros that do not change the value.
 func numberKey(code string) string {
 	digits := len(code) - len(strings.TrimLeft(code, "0123456789"))
 	whole, fraction, ok := strings.Cut(code, ".")
@@ -139,7 +139,7 @@ func numberKey(code string) string {
 	return code
 }
 
-// runs returns the letters and the digits of a part of a code apart; nil if it has too many.
+// runs returns the runs of letters and of digits of a part of a code, or nil if it has too many.
 func runs(part string) []string {
 	var all []string
 	begin, wasDigit := 0, false
@@ -160,17 +160,17 @@ func runs(part string) []string {
 // page matches the address of a page of an asset.
 var page = regexp.MustCompile(`(?i)\S*/(?:assets|lots)/([0-9a-z-]{8,})\S*`)
 
-// The number of a house and its letter, as people write them in questions. A small letter counts
-// only at the end, as "а" and "в" are also words.
+// The number of a house, and its letter, as people write them in questions. A small letter counts only at the
+// end of the question, because "а" and "в" are also words.
 var (
 	house      = regexp.MustCompile(`^[(№]*\d{1,4}$`)
 	letter     = regexp.MustCompile(`^[A-ZА-ЯҐЄІЇ],?$`)
 	lastLetter = regexp.MustCompile(`^[абвгдежa-e]$`)
 )
 
-// Tokens returns the parts of a question between blanks. An id replaces a pasted address that has
-// it, and the letter of a house is joined to its number. Texts get the key of both joined from
-// function Each.
+// Tokens returns the parts of a question between blanks. If a part is a pasted address with an id, it returns
+// the id instead. It joins the letter of a house to its number. For texts, Each also gives the key of both
+// joined.
 func Tokens(text string) []string {
 	var tokens []string
 	wasHouse := false
@@ -188,11 +188,11 @@ func Tokens(text string) []string {
 	return tokens
 }
 
-// asking returns a question of its tokens.
+// asking returns the tokens of a question, joined by blanks.
 func asking(text string) string { return strings.Join(Tokens(text), " ") }
 
-// Apart returns the letters and the numbers of a code with blanks between them; "" for a text that
-// is no code of this kind.
+// Apart returns the letters and the numbers of a code with blanks between them, or "" if the text is not a code
+// with letters.
 func Apart(code string) string {
 	for w := range split(code) {
 		if !w.isCode || !hasLetter(w.text) {
@@ -207,7 +207,7 @@ func Apart(code string) string {
 	return ""
 }
 
-// Beginning returns how the keys of words begin that begin with a text.
+// Beginning returns the text with which the keys of words begin, if the words begin with a given text.
 func Beginning(text string) string {
 	return finish(strings.ReplaceAll(fold(strings.TrimFunc(normal(text), isBetween)), string(apostrophe), ""))
 }

@@ -2,7 +2,8 @@ package ukrainian
 
 import "testing"
 
-// TestNumbersAndCodesHaveOneKeyAKind asks for each form of a kind in texts of each form.
+// TestNumbersAndCodesHaveOneKeyAKind searches for each way to write a code in texts that have each of its other
+// ways.
 // Promises: search-numbers
 func TestNumbersAndCodesHaveOneKeyAKind(t *testing.T) {
 	for _, kind := range [][]string{
@@ -43,8 +44,8 @@ func TestNumbersAndCodesHaveOneKeyAKind(t *testing.T) {
 	}
 }
 
-// TestLettersAfterOtherNumbersStayWords asks for texts in which a letter follows a number that is
-// not one of a house, so it is a word of its own.
+// TestLettersAfterOtherNumbersStayWords searches for texts in which a letter follows a number that is not the
+// number of a house. So the letter is a separate word.
 func TestLettersAfterOtherNumbersStayWords(t *testing.T) {
 	for _, text := range []string{"A0 A", "1.5 A", "10/2 Б", "12345 В", "x5 C", "7-8 D", "5's A", "5 AB", "5 A-1"} {
 		if !meets(text, text) {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// derivedList has nouns and the stems of adjectives that are made of them, where derivations has no
-// rule for the pair: it would join too many other words. A line has one pair.
+// derivedList has nouns and the stems of adjectives that are made of them, one pair in each line. There is no
+// rule in derivations for these pairs, because it would join too many other words.
 //
 //go:embed derived.txt
 var derivedList string
@@ -22,5 +22,5 @@ var nounsOf = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// bareWord returns a word as stems cuts it.
+// bareWord returns a word in the form from which stems cuts the endings.
 func bareWord(word string) string { return strings.ReplaceAll(fold(word), "'", "") }

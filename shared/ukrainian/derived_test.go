@@ -10,11 +10,11 @@ import (
 
 var showApart = flag.Bool("apart", false, "show the derived pairs that do not meet")
 
-// leastDerived is the part of the derived pairs that meet.
+// leastDerived is the share of the derived pairs that must meet.
 const leastDerived = 0.98
 
-// TestDerivedWordsMeet asks for nouns in texts that have the adjective made of each, in four forms. A rule
-// knows the pairs of testdata, a list the others.
+// TestDerivedWordsMeet searches for nouns in texts that have the adjective made of the noun, in four forms. The
+// pairs in testdata follow a rule; the others are in derivedList.
 func TestDerivedWordsMeet(t *testing.T) {
 	byRule, err := os.ReadFile("testdata/derived.txt")
 	if err != nil {

@@ -27,13 +27,13 @@ func (k *keySet) add(stem string) {
 	}
 }
 
-// finish returns a stem without what forms of a word may have or not.
+// finish removes from a stem what only some forms of a word have.
 func finish(stem string) string {
 	stem = smooth.Replace(stem)
 	letters := []rune(stem)
 	out := letters[:0]
 	for i, r := range letters {
-		if i > 0 && r == letters[i-1] && !isVowel(r) { // one of two consonants
+		if i > 0 && r == letters[i-1] && !isVowel(r) { // of two equal consonants only one stays
 			continue
 		}
 		out = append(out, r)
@@ -41,7 +41,7 @@ func finish(stem string) string {
 	return string(out)
 }
 
-// minStem is the number of letters that a stem has at least.
+// minStem is the least number of letters of a stem.
 const minStem = 2
 
 // cutEnding returns the stem before the longest ending of a list. ok is false if the word
@@ -74,7 +74,7 @@ func (k *keySet) nominal(word string) {
 	if young, _, ok := cutEnding(word, youngEndings); ok && strings.HasSuffix(young, "ен") {
 		k.add(young)
 	}
-	if len([]rune(ending)) > 1 { // "основі" is of "основа", not of "осн"
+	if len([]rune(ending)) > 1 { // "основі" is a form of "основа", not of "осн"
 		if short, last, ok := cutEnding(word, shortEndings); ok && hasVowel(short) {
 			k.add(short)
 			k.softened(short, last)
@@ -109,7 +109,7 @@ func (k *keySet) bare(stem, ending string) {
 	}
 }
 
-// softenings are consonants at the end of a stem before some endings, and what they were.
+// softenings maps a consonant at the end of a stem to the consonants from which some endings make it.
 var softenings = map[rune][]rune{'з': {'г'}, 'ц': {'к'}, 'с': {'х'}, 'ж': {'г'}, 'ч': {'к'}, 'ш': {'х'}}
 
 // softened adds the key of the stem before its last consonant was softened.
@@ -128,7 +128,7 @@ func (k *keySet) softened(stem, ending string) {
 
 func hasVowel(stem string) bool { return strings.ContainsAny(stem, vowels) }
 
-// verbal adds the keys of a verb, which have a mark.
+// verbal adds the keys of a verb, which begin or end with a mark.
 func (k *keySet) verbal(word string) {
 	for _, reflexive := range []string{"ся", "сь"} {
 		if short, ok := strings.CutSuffix(word, reflexive); ok && len([]rune(short)) > minStem {
@@ -154,7 +154,7 @@ func (k *keySet) verbal(word string) {
 	}
 }
 
-// verbMark keeps keys of verbs apart from those of nouns.
+// verbMark marks keys of verbs, so that they differ from the keys of nouns.
 const verbMark = "+"
 
 var verbSoftenings = []struct {
@@ -170,8 +170,8 @@ var verbSoftenings = []struct {
 // are abbreviations, prepositions and numerals, which have no forms here: "ПРУ" is not "при".
 var shortStems = []string{"дн", "сн", "пс", "тл", "зл"}
 
-// isWhole tells whether a word has no ending: it is a Roman numeral, or has three letters and would
-// lose its only vowel.
+// isWhole reports whether a word has no ending: it is a Roman numeral, or has three letters and would lose its
+// only vowel.
 func isWhole(word string) bool {
 	if strings.Trim(word, "іх") == "" {
 		return true
@@ -181,14 +181,14 @@ func isWhole(word string) bool {
 		!slices.Contains(shortStems, string(letters[:2]))
 }
 
-// derivations are suffixes of adjectives that are made of nouns, with the letters that the noun has
-// at least. Adjectives of places are not among them: a region is no town.
+// derivations are suffixes of adjectives that are made of nouns. least is the least number of letters of the
+// noun. Adjectives of places are excluded: the name of a region is not the name of a town.
 var derivations = []struct {
 	suffix string
 	least  int
 }{{"ськ", 5}, {"ян", 4}, {"ов", 5}, {"ев", 5}, {"н", 4}}
 
-// ofPlaces are nouns with -ськ that are no places.
+// ofPlaces are the nouns that get the suffix -ськ although they are not places.
 var ofPlaces = strings.Fields("склад завод банк рибаль господар")
 
 var adjectiveEndings = strings.Fields("ий ого ому им ими их ої ою а у е і")
@@ -209,7 +209,7 @@ func (k *keySet) derived(stem, ending string) {
 		}
 		last := []rune(noun)[len([]rune(noun))-1]
 		if isVowel(last) || d.suffix == "ськ" && !slices.Contains(ofPlaces, noun) ||
-			d.suffix == "н" && ending == "і" && (last == 'р' || last == 'х') { // "лікарні", "поверхні" are nouns
+			d.suffix == "н" && ending == "і" && (last == 'р' || last == 'х') { // "лікарні" and "поверхні" are nouns
 			return
 		}
 		k.add(noun)

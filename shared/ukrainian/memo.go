@@ -15,10 +15,10 @@ type memo struct {
 // mostRemembered is the number of words that a memo has at most, of about 200 bytes each.
 const mostRemembered = 1 << 16
 
-// known are the words of texts. Those of questions are not in it: callers choose them.
+// known remembers words of texts. Words of questions are not remembered, because callers choose them.
 var known memo
 
-// keys returns the keys of a word. It forgets all words when it has too many.
+// keys returns the keys of a word. When the memo is full, it first forgets all words.
 func (m *memo) keys(word string) []string {
 	m.mu.RLock()
 	found, ok := m.found[word]

@@ -6,16 +6,16 @@ import (
 	"unicode"
 )
 
-// A text is worked on in pieces, so that the work on a text ends with its words that count.
+// A text is processed in pieces, so that no time is spent on what comes after the words that count.
 const (
 	pieceSize = 256     // characters after which a piece ends at the next blank
-	pieceMost = 1024    // characters after which it ends wherever no word is cut
-	maxRun    = maxWord // letters, digits and apostrophes in a row
-	maxMarks  = maxWord // marks among them
+	pieceMost = 1024    // characters after which it ends at the next place that cuts no word
+	maxRun    = maxWord // the most letters, digits and apostrophes in a row that are kept
+	maxMarks  = maxWord // the most marks among them that are kept
 )
 
-// pieces returns the pieces of a text. Of letters and digits in a row, further ones than a
-// word has are left out. No character has its normal form yet.
+// pieces returns the pieces of a text. If more letters and digits follow each other than a word may have, it
+// leaves out the further ones. The characters are not in their normal form yet.
 func pieces(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {
@@ -31,9 +31,9 @@ func pieces(text string) iter.Seq[string] {
 func nextPiece(text string) (piece, rest string) {
 	var (
 		kept           strings.Builder
-		letters, marks int // in this row
+		letters, marks int // in the current row of letters
 		size           int // characters of the piece
-		from           int // the text from here on is not in kept, and has nothing to leave out so far
+		from           int // where the text begins that is not in kept yet
 		isCut          bool
 	)
 	for i, r := range text {
@@ -72,7 +72,7 @@ func nextPiece(text string) (piece, rest string) {
 	return kept.String(), ""
 }
 
-// isRow tells whether a rune may be a part of a word, perhaps in its normal form: ① is 1.
+// isRow reports whether a rune may be a part of a word, perhaps in its normal form: ① is 1.
 func isRow(r rune) bool {
 	return isPart(r) || strings.ContainsRune("'`’‘‛′", r) ||
 		r > unicode.MaxASCII && !unicode.IsSpace(r) && !unicode.IsPunct(r)
@@ -81,7 +81,7 @@ func isRow(r rune) bool {
 // cutWord returns a word in its normal form with at most maxWord letters and marks.
 func cutWord(word string) string { return cut(word, maxWord) }
 
-// cut returns the first characters of a text.
+// cut returns the first characters of a text, at most as many as most says.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

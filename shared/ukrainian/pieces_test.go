@@ -119,8 +119,7 @@ func TestTheWordsOfAQuestionAreCountedAsTheyAreCompared(t *testing.T) {
 	}
 }
 
-// TestPiecesAreTheText compares the words of a long text of ordinary words with those of its
-// sentences.
+// TestPiecesAreTheText compares the words of a long text of ordinary words with the words of its sentences.
 func TestPiecesAreTheText(t *testing.T) {
 	const sentence = "Нежитлове приміщення «Ганок» №5 — об’єкт, м. Івано-Франківськ (04121000-2); e\u0301té "
 	var got, want []string
@@ -135,7 +134,7 @@ func TestPiecesAreTheText(t *testing.T) {
 	}
 }
 
-// BenchmarkLongWords has the time of a text of 200,000 characters, whatever its words.
+// BenchmarkLongWords measures the time for a text of 200,000 characters, with words of different lengths.
 func BenchmarkLongWords(b *testing.B) {
 	words := make([]string, 0, 5000)
 	for n := range 5000 {

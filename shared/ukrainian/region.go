@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// regionNames are the regions of Ukraine: the key, the Ukrainian and the English name, and other spellings
-// in Ukrainian, Russian and English, and as people call it. Place has left out words such as область.
+// regionNames are the regions of Ukraine: the key, the Ukrainian and the English name, and other spellings in
+// Ukrainian, Russian and English, also colloquial ones. Words such as область are missing, because Place leaves
+// them out.
 var regionNames = `
 крим = Автономна Республіка Крим = Autonomous Republic of Crimea: автономна республіка крим, ар крим, арк,
 	республіка крим, автономная республика крым, ар крым, крым, crimea, autonomous republic of crimea, krym
@@ -45,7 +46,8 @@ var regionNames = `
 // RegionName is a region of Ukraine with its names for people.
 type RegionName struct{ Key, Uk, En string }
 
-// regions are all regions. The keys have each of their spellings, in the form that Place gives them.
+// regions has all regions. regionKeys has the key of a region for each of its spellings, in the form that Place
+// returns.
 var regions, regionKeys = func() (all []RegionName, keys map[string]string) {
 	keys = map[string]string{}
 	for _, line := range strings.Split(strings.ReplaceAll(strings.TrimSpace(regionNames), ",\n\t", ", "), "\n") {
@@ -61,8 +63,8 @@ var regions, regionKeys = func() (all []RegionName, keys map[string]string) {
 	return all, keys
 }()
 
-// Region returns the key of the name of a region. All spellings of a region have one key. For
-// any other name it returns what Place does.
+// Region returns the key of the name of a region. All spellings of a region have one key. For any other name it
+// returns what Place returns.
 func Region(name string) string {
 	key := Place(name)
 	if known, ok := regionKeys[key]; ok {

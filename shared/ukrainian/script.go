@@ -35,8 +35,8 @@ func scriptOfRune(r rune) script {
 	}
 }
 
-// The small letters that look alike, in the same order. Those that look alike as capitals
-// are among them: a word may have been written in capitals.
+// The small letters that look alike, in the same order. Letters that look alike only as capitals are among
+// them, because a word may have been written in capitals.
 const (
 	latinLetters    = "aceiopxykmhtb"
 	cyrillicLetters = "асеіорхукмнтв"
@@ -52,8 +52,8 @@ func pairs(from, to string) map[rune]rune {
 	return m
 }
 
-// oneScript returns a word with letters of both scripts in one of them: Latin if only that
-// has all its letters, else Cyrillic.
+// oneScript returns a word of two scripts in only one of them. That is Latin if the word has a letter that only
+// Latin has, and none that only Cyrillic has. Otherwise it is Cyrillic.
 func oneScript(word string) string {
 	hasLatin, hasCyrillic := false, false
 	for _, r := range word {
@@ -67,7 +67,7 @@ func oneScript(word string) string {
 	if !hasLatin || !hasCyrillic {
 		return word
 	}
-	onlyLatin, onlyCyrillic := false, false // a letter that the other script lacks
+	onlyLatin, onlyCyrillic := false, false // the word has a letter that the other script lacks
 	for _, r := range word {
 		_, alike := toLatin[r]
 		onlyCyrillic = onlyCyrillic || scriptOfRune(r) == cyrillic && !alike
@@ -89,8 +89,8 @@ func replace(word string, letters map[rune]rune) string {
 	}, word)
 }
 
-// lookAlike returns a word of Latin letters in Cyrillic ones, if all of them look alike:
-// somebody may have typed it so. ok is false for other words.
+// lookAlike returns a word of Latin letters in Cyrillic ones, if each letter looks like a Cyrillic one:
+// somebody may have typed a Ukrainian word in this way. ok is false for other words.
 func lookAlike(word string) (other string, ok bool) {
 	if scriptOf(word) != latin {
 		return "", false

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// fold returns a word with letters that people mix up in one form.
+// fold returns a word in which letters that people mix up have one form.
 func fold(word string) string { return folding.Replace(word) }
 
 var folding = strings.NewReplacer("ґ", "г", "ё", "е", "ы", "и", "э", "е", "ъ", "")
 
-// smooth leaves out what a stem may have or not: apostrophes, soft signs, and the sound
-// before a vowel.
+// smooth removes from a stem what only some of its forms have: apostrophes, soft signs, and the sound й before
+// a vowel.
 var smooth = strings.NewReplacer("'", "", "ь", "", "ї", "і", "є", "е", "йо", "о")
 
 // endings of nouns and adjectives. The first list has the longest ones.
@@ -24,8 +24,8 @@ var endings = sorted(`
 // youngEndings are endings of names of young animals and people, after -ен.
 var youngEndings = sorted("яти яті ям ят ятам ятами ятах")
 
-// verbEndings are endings of verbs, with the vowel or the suffix before them: "купувати" and
-// "купую" have the same stem. Reflexive verbs have lost -ся or -сь before.
+// verbEndings are endings of verbs, with the vowel or the suffix before them: "купувати" and "купую" have the
+// same stem. From reflexive verbs, -ся or -сь is removed before.
 var verbEndings = sorted(join(
 	infinitives, past, present,
 	each("ув", startingWithA(infinitives), startingWithA(past)),

@@ -1,9 +1,8 @@
 // Package ukrainian makes the words of Ukrainian and English texts comparable
 // (docs/search.md, "Words").
 //
-// A word has keys. Two words are taken for forms of one word if they share a key. A
-// Ukrainian form has several keys where its ending does not tell which word it is of: "ніч"
-// may be of "ночі", "сіл" of "села".
+// A word has keys. If two words share a key, they count as forms of one word. A Ukrainian form has several keys
+// where its ending does not show to which word it belongs: "ніч" may belong to "ночі", "сіл" to "села".
 package ukrainian
 
 import (
@@ -16,15 +15,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the number of letters of a word. Further ones are left out before anything else
-// is done with the word, and once more after its characters have their normal form.
+// maxWord is the most letters of a word. Further ones are left out before anything else is done with the word,
+// and once more after its characters have got their normal form.
 const maxWord = 40
 
-// maxCode is the number of characters of a code.
+// maxCode is the most characters of a code.
 const maxCode = 64
 
-// Each calls visit for the keys of the words of a text, and returns the number of these words.
-// It goes through at most so many words. A key may come several times.
+// Each calls visit for the keys of the words of a text, and returns the number of these words. It stops after
+// most words. A key may come several times.
 func Each(text string, most int, visit func(key string)) (words int) {
 	number := ""
 	for w := range split(text) {
@@ -49,7 +48,7 @@ func Each(text string, most int, visit func(key string)) (words int) {
 	return words
 }
 
-// isLetterOfHouse tells whether a word is one letter.
+// isLetterOfHouse reports whether a word is one letter.
 func isLetterOfHouse(word string) bool {
 	return len(word) <= 2 && utf8.RuneCountInString(word) == 1 && hasLetter(word)
 }
@@ -57,10 +56,10 @@ func isLetterOfHouse(word string) bool {
 // Form is a word of a text.
 type Form struct {
 	Text string // in its normal form
-	Key  string // one of its keys, which most of its forms have
+	Key  string // one of its keys: the one that most of its forms have
 }
 
-// Written returns the first words of a text.
+// Written returns the first words of a text, at most as many as most says.
 func Written(text string, most int) iter.Seq[Form] {
 	return func(yield func(Form) bool) {
 		words := 0
@@ -88,7 +87,7 @@ func Written(text string, most int) iter.Seq[Form] {
 // Asked is a word of a question.
 type Asked struct {
 	Text     string   // in its normal form
-	Keys     []string // one of which a text must have
+	Keys     []string // a text must have one of them
 	HasDigit bool     // the word is a number or a code
 	IsUnit   bool     // the word is a unit of a number
 }
@@ -122,7 +121,7 @@ func Count(text string) (words int) {
 	return words
 }
 
-// Words returns for each word of a question its keys, one of which a text must have.
+// Words returns the keys of each word of a question. A text must have one key of each word.
 func Words(text string) [][]string {
 	var words [][]string
 	for _, word := range Ask(text) {
@@ -131,8 +130,8 @@ func Words(text string) [][]string {
 	return words
 }
 
-// keys returns the keys of a word that normal has made. A word of soft signs only, which
-// have no part in stems, is its own key.
+// keys returns the keys of a word that normal has made. A word that has only soft signs, which stems never
+// have, is its own key.
 func keys(word string) []string {
 	var found []string
 	switch scriptOf(word) {
@@ -168,7 +167,7 @@ func (w word) count() int {
 	return len(w.parts)
 }
 
-// split returns the words of a text. Signs within codes and apostrophes within words stay.
+// split returns the words of a text. Signs within codes, and apostrophes within words, are kept.
 func split(text string) iter.Seq[word] {
 	return func(yield func(word) bool) {
 		for piece := range pieces(text) {
@@ -183,11 +182,11 @@ func split(text string) iter.Seq[word] {
 	}
 }
 
-// isBetween tells whether a rune stands between words.
+// isBetween reports whether a rune stands between words.
 func isBetween(r rune) bool { return !isPart(r) && !isInner(r) }
 
-// newWord returns the word of a field between blanks and marks. It has no parts if the field
-// has signs only.
+// newWord returns the word in a field, which is text between blanks and marks. If the field has only signs, the
+// word has no parts.
 func newWord(field string) word {
 	field = trimSigns(field)
 	if slices.Contains(squares, field) {
@@ -206,8 +205,8 @@ func newWord(field string) word {
 	return w
 }
 
-// addPart adds a part of a code or of a name with hyphens. Letters and digits of a code are also
-// parts.
+// addPart adds a part of a code, or of a name with hyphens. The letters and the digits of a code's part are
+// added as separate parts, too.
 func (w *word) addPart(part string) {
 	if !w.isCode || part != w.text {
 		w.parts = append(w.parts, part)
@@ -231,26 +230,26 @@ func trimSigns(field string) string {
 
 const apostrophe = '\''
 
-// apostrophes gives all apostrophes one form, and a blank to the sign of numbers, which NFKC makes
-// a word of. It must come first: some of them are letters
-// to Unicode, and NFKC makes a blank of another one.
+// apostrophes replaces each kind of apostrophe by one form, and № by a blank, because NFKC would make a word of
+// it. It must be used before NFKC: Unicode takes some apostrophes for letters, and NFKC makes a blank of
+// another one.
 var apostrophes = strings.NewReplacer(
 	"№", " ", "ʼ", "'", "ʻ", "'", "ʹ", "'", "’", "'", "‘", "'", "‛", "'", "`", "'", "´", "'", "′", "'",
 )
 
-// isPart tells whether a rune is a letter, a digit or a mark.
+// isPart reports whether a rune is a letter, a digit or a mark.
 func isPart(r rune) bool { return isLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// isLetter is unicode.IsLetter, and faster for the letters of most texts.
+// isLetter does what unicode.IsLetter does, but faster for the letters of most texts.
 func isLetter(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'а' && r <= 'ё' || unicode.IsLetter(r)
 }
 
-// isInner tells whether a rune may stand within a code or a word.
+// isInner reports whether a rune may stand within a code or a word.
 func isInner(r rune) bool { return strings.ContainsRune("'-./:_", r) }
 
-// normal returns a text in small letters, with one form of each letter, apostrophe and
-// hyphen. Letters that look alike get the script of the rest of their word.
+// normal returns a text in small letters, with one form of each letter, apostrophe and hyphen. A letter that
+// looks alike in both scripts gets the script of the other letters of its word.
 func normal(text string) string {
 	if !isUsual(text) {
 		text = strings.Map(visible, norm.NFKC.String(apostrophes.Replace(text)))
@@ -309,8 +308,8 @@ func decimalPoints(text string) string {
 
 func isASCIIDigit(b byte) bool { return b >= '0' && b <= '9' }
 
-// isUsual tells whether a text has only characters that NFKC leaves as they are, and no
-// apostrophe of another form: ASCII and the letters of Ukrainian. Most texts are so.
+// isUsual reports whether a text has only ASCII and Ukrainian letters, and no ` as an apostrophe, so that NFKC
+// does not change it. Most texts are so.
 func isUsual(text string) bool {
 	for _, r := range text {
 		if (r > unicode.MaxASCII || r == '`') && (r < 'Ѐ' || r > 'џ') && r != 'ґ' && r != 'Ґ' {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// meets tells whether a text has each word of a question.
+// meets reports whether a text has each word of a question.
 func meets(question, text string) bool {
 	var has []string
 	Each(text, 1000, func(key string) { has = append(has, key) })
@@ -66,8 +66,8 @@ func TestAllApostrophesAreOne(t *testing.T) {
 	}
 }
 
-// FuzzWords looks for texts whose words do not meet themselves, and for keys that are no text.
-// Package index cuts long keys.
+// FuzzWords searches for texts that do not meet themselves, and for keys that are not valid text. Keys may be
+// long here: package index cuts them.
 func FuzzWords(f *testing.F) {
 	for _, text := range []string{
 		"Нежитлове приміщення", "об’єкт ґанок", "UA-EDR-00032945", "Kиїв", "houses' ends", "\xff\xfe", "é́́", "a-b--c", "'", "ʼʼ", "Ъ",

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// TestUsualCharactersAreNormal compares what the quick ways assume with Unicode's tables.
+// TestUsualCharactersAreNormal compares what the faster code assumes with Unicode's tables.
 func TestUsualCharactersAreNormal(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		text := string(r)
@@ -34,7 +34,7 @@ func TestUsualCharactersAreNormal(t *testing.T) {
 	}
 }
 
-// TestTheMemoChangesNoKeys asks for words more than once, and for more than are remembered.
+// TestTheMemoChangesNoKeys gets the keys of words more than once, and of more words than a memo remembers.
 func TestTheMemoChangesNoKeys(t *testing.T) {
 	var m memo
 	for range 3 {

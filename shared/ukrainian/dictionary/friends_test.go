@@ -13,7 +13,7 @@ func family(byLemma map[string][]string, lemma string) []string {
 	return append([]string{lemma}, byLemma[lemma]...)
 }
 
-// TestFalseFriendsDoNotMeet asks for random forms of words that look like others.
+// TestFalseFriendsDoNotMeet searches for random forms of words that look like other words.
 func TestFalseFriendsDoNotMeet(t *testing.T) {
 	byLemma := map[string][]string{}
 	for _, l := range readLexemes(t) {
@@ -33,8 +33,8 @@ func TestFalseFriendsDoNotMeet(t *testing.T) {
 	expectApart(t, "words with one other letter", byLemma, neighbours(byLemma))
 }
 
-// expectApart asks 2,000 times for a form of one word of a pair, in a text with a form of the
-// other one. Forms that both words have are left out.
+// expectApart searches 2,000 times for a form of one word of a pair, in a text with a form of the other word,
+// and expects hardly any hit. It leaves out forms that both words have.
 func expectApart(t *testing.T, name string, byLemma map[string][]string, pairs [][2]string) {
 	t.Helper()
 	const questions = 2000
@@ -69,8 +69,8 @@ func expectApart(t *testing.T, name string, byLemma map[string][]string, pairs [
 	}
 }
 
-// neighbours returns held-out lemmas that differ in one letter, which is not near the end.
-// There an ending may begin.
+// neighbours returns pairs of held-out lemmas that differ in one letter. The letter is not near the end, where
+// an ending may begin.
 func neighbours(byLemma map[string][]string) [][2]string {
 	const wild = "*"
 	byPattern := map[string][]string{}

@@ -57,14 +57,14 @@ type lexeme struct {
 	forms []string // other than the lemma
 }
 
-// isHeldOut tells whether a lemma is for the test. The rules were made with the others.
+// isHeldOut reports whether a lemma is only for tests. The rules were made with the other lemmas.
 func isHeldOut(lemma string) bool {
 	h := fnv.New32()
 	h.Write([]byte(lemma))
 	return h.Sum32()%2 == 0
 }
 
-// readLexemes returns the words with forms, and the forms of each lemma.
+// readLexemes returns the words that have forms, with these forms.
 func readLexemes(t *testing.T) []lexeme {
 	t.Helper()
 	if *dictionary == "" {
@@ -104,7 +104,7 @@ func readLexemes(t *testing.T) []lexeme {
 	return all
 }
 
-// meets tells whether a question with one word finds a text with the other one.
+// meets reports whether a question with one word finds a text with another word.
 func meets(question, text string) bool {
 	keys := map[string]bool{}
 	ukrainian.Each(text, 1000, func(key string) { keys[key] = true })
@@ -116,7 +116,7 @@ func meets(question, text string) bool {
 	return true
 }
 
-// TestFormsOfAWordMeet asks for 2,000 forms of held-out words. The text has the lemma.
+// TestFormsOfAWordMeet searches for 2,000 forms of held-out words. The text has the lemma.
 func TestFormsOfAWordMeet(t *testing.T) {
 	lexemes := readLexemes(t)
 	for seed := range uint64(3) {
