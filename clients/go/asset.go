@@ -16,7 +16,7 @@ const (
 // Mode separates test assets from real ones.
 type Mode string
 
-// The modes. An asset has TestMode or none; AllModes is for Feed.
+// The modes. A test asset has TestMode, a real one the empty Mode. AllModes is for Feed.
 const (
 	TestMode Mode = "test"
 	AllModes Mode = "_all_"
@@ -158,8 +158,8 @@ type Document struct {
 	Format        string    `json:"format,omitempty"`
 	URL           string    `json:"url,omitempty"`
 	Hash          string    `json:"hash,omitempty"`
-	SHA256        string    `json:"sha256,omitempty"` // of a file that the registry keeps, which sets it
-	Size          *int64    `json:"size,omitempty"`   // of such a file in bytes
+	SHA256        string    `json:"sha256,omitempty"` // set by the registry for a file that it keeps
+	Size          *int64    `json:"size,omitempty"`   // bytes; set by the registry for a file that it keeps
 	AccessDetails string    `json:"accessDetails,omitempty"`
 	Language      string    `json:"language,omitempty"`
 	Index         *int64    `json:"index,omitempty"`
@@ -169,10 +169,10 @@ type Document struct {
 	DatePublished Timestamp `json:"datePublished,omitempty"`
 	DateModified  Timestamp `json:"dateModified,omitempty"`
 
-	// PreviousVersions is there where one document is read.
+	// PreviousVersions is set only when one document is read.
 	PreviousVersions []Document `json:"previousVersions,omitempty"`
-	// Thumbnails are small versions of an illustration that the registry keeps, from version 2.5 on,
-	// where one document is read. A reading of one may find that there is none.
+	// Thumbnails are small versions of an illustration whose file the registry keeps. They are set from version
+	// 2.5 on, when one document is read. The address of a thumbnail may turn out to have no picture.
 	Thumbnails []Thumbnail `json:"thumbnails,omitempty"`
 
 	Tagged
@@ -182,7 +182,7 @@ type Document struct {
 // Thumbnail is a small version of a picture, as a JPEG (docs/contract.md, "Files").
 type Thumbnail struct {
 	URL  string `json:"url"`
-	Side int64  `json:"side"` // pixels of the longer side, or fewer if the picture has fewer
+	Side int64  `json:"side"` // pixels of the longer side; a smaller picture keeps its size
 }
 
 // Organisation is a custodian or a holder (docs/contract.md, "Organisation").

@@ -7,14 +7,13 @@ import (
 
 const assetsPath = prefix + "/assets"
 
-// Created is a new asset with its tokens. The answer to a repeat of CreateReferenced may lack them.
+// Created is a new asset with its tokens. If CreateReferenced is repeated, its answer may lack the tokens.
 type Created struct {
 	Asset  Asset  `json:"data"`
 	Access Access `json:"access"`
 }
 
-// Create creates an asset, a draft. It sends an Idempotency-Key of its own, so its
-// retries create one asset.
+// Create creates an asset, a draft. It sends a new Idempotency-Key, so its retries create only one asset.
 func (c *Client) Create(ctx context.Context, asset Asset) (Created, error) {
 	return c.CreateOnce(ctx, asset, "")
 }
@@ -27,17 +26,17 @@ func (c *Client) CreateOnce(ctx context.Context, asset Asset, key string) (Creat
 	return c.create(ctx, asset, key, "")
 }
 
-// CreateFields is CreateOnce for an asset that a program has as JSON. Values are those
-// of Fields.
+// CreateFields does what CreateOnce does, for an asset that a program has as JSON. The values may be the same
+// as in a change (Fields).
 func (c *Client) CreateFields(ctx context.Context, asset Fields, key string) (Created, error) {
 	return c.create(ctx, asset, key, "")
 }
 
-// CreateReferenced is CreateFields for an asset with a name of the broker's own: 1 to 200 visible ASCII
-// characters (docs/contract.md, "Own references"). The name stands for one asset, for ever. A later call
-// with the same name and asset returns that asset. It has no tokens unless the key is the same too, and
-// within 24 hours. An administrator gives it others, with Recover. With another asset the call returns an
-// *Error with the status 409, which names the first one.
+// CreateReferenced does what CreateFields does, and gives the asset the broker's own name for it: 1 to 200
+// visible ASCII characters (docs/contract.md, "Own references"). The name stands for the same asset for ever. A
+// later call with the same name and asset returns that asset. The answer has its tokens only if the key is also
+// the same and the call comes within 24 hours. An administrator can give the asset new tokens, with Recover. A
+// call with the same name and another asset returns an *Error with the status 409, which names the first asset.
 func (c *Client) CreateReferenced(ctx context.Context, asset Fields, reference, key string) (Created, error) {
 	return c.create(ctx, asset, key, reference)
 }
@@ -59,8 +58,8 @@ func (c *Client) Get(ctx context.Context, id string) (Asset, error) {
 	return one[Asset](ctx, c, read(path("assets", id), nil))
 }
 
-// Remove removes a draft for good (docs/contract.md, "Removal of drafts"). A retry whose first try was
-// done is an *Error with the status 404.
+// Remove removes a draft for good (docs/contract.md, "Removal of drafts"). If a first try removed it without an
+// answer, the retry returns an *Error with the status 404.
 func (c *Client) Remove(ctx context.Context, id string, w Write) error {
 	if err := checkIDs(id); err != nil {
 		return err
@@ -69,8 +68,8 @@ func (c *Client) Remove(ctx context.Context, id string, w Write) error {
 	return err
 }
 
-// Patch changes the named fields of an asset and returns the whole asset
-// (docs/contract.md, "Change"). Without a difference nothing changes.
+// Patch changes the named fields of an asset and returns the whole asset (docs/contract.md, "Change"). If all
+// fields have these values already, nothing changes.
 func (c *Client) Patch(ctx context.Context, id string, change Fields, w Write) (Asset, error) {
 	if err := checkIDs(id); err != nil {
 		return Asset{}, err
@@ -83,9 +82,9 @@ func (c *Client) Publish(ctx context.Context, id string, w Write) (Asset, error)
 	return c.Patch(ctx, id, Fields{"status": Pending}, w)
 }
 
-// Replace replaces everything of an asset that the caller may write. A field that
-// asset lacks is cleared (docs/contract.md, "Replace"). Pass the tag of the asset
-// that was read as w.IfMatch, so that no other change is lost.
+// Replace replaces everything of an asset that the caller may write. A field that asset lacks is cleared
+// (docs/contract.md, "Replace"). Pass the tag of the asset that was read as w.IfMatch, so that no other
+// caller's change is lost.
 func (c *Client) Replace(ctx context.Context, id string, asset Asset, w Write) (Asset, error) {
 	if err := checkIDs(id); err != nil {
 		return Asset{}, err

@@ -70,8 +70,8 @@ func New(c Config) (*Client, error) {
 	}, nil
 }
 
-// Secret is an API key or a token. Every verb of fmt and every attribute of slog shows
-// it as [secret]. string(s) and its JSON are its value.
+// Secret is an API key or a token. Every verb of fmt and every attribute of slog shows it as [secret]. Only
+// string(s) and its JSON show its value.
 type Secret string
 
 const hidden = "[secret]"

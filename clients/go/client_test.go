@@ -321,7 +321,7 @@ func TestErrorsNameEveryProblem(t *testing.T) {
 	}
 }
 
-// TestAnAnswerOfAnotherServerTellsWhereToLook has no problem of the registry in it.
+// TestAnAnswerOfAnotherServerTellsWhereToLook uses errors without a problem that the registry has named.
 func TestAnAnswerOfAnotherServerTellsWhereToLook(t *testing.T) {
 	for status, want := range map[int]string{
 		302: "check the address", 404: "check the address", 405: "check the address",

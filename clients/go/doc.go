@@ -20,9 +20,8 @@
 //
 // # Retries
 //
-// The client retries by Retry-After, else with growing pauses, always with jitter,
-// within Config.Retry (docs/contract.md, "Overload", "Idempotency" and "Conditional
-// requests"):
+// Before a retry the client waits as Retry-After says, or without it in growing pauses, always with jitter,
+// within Config.Retry (docs/contract.md, "Overload", "Idempotency" and "Conditional requests"):
 //
 //   - A try that surely did nothing is repeated, whatever the request: the answer is
 //     429, or there was no connection.
@@ -35,14 +34,14 @@
 //   - Other writes are not repeated. A write that was answered with 503 was either
 //     done or not: read the asset, then decide.
 //
-// A write with IfMatch whose first try was done gets 412 at the repeat. Its error
+// If the first try of a write with IfMatch was done but its answer got lost, the repeat gets 412. This error
 // has Uncertain set.
 //
-// Follow with Feed.Live opens a stream again for as long as its loop goes on. It waits
-// as the registry's retry and Retry-After say, else with growing pauses. After
-// Retry.Tries failures in a row it yields the error (docs/contract.md, "Streams").
+// Follow with Feed.Live opens a stream again for as long as its loop goes on. Before that it waits as the
+// registry's retry and Retry-After say, or without them in growing pauses. After Retry.Tries failures in a row
+// it yields the error (docs/contract.md, "Streams").
 //
-// Segment goes on after a break where the file ended, for as long as bytes come.
+// Segment goes on after a broken connection where the file ended, for as long as tries bring more bytes.
 //
 // # Errors
 //

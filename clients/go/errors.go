@@ -15,7 +15,7 @@ type Error struct {
 	Status     int
 	Method     string
 	Path       string        // without the query
-	Details    []Detail      // every problem of the request; empty if the answer is not the registry's
+	Details    []Detail      // every problem of the request; empty if another server has answered
 	RetryAfter time.Duration // from Retry-After; 0: none; at most 999,999,999 s
 	RequestID  string        // names the request in the registry's logs
 	Uncertain  bool          // an earlier try of the same write may have been done
@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 	return strings.ReplaceAll(text, "\n", " ")
 }
 
-// origin tells where an answer comes from that is not the registry's.
+// origin returns a guess at where an answer comes from that the registry has not sent.
 func (e *Error) origin() string {
 	switch {
 	case e.Status < 400, e.Status == http.StatusNotFound, e.Status == http.StatusMethodNotAllowed:
@@ -108,13 +108,13 @@ func newError(r request, resp *http.Response, text []byte) *Error {
 	var body struct {
 		Errors []Detail `json:"errors"`
 	}
-	if err := json.Unmarshal(text, &body); err == nil { // else a server in between has answered
+	if err := json.Unmarshal(text, &body); err == nil { // otherwise a server in between has answered
 		e.Details = body.Errors
 	}
 	return e
 }
 
-// longestRetryAfter is what a longer Retry-After counts as.
+// longestRetryAfter replaces every longer Retry-After.
 const longestRetryAfter = 999_999_999 * time.Second
 
 // retryAfter reads the value of Retry-After: seconds or a date (RFC 9110, 10.2.3).

@@ -126,7 +126,7 @@ func ExampleClient_Follow() {
 	for page, err := range registry.Follow(context.Background(), client.Feed{Position: stored}, time.Minute) {
 		if errors.Is(err, client.ErrStartOver) {
 			fmt.Println("drop the copy")
-			continue // Follow starts again at the beginning
+			continue // Follow begins again at the start of the feed
 		}
 		if err != nil {
 			fmt.Println(err)

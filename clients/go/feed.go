@@ -23,7 +23,7 @@ type Feed struct {
 	Descending bool     // newest first
 	Limit      int      // most entries of a page; 0: 100
 	Mode       Mode     // empty: real assets
-	Fields     []string // fields of each entry beside id and dateModified; "*": all
+	Fields     []string // fields of each entry besides id and dateModified; "*": all
 	// Live makes Follow receive changes as they happen (docs/contract.md, "Streams").
 	// Descending has no effect then.
 	Live bool
@@ -34,26 +34,25 @@ type Feed struct {
 // there.
 type Position struct {
 	Offset Timestamp `json:"offset"`
-	// ServerID is the cookie SERVER_ID of the data that Offset belongs to. Without it,
-	// a Position of other data is not noticed (docs/contract.md, "Server cookie").
+	// ServerID is the cookie SERVER_ID of the data that Offset belongs to. Without it, the registry does not
+	// notice a Position that belongs to other data (docs/contract.md, "Server cookie").
 	ServerID string `json:"serverID,omitempty"`
 }
 
-// Page is a page of the feed. An empty page is the end, for now. With Feed.Live it
-// moves the position only.
+// Page is a page of the feed. An empty page means the end of the feed, for now. With Feed.Live an empty page
+// only moves the position.
 type Page struct {
 	Assets []Asset           // with the fields that Feed.Fields names
 	Raw    []json.RawMessage // with Feed.Raw: the entries as the registry writes them
 	Next   Position          // the next page
-	Prev   *Position         // the page before, to read in the other direction; nil: none
+	Prev   *Position         // the page before, for reading in the other direction; nil: none
 }
 
 // Len returns the number of entries.
 func (p Page) Len() int { return len(p.Assets) + len(p.Raw) }
 
-// ErrStartOver is returned for a Position that the registry does not know: its data
-// is other data, or older. A copy of the registry starts over (docs/contract.md,
-// "Offsets").
+// ErrStartOver is returned for a Position that the registry does not know, because its data is other data, or
+// older. A program that copies the registry then starts over (docs/contract.md, "Offsets").
 var ErrStartOver = errors.New("the registry does not know this position in the feed: start over")
 
 // Page reads the page at feed.Position. The error wraps ErrStartOver if the registry
@@ -67,8 +66,8 @@ func (c *Client) Page(ctx context.Context, feed Feed) (Page, error) {
 	return feed.open(r, got)
 }
 
-// open decodes a page. A page has a list, of at most as many entries as were asked for, and
-// the offset of the next one: that of this page if there is none.
+// open decodes a page. A page must have a list, with at most as many entries as the request asked for. It must
+// have the offset of the next page; only an empty page of an empty feed may lack it.
 func (f Feed) open(r request, got answer) (Page, error) {
 	body, err := open[json.RawMessage](r, got)
 	if err != nil {
@@ -170,23 +169,21 @@ func (c *Client) Pages(ctx context.Context, feed Feed) iter.Seq2[Page, error] {
 	}
 }
 
-// defaultPause is what public clients are asked to keep (docs/contract.md, "Feed").
+// defaultPause is the pause that public clients are asked to make (docs/contract.md, "Feed").
 const defaultPause = 5 * time.Minute
 
 // Follow returns the pages from feed.Position on, and does not end: after an empty
 // page it pauses, then asks again. pause gets up to a tenth of jitter; 0 stands for 5
 // minutes. A program that stores Page.Next after it has used a page loses nothing.
 //
-// After an error, the sequence goes on if the loop does: after ErrStartOver at the
-// beginning of the feed, after any other error with the same page, after a pause. A
-// second ErrStartOver before an empty page is followed by a pause, too. Once ctx is
-// done, its error is the last element.
+// After an error, the sequence goes on if the loop does: after ErrStartOver at the beginning of the feed, and
+// after any other error with the same page, after a pause. If ErrStartOver comes again before an empty page, a
+// pause follows too. Once ctx is done, its error is the last element.
 //
-// With feed.Live, changes arrive as they happen, in pages of at most feed.Limit
-// entries and 4 MiB, or one entry. A page without assets moves the position. Follow begins a new stream when one ends,
-// breaks off or is silent for 30 s. After Retry.Tries failures in a row it yields the
-// error, and goes on if the loop does. From a registry without streams, Follow reads
-// pages as above.
+// With feed.Live, changes arrive as they happen, in pages of at most feed.Limit entries and 4 MiB, or of one
+// larger entry. A page without assets moves the position. Follow begins a new stream when one ends, breaks off
+// or is silent for 30 s. After Retry.Tries failures in a row it yields the error, and goes on if the loop does.
+// If the registry has no streams, Follow reads pages as above.
 func (c *Client) Follow(ctx context.Context, feed Feed, pause time.Duration) iter.Seq2[Page, error] {
 	if pause <= 0 {
 		pause = defaultPause
@@ -207,7 +204,7 @@ func (c *Client) Follow(ctx context.Context, feed Feed, pause time.Duration) ite
 			}
 			over := errors.Is(err, ErrStartOver)
 			if over || err == nil {
-				feed.Position = page.Next // to start over, the beginning
+				feed.Position = page.Next // after ErrStartOver this is the beginning
 			}
 			wait := page.Len() == 0 && (!over || again)
 			again = over || again && (err != nil || page.Len() > 0)

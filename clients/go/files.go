@@ -20,14 +20,14 @@ import (
 	"time"
 )
 
-// slowest is the speed at which the registry ends an upload, in bytes a second. A try may take
-// as long as an upload of that speed, beside Config.Timeout.
+// slowest is the speed, in bytes a second, below which the registry ends an upload. A try may take as long as
+// an upload at that speed, in addition to Config.Timeout.
 const slowest = 64 << 10 / 10
 
-// Upload sends the file at a path to the registry, and adds a document that names it. The
-// document's title and format are by default the name and the type of the file; its URL and hash
-// describe the file. The file is read as it is sent. An upload is repeated like a reading: a
-// file that no document names is removed after a day.
+// Upload sends the file at a path to the registry, and adds a document that refers to it. By default the
+// document's title and format are the name and the type of the file; its URL and hash describe the file. The
+// file is read while it is sent. An upload is retried like a read, because an extra file does no harm: the
+// registry removes a file to which no document refers after a day.
 func (d Documents) Upload(ctx context.Context, path string, document Document, w Write) (Document, error) {
 	if err := checkIDs(d.asset); err != nil {
 		return document, err
@@ -41,7 +41,7 @@ func (d Documents) Upload(ctx context.Context, path string, document Document, w
 	return d.Add(ctx, document, w)
 }
 
-// StoredFile is a file as the registry describes it, with the fields of a document.
+// StoredFile describes a file that the registry keeps, with the fields of a document.
 type StoredFile struct {
 	URL    string `json:"url"`
 	Hash   string `json:"hash"`
@@ -49,8 +49,8 @@ type StoredFile struct {
 	Format string `json:"format"`
 }
 
-// StoreFile sends a file of a file system to the registry, as Documents.Upload does, and adds no
-// document. The registry removes a file that no document names after a day.
+// StoreFile sends a file of a file system to the registry, as Documents.Upload does, and adds no document. The
+// registry removes a file to which no document refers after a day.
 func (c *Client) StoreFile(ctx context.Context, from fs.FS, name string) (StoredFile, error) {
 	return c.upload(ctx, filepath.Base(name), func() (fs.File, error) { return from.Open(name) })
 }
@@ -110,7 +110,7 @@ func (c *Client) tryUpload(ctx context.Context, name string, open func() (fs.Fil
 	return body.Data, nil
 }
 
-// formAround returns the form around a file of a name.
+// formAround returns the parts of an upload's form before and after the bytes of a file with this name.
 func formAround(name string) (begin, end []byte, contentType string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -124,8 +124,8 @@ func formAround(name string) (begin, end []byte, contentType string) {
 	return begin, b.Bytes(), w.FormDataContentType()
 }
 
-// ReadFile writes the bytes of a file of the registry. Without a key it reads public files only;
-// with one, those of its broker too. An id is the end of the file's address.
+// ReadFile writes the bytes of a file of the registry to a writer. Without a key it reads public files only;
+// with a key it also reads the files of the key's broker. id is the end of the file's address.
 func (c *Client) ReadFile(ctx context.Context, id string, to io.Writer) error {
 	if err := checkIDs(id); err != nil {
 		return err
@@ -161,8 +161,8 @@ type RemovedFile struct {
 	Reason    string `json:"reason"`
 }
 
-// RemoveFile takes a file down, and all files with the same bytes, for good. It needs an
-// administrator's key. To remove a file again has no effect.
+// RemoveFile takes a file down, and all files with the same bytes, for good. It needs an administrator's key.
+// Removing a file again has no effect.
 func (c *Client) RemoveFile(ctx context.Context, id, reason string) (RemovedFile, error) {
 	if err := checkIDs(id); err != nil {
 		return RemovedFile{}, err
@@ -184,14 +184,14 @@ type File struct {
 	Size      int64     `json:"size"`
 	Title     string    `json:"title,omitempty"`
 	Format    string    `json:"format,omitempty"`
-	Date      Timestamp `json:"date"`                 // of the registration, the upload or the newest document
-	Named     bool      `json:"named"`                // a document has named it
-	RemovedBy string    `json:"removed_by,omitempty"` // key of the administrator; only administrators see it
+	Date      Timestamp `json:"date"`                 // time of the registration, the upload or the newest document
+	Named     bool      `json:"named"`                // a document has referred to it
+	RemovedBy string    `json:"removed_by,omitempty"` // id of the administrator's key; only administrators see it
 	Reason    string    `json:"reason,omitempty"`     // of the removal; only administrators see it
 }
 
-// Files returns the files of the broker of the key, in the order of their ids. With an
-// administrator's key it returns those of all brokers, or of one. It stops at the first error.
+// Files returns the files of the broker of the key, in the order of their ids. With an administrator's key it
+// returns the files of all brokers, or of broker if that is not empty. It stops at the first error.
 func (c *Client) Files(ctx context.Context, broker string) iter.Seq2[File, error] {
 	return listed[File](ctx, c, "/get", broker)
 }

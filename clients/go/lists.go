@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// listOf decodes a list. It refuses one of more than most values before it decodes the rest:
-// a value of two bytes may become one of a thousand. The list is nil if text is empty or null.
+// listOf decodes a list. It returns an error at the first value after most values, without decoding the rest: a
+// value of two bytes may take a thousand bytes once it is decoded. The list is nil if text is empty or null.
 func listOf[T any](text []byte, most int) ([]T, error) {
 	if len(text) == 0 || string(text) == "null" {
 		return nil, nil
@@ -28,5 +28,5 @@ func listOf[T any](text []byte, most int) ([]T, error) {
 		}
 		list = append(list, value)
 	}
-	return list, nil // the whole text is JSON: it was a part of a decoded one
+	return list, nil // the end needs no check: text is a part of valid JSON
 }

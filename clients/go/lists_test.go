@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAListOfIDsEnds has answers name a next page that is not after theirs. Each list must end
-// soon, with an error where entries may be missing.
+// TestAListOfIDsEnds uses answers that name a next page which is not after their own. Each list must end soon,
+// with an error where entries may be missing.
 func TestAListOfIDsEnds(t *testing.T) {
 	page := func(data, after string) reply {
 		return reply{200, fmt.Sprintf(`{"data":[%s],"next_page":{"after":%q}}`, data, after), nil}

@@ -17,7 +17,7 @@ import (
 type Message struct {
 	Type      string    // AssetsChanged or WebhookChallenge
 	Timestamp Timestamp // time of the message
-	Offset    Timestamp // of AssetsChanged: that of the last entry
+	Offset    Timestamp // of AssetsChanged: the offset of the last entry
 	Entries   []Asset   // of AssetsChanged, in order
 	Challenge string    // of WebhookChallenge: the receiver answers 2xx with {"challenge": Challenge}
 }
@@ -28,15 +28,15 @@ const (
 	WebhookChallenge = "webhook.challenge"
 )
 
-// ErrSignature is returned for a message that is not of the registry, or not of now.
+// ErrSignature is returned for a message that the registry has not signed, or not in the last minutes.
 var ErrSignature = errors.New("the message has no right signature")
 
 // near is how far the time of a message may be off.
 const near = 5 * time.Minute
 
-// ReadMessage reads a message to the receiver of a webhook, if it is signed with the webhook's
-// secret. The header comes from the request; body has its bytes as they came. The error wraps
-// ErrSignature if no signature v1 is right, or if the time of the message is not near.
+// ReadMessage reads a message to the receiver of a webhook, if it is signed with the webhook's secret. The
+// header comes from the request; body must have exactly the bytes that came. The error wraps ErrSignature if no
+// signature v1 is right, or if the time of the message is not near.
 func ReadMessage(secret Secret, header http.Header, body []byte) (Message, error) {
 	return readMessage(secret, header, body, time.Now())
 }
@@ -44,7 +44,7 @@ func ReadMessage(secret Secret, header http.Header, body []byte) (Message, error
 func readMessage(secret Secret, header http.Header, body []byte, now time.Time) (Message, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(string(secret), "whsec_"))
 	if err != nil {
-		return Message{}, errors.New("the secret of a webhook is whsec_ and base64") // err has bytes of it
+		return Message{}, errors.New("the secret of a webhook is whsec_ and base64") // err shows bytes of the secret
 	}
 	id, at := header.Get("webhook-id"), header.Get("webhook-timestamp")
 	seconds, err := strconv.ParseUint(at, 10, 53)

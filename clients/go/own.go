@@ -7,21 +7,21 @@ import (
 	"iter"
 )
 
-// Own selects assets of the key's broker (docs/contract.md, "Own assets"). The zero value is all of
-// them, drafts too, those that changed last at the end.
+// Own selects assets of the key's broker (docs/contract.md, "Own assets"). The zero value selects all of them,
+// drafts too, in the order of their last changes.
 type Own struct {
 	Position   Position // where to start, exclusive; zero: at the beginning
 	Descending bool     // newest first
 	Limit      int      // most assets of a page; 0: 100
 	Mode       Mode     // TestMode: no real assets; empty: all
 	Status     Status   // empty: in any state
-	Fields     []string // fields of each asset beside id and dateModified; "*": all. One of them is reference
+	Fields     []string // fields of each asset besides id and dateModified, such as reference; "*": all
 }
 
 // OwnAsset is an asset of the key's broker, with the fields that Own.Fields names.
 type OwnAsset struct {
 	Asset     Asset
-	Reference string // that the broker gave it; empty: none, or not asked for
+	Reference string // the broker's own name for it; empty: none, or not asked for
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -7,14 +7,14 @@ import (
 	"net/url"
 )
 
-// Parts calls the addresses of one kind of part of one asset (docs/contract.md,
-// "Parts"). T is the part. A part has the tag of its asset.
+// Parts reads and changes the parts of one kind in one asset (docs/contract.md, "Parts"). T is the type of a
+// part. A part has the tag of its asset.
 type Parts[T any, P tagged[T]] struct {
 	client      *Client
 	asset, name string
 }
 
-// tagged is a pointer to a T that takes a tag.
+// tagged is a pointer to a T that has a method to set the tag.
 type tagged[T any] interface {
 	*T
 	setTagged(Tagged)
@@ -40,7 +40,7 @@ func (c *Client) RelatedProcesses(asset string) RelatedProcesses {
 	return RelatedProcesses{Parts[RelatedProcess, *RelatedProcess]{c, asset, "related_processes"}}
 }
 
-// List reads all parts, of documents the newest versions. Their tags are empty.
+// List reads all parts; of each document it reads the newest version. The tags of listed parts are empty.
 func (p Parts[T, P]) List(ctx context.Context) ([]T, error) { return p.list(ctx, nil) }
 
 func (p Parts[T, P]) list(ctx context.Context, query url.Values) ([]T, error) {

@@ -18,8 +18,8 @@ type Me struct {
 // Limit is what a rate limit leaves to the caller (docs/contract.md, "Rate limits").
 type Limit struct {
 	Policy    string           `json:"policy"`
-	By        string           `json:"by"`     // what it counts for: key or tenant
-	Costs     map[string]int64 `json:"costs"`  // of a request, by its class
+	By        string           `json:"by"`     // for what it counts requests: a key or a tenant
+	Costs     map[string]int64 `json:"costs"`  // cost of a request, by its class
 	Window    int64            `json:"window"` // seconds
 	Limit     int64            `json:"limit"`
 	Remaining int64            `json:"remaining"`

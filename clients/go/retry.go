@@ -21,8 +21,7 @@ func (r Retry) orDefault() Retry {
 	return Retry{Tries: cmp.Or(r.Tries, 6), Total: cmp.Or(r.Total, time.Minute)}
 }
 
-// The pauses before a retry without Retry-After double from the first to the
-// longest.
+// The pauses before a retry without Retry-After double from firstPause to longestPause.
 const (
 	firstPause   = 200 * time.Millisecond
 	longestPause = 10 * time.Second
@@ -40,8 +39,8 @@ func (r Retry) start() *tries {
 	return &tries{left: r.Tries - 1, end: time.Now().Add(r.Total), wait: firstPause}
 }
 
-// pause waits before the next try. It returns false at once if there is none: the
-// tries are used up, or the pause ends too late for Retry.Total or for ctx.
+// pause waits before the next try. It returns false at once if there must be no next try: the tries are used
+// up, or the pause would end too late for Retry.Total or for ctx.
 func (t *tries) pause(ctx context.Context, refusal *Error) bool {
 	wait := t.wait
 	t.wait = min(2*t.wait, longestPause)
@@ -77,7 +76,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 type end int
 
 const (
-	final   end = iota // another try gets the same answer
+	final   end = iota // another try would get the same answer
 	nothing            // the registry did nothing
 	unknown            // the registry may have done the request
 )

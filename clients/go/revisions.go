@@ -12,14 +12,14 @@ import (
 // Revision is a change of an asset (docs/contract.md, "Revisions").
 type Revision struct {
 	Revision    int64       `json:"revision"` // 1: the creation
-	Date        Timestamp   `json:"date"`     // the DateModified that it made
+	Date        Timestamp   `json:"date"`     // the asset's DateModified after it
 	Author      Author      `json:"author"`
-	Changes     []Operation `json:"changes,omitempty"`     // from the revision before; empty if they were too large
+	Changes     []Operation `json:"changes,omitempty"`     // compared with the revision before; empty if too large
 	ChangesSize int64       `json:"changesSize,omitempty"` // bytes of changes that were too large to keep
 	Erased      *Erasure    `json:"erased,omitempty"`      // nil: the content is kept
 }
 
-// Erasure tells who erased the content of a revision, and when.
+// Erasure says who erased the content of a revision, and when.
 type Erasure struct {
 	Date   Timestamp `json:"date"`
 	Author Author    `json:"author"`
@@ -75,9 +75,8 @@ func (c *Client) revisions(ctx context.Context, asset string, token Secret, quer
 	return call[[]Revision](ctx, c, r)
 }
 
-// EraseRevision destroys the content of a past revision of an asset, for good. It needs
-// an administrator's key. The newest revision cannot be erased. To erase a revision again
-// has no effect.
+// EraseRevision destroys the content of a past revision of an asset, for good. It needs an administrator's key.
+// The newest revision cannot be erased. Erasing a revision again has no effect.
 func (c *Client) EraseRevision(ctx context.Context, asset string, revision int64) (Revision, error) {
 	if err := checkIDs(asset); err != nil {
 		return Revision{}, err

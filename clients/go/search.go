@@ -15,20 +15,20 @@ type Found struct {
 	Facets   map[string]Facet `json:"-"`        // by their names
 	Next     string           `json:"-"`        // value of search_after for the next page; empty: this is the last one
 
-	// Interpreted says how the words were read. Nil: as they are.
+	// Interpreted says how the words were read; nil: as they are written.
 	Interpreted *Interpretation `json:"interpreted"`
 }
 
-// Interpretation says how the words of a question were read, if they found nothing as they are.
+// Interpretation says how the words of a question were read, if nothing has exactly these words.
 type Interpretation struct {
 	Steps    []string      `json:"steps"`
 	Used     []string      `json:"used"`
 	LeftOut  []string      `json:"left_out"`
 	Replaced []Replacement `json:"replaced"`
-	NotFound []string      `json:"not_found"` // words that no asset has, if nothing was found
+	NotFound []string      `json:"not_found"` // words that occur in no asset, if nothing was found
 }
 
-// Replacement is a word of a question and another one in its place.
+// Replacement is a word of a question, and the word that was searched for in its place.
 type Replacement struct {
 	Word string `json:"word"`
 	By   string `json:"by"`
@@ -40,15 +40,15 @@ type Facet struct {
 	More   bool         `json:"more"` // there are further values
 }
 
-// FacetValue is a value of a facet, as the filter takes it.
+// FacetValue is a value of a property, in the form that the property's filter takes.
 type FacetValue struct {
 	Value string `json:"value"`
 	Name  string `json:"name"` // for people; empty: there is none
 	Count int64  `json:"count"`
 }
 
-// Suggest returns at most 10 texts to search for that begin as a text ends, those of the most assets
-// first. It needs no key. IsNotFound reports that the registry has no search service.
+// Suggest returns at most 10 texts to search for. Each begins with the words at the end of text; the texts that
+// most assets have come first. It needs no key. IsNotFound reports that the registry has no search service.
 func (c *Client) Suggest(ctx context.Context, text string) ([]string, error) {
 	r := read(path("search", "suggest"), url.Values{"q": {text}})
 	got, err := c.send(ctx, r)
@@ -64,10 +64,9 @@ func (c *Client) Suggest(ctx context.Context, text string) ([]string, error) {
 	return body.Texts, nil
 }
 
-// Search searches assets. The parameters stand in docs/contract.md, "Search", such as
-// url.Values{"q": {"приміщення"}, "status": {"active"}}. For the next page, the caller sets
-// search_after to Found.Next. It needs no key. IsNotFound reports that the registry has no
-// search service.
+// Search searches assets. docs/contract.md, "Search", lists the parameters, such as url.Values{"q":
+// {"приміщення"}, "status": {"active"}}. For the next page, the caller sets search_after to Found.Next. It
+// needs no key. IsNotFound reports that the registry has no search service.
 func (c *Client) Search(ctx context.Context, parameters url.Values) (Found, error) {
 	r := read(path("search"), parameters)
 	got, err := c.send(ctx, r)

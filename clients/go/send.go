@@ -25,9 +25,9 @@ type request struct {
 	reference   string
 	serverID    string
 	accept      string
-	repeatable  bool // a second try does no harm after a first one with an unknown end
-	once        bool // the first answer counts
-	redirected  bool // a 302 is the answer
+	repeatable  bool // a second try does no harm, even if the first one was done
+	once        bool // the request is never retried
+	redirected  bool // a 302 is a valid answer, and is not followed
 }
 
 // answer is a response that was read to its end, with a status below 400.
@@ -95,7 +95,7 @@ func open[T any](r request, got answer) (envelope[T], error) {
 	return body, nil
 }
 
-// one calls for an object that has a tag.
+// one sends a request whose answer is an object with a tag.
 func one[T any, P tagged[T]](ctx context.Context, c *Client, r request) (T, error) {
 	body, err := call[T](ctx, c, r)
 	P(&body.Data).setTagged(taggedBy(r, body.header))

@@ -15,7 +15,7 @@ import (
 // Snapshot lists the files that hold all listed assets (docs/contract.md, "Snapshot").
 type Snapshot struct {
 	Position          Timestamp `json:"position"` // the offset to follow the feed from
-	Date              Timestamp `json:"date"`     // time at which it was begun
+	Date              Timestamp `json:"date"`     // when the registry began it
 	Assets            int64     `json:"assets"`
 	Bytes             int64     `json:"bytes"`             // of all files
 	UncompressedBytes int64     `json:"uncompressedBytes"` // of all lines
@@ -37,16 +37,16 @@ type Segment struct {
 	Path              string `json:"path"`
 }
 
-// Bounds of a snapshot. The registry makes files of 4 MiB of lines, or of one asset.
+// Bounds of a snapshot. The registry makes files that have 4 MiB of lines, or only one asset.
 const (
 	maxSegments = 100_000  // files
 	maxLines    = 16 << 20 // bytes of one file's lines
 	maxFile     = maxLines + 64<<10
-	leastLine   = 64 // bytes of a line; it has an id and a dateModified
+	leastLine   = 64 // bytes of a line at least; it has an id and a dateModified
 	maxPath     = 1 << 10
 )
 
-// ErrSegment is returned for a file that is not as the snapshot says.
+// ErrSegment is returned for a file that differs from what the snapshot says about it.
 var ErrSegment = errors.New("the segment is damaged")
 
 // ErrSnapshot is returned for a snapshot that contradicts itself, or has more than a client
@@ -70,8 +70,8 @@ func (s *Snapshot) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// check returns nil if the files are as a registry makes them, in the order of their ids, and
-// together have the bytes and lines that the manifest states.
+// check returns nil if the files are as a registry makes them, are in the order of their ids, and together have
+// the bytes and lines that the snapshot states.
 func (s Snapshot) check() error {
 	if _, err := s.Position.Time(); err != nil {
 		return fmt.Errorf("%w: its position is %.50q", ErrSnapshot, s.Position)
@@ -114,14 +114,14 @@ func (s Segment) check() error {
 	return nil
 }
 
-// isHex reports whether a text has so many lowercase hexadecimal digits and nothing else.
+// isHex reports whether a text has exactly this many lowercase hexadecimal digits.
 func isHex(text string, digits int) bool {
 	return len(text) == digits && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// Snapshot reads the list of the newest snapshot's files. IsNotFound reports that there
-// is no snapshot. The error wraps ErrSnapshot if the files do not add up to what the
-// snapshot says, or if the list or a file of it is larger than any of a registry.
+// Snapshot reads the list of the newest snapshot's files. IsNotFound reports that there is no snapshot. The
+// error wraps ErrSnapshot if the files do not add up to what the snapshot says, or if the list or a file is
+// larger than a registry would make it.
 func (c *Client) Snapshot(ctx context.Context) (Snapshot, error) {
 	r := read(path("snapshot"), nil)
 	body, err := call[Snapshot](ctx, c, r)
@@ -132,9 +132,9 @@ func (c *Client) Snapshot(ctx context.Context) (Snapshot, error) {
 	return body.Data, body.Data.check()
 }
 
-// Segment reads a file of a snapshot. After a break it goes on where the file ended, as
-// often as bytes come. IsNotFound reports that the file is gone: read the snapshot
-// again. The error wraps ErrSegment if the file has another length or hash.
+// Segment reads a file of a snapshot. If the connection breaks, it goes on where the file ended, for as long as
+// tries bring more bytes. IsNotFound reports that the file is gone: read the snapshot again. The error wraps
+// ErrSegment if the file has another length or hash.
 func (c *Client) Segment(ctx context.Context, s Segment) ([]byte, error) {
 	if !strings.HasPrefix(s.Path, "/") || s.Bytes < 0 || s.Bytes > maxFile {
 		return nil, fmt.Errorf("%w: the snapshot lists %d bytes at the path %.200q", ErrSegment, s.Bytes, s.Path)
@@ -160,8 +160,8 @@ func (c *Client) Segment(ctx context.Context, s Segment) ([]byte, error) {
 	return file, nil
 }
 
-// readFrom reads the rest of a file whose beginning is there, and appends it. With an
-// error, it returns the bytes that have come.
+// readFrom reads the rest of a file that has begun to arrive, and appends it. After an error, it returns the
+// bytes that have come.
 func (c *Client) readFrom(ctx context.Context, s Segment, file []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -193,7 +193,7 @@ func (c *Client) readFrom(ctx context.Context, s Segment, file []byte) ([]byte, 
 	return appendBody(file, s, resp.Body)
 }
 
-// appendBody appends the body of an answer to a file, up to one byte more than it has.
+// appendBody appends the body of an answer to a file. It reads at most one byte more than the file should have.
 func appendBody(file []byte, s Segment, body io.Reader) ([]byte, error) {
 	rest, err := io.ReadAll(io.LimitReader(body, s.Bytes+1-int64(len(file))))
 	file = append(file, rest...)

@@ -57,7 +57,7 @@ func TestASegmentThatBreaksOffIsReadOn(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789"), 10)
 	f := &files{content: content, most: 30}
 	s := newStreams(t, f.ServeHTTP)
-	got, err := s.client(t).Segment(t.Context(), segmentOf(content)) // of two tries without progress
+	got, err := s.client(t).Segment(t.Context(), segmentOf(content)) // gives up after two tries without progress
 	if err != nil || !bytes.Equal(got, content) {
 		t.Errorf("got %q, %v; want %q", got, err, content)
 	}
@@ -119,7 +119,7 @@ func TestASnapshotHasThePositionToFollowFrom(t *testing.T) {
 	}
 }
 
-// aFile returns a file of a manifest, with the ids that begin with a digit.
+// aFile returns the entry of a file in a snapshot, with the ids that begin with a digit.
 func aFile(digit, assets, lines int) string {
 	return fmt.Sprintf(`{"from":"%x%s","to":"%x%s","assets":%d,"bytes":10,"uncompressedBytes":%d,"sha256":%q,"path":"/f"}`,
 		digit, strings.Repeat("0", 31), digit, strings.Repeat("f", 31), assets, lines, strings.Repeat("a", 64))

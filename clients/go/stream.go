@@ -16,8 +16,8 @@ const (
 	eventStream   = "text/event-stream"
 	silence       = 30 * time.Second // longest time without a byte (docs/contract.md, "Streams")
 	defaultLimit  = 100
-	longestFollow = time.Hour // a follower asks again at least so often
-	maxPage       = 4 << 20   // bytes of a page of a stream; one more entry may follow
+	longestFollow = time.Hour // the longest wait before a follower opens the next stream
+	maxPage       = 4 << 20   // bytes of entries after which a page of a stream is full
 )
 
 var (
@@ -26,7 +26,7 @@ var (
 	errForeign = errors.New("the stream is not the registry's")
 )
 
-// follower follows a feed by streams. Its loop yields pages.
+// follower follows a feed by streams, and yields pages.
 type follower struct {
 	c        *Client
 	feed     Feed // its Position is where the next stream begins
@@ -54,8 +54,8 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// failed counts a failure and returns how long to wait. It yields the error if
-// another try gets the same answer, and after Retry.Tries failures.
+// failed counts a failure and returns how long to wait. It yields the error if another try would get the same
+// answer, and after every Retry.Tries failures.
 func (f *follower) failed(err error) time.Duration {
 	f.failures++
 	over := errors.Is(err, ErrStartOver)
@@ -101,7 +101,7 @@ func (f *follower) try(ctx context.Context) (time.Duration, error) {
 	return wait, nil
 }
 
-// silent returns errSilent if it has ended ctx.
+// silent returns an error if ctx has ended because the stream was silent, and nil otherwise.
 func silent(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
 		return fmt.Errorf("%w for %v", errSilent, silence)
@@ -109,7 +109,7 @@ func silent(ctx context.Context) error {
 	return nil
 }
 
-// heard tells of each read that returned bytes.
+// heard calls tell after each read that returned bytes.
 type heard struct {
 	io.ReadCloser
 	tell func()

@@ -100,8 +100,8 @@ func bookmark(offset string) string {
 	return fmt.Sprintf("event: bookmark\nid: %s\ndata: {\"offset\":\"%[1]s\"}\n\n", offset)
 }
 
-// live follows a feed until it has so many assets or errors. It returns the ids of the
-// assets and the text "offset SERVER_ID" of the last position.
+// live follows a feed until it has received count assets or errors. It returns the ids of the assets and the
+// text "offset SERVER_ID" of the last position.
 func live(t *testing.T, c *Client, feed Feed, count int) (got []string, last string, errs []error) {
 	t.Helper()
 	feed.Live = true
@@ -140,7 +140,7 @@ func TestAStreamGoesOnWhereItEnded(t *testing.T) {
 			s := newStreams(t, c.first, waits(entry("1"), entry("2"), entry("30")))
 			want := []string{"a1", "a2", "a30"}
 			if c.offsets[1] != "" {
-				want = []string{"a1", "a2", "a1", "a2", "a30"} // the second stream sends what it always sends
+				want = []string{"a1", "a2", "a1", "a2", "a30"} // because each stream sends the same
 			}
 			got, last, errs := live(t, s.client(t), Feed{}, len(want))
 			if !slices.Equal(got, want) || last != "30 data" || len(errs) > 0 {
@@ -226,7 +226,7 @@ func TestALastingFailureIsTold(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		handler  http.HandlerFunc
-		requests int // before the error
+		requests int // the number of requests before the error
 		want     func(error) bool
 	}{
 		{"a refusal that repeats", refuses(400, busyBody), 1, IsInvalid},

@@ -5,21 +5,21 @@ import (
 	"net/http"
 )
 
-// Transfer lets the broker that made it take an asset over (docs/contract.md,
-// "Transfers"). An unused one ends after 90 days.
+// Transfer lets the broker that made it take an asset over (docs/contract.md, "Transfers"). An unused transfer
+// ends after 90 days.
 type Transfer struct {
 	ID      string    `json:"id"`
 	Date    Timestamp `json:"date"`              // of the creation, then of the use
 	UsedFor string    `json:"usedFor,omitempty"` // "/assets/ID"; empty: unused
 }
 
-// NewTransfer is a transfer with the tokens that the asset gets with it.
+// NewTransfer is a transfer with the tokens that an asset gets when the transfer is used.
 type NewTransfer struct {
 	Transfer Transfer `json:"data"`
 	Access   Access   `json:"access"`
 }
 
-// CreateTransfer makes a transfer. A retry may leave another one unused.
+// CreateTransfer makes a transfer. A retry may leave an unused transfer behind.
 func (c *Client) CreateTransfer(ctx context.Context) (NewTransfer, error) {
 	r := request{method: http.MethodPost, path: path("transfers"), data: Fields{}, repeatable: true}
 	body, err := call[Transfer](ctx, c, r)

@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// Unknown holds the fields of an object that this version of the client has no field
-// for, and fields whose value is empty, such as "". They are sent back with the object,
-// unless the struct has another value for them.
+// Unknown holds the fields of an object for which this version of the client has no field, and also fields
+// whose value is empty, such as "". They are sent back with the object, unless the struct has another value for
+// them.
 type Unknown map[string]json.RawMessage
 
-// isEmpty tells whether JSON is a value that a struct does not send.
+// isEmpty reports whether JSON is a value that a struct does not send.
 func isEmpty(value json.RawMessage) bool {
 	switch string(value) {
 	case `""`, `[]`, `{}`, `null`:
@@ -41,8 +41,8 @@ func decode(text []byte, to any, unknown *Unknown) error {
 	return nil
 }
 
-// encode encodes the fields of from, a struct, and the unknown ones after them. An
-// unknown field replaces no known one, except that an empty value stays.
+// encode encodes the fields of from, a struct, and after them the unknown fields. It leaves out an unknown
+// field if from has a value for it. If from has the field but no value, only an empty unknown value is sent.
 func encode(from any, unknown Unknown) ([]byte, error) {
 	text, err := json.Marshal(from)
 	if err != nil || len(unknown) == 0 {
@@ -62,7 +62,7 @@ func encode(from any, unknown Unknown) ([]byte, error) {
 		return nil, fmt.Errorf("encode unknown fields: %w", err)
 	}
 	switch {
-	case len(text) == 2: // {}
+	case len(text) == 2: // the object is {}
 		return more, nil
 	case len(more) == 2:
 		return text, nil

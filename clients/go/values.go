@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// Decimal is an exact decimal number, such as "240.5". JSON has it as a number. It
-// never becomes a float (docs/contract.md, "Numbers"). The empty Decimal is absent.
+// Decimal is an exact decimal number, such as "240.5". In JSON it is a number. It never becomes a float
+// (docs/contract.md, "Numbers"). The empty Decimal is absent.
 type Decimal string
 
 // number matches a JSON number. An exponent has at most three digits, so that Rat
 // stays small.
 var number = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
 
-// MarshalJSON returns the number. It fails for text that is no JSON number.
+// MarshalJSON returns the number. It fails if the text is not a JSON number.
 func (d Decimal) MarshalJSON() ([]byte, error) {
 	if !number.MatchString(string(d)) {
 		return nil, fmt.Errorf("%q is not a decimal number", string(d))
@@ -40,7 +40,7 @@ func (d *Decimal) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Rat returns the exact value. ok is false if d is no JSON number, or empty.
+// Rat returns the exact value. ok is false if d is empty or not a JSON number.
 func (d Decimal) Rat() (value *big.Rat, ok bool) {
 	if !number.MatchString(string(d)) {
 		return nil, false
@@ -107,13 +107,12 @@ type Tag string
 // AnyTag matches every state.
 const AnyTag Tag = "*"
 
-// Tagged holds what the header of an answer says about its object. Structs with a tag embed it.
+// Tagged holds what the header of an answer says about the object. Structs with a tag embed it.
 type Tagged struct {
-	// Tag is the ETag of the answer. It is empty for an object within another one.
+	// Tag is the ETag of the answer. It is empty for an object that is inside another one.
 	Tag Tag `json:"-"`
-	// Ignored names fields that the write has sent and the registry has ignored, such as
-	// documents in an asset. It is empty if an object was sent back as the registry had given it:
-	// one with a DateModified.
+	// Ignored names fields that the request has sent and the registry has ignored, such as documents in an
+	// asset. It is empty if the request sent back an object of the registry, which is one with a DateModified.
 	Ignored []string `json:"-"`
 }
 
@@ -128,7 +127,7 @@ func taggedBy(r request, header http.Header) Tagged {
 	return t
 }
 
-// isSentBack tells whether the data of a request is an object of the registry.
+// isSentBack reports whether the data of a request is an object that came from the registry.
 func isSentBack(data any) bool {
 	switch v := data.(type) {
 	case Asset:
@@ -147,7 +146,7 @@ func isSentBack(data any) bool {
 //
 //	client.Fields{"title": "New", "description_en": nil, "items": []client.Item{item}}
 //
-// Lists merge by index, and a shorter list truncates.
+// Lists are merged by index, and a shorter list cuts off the rest.
 type Fields map[string]any
 
 // Write says who changes an asset, and on what condition.
@@ -156,7 +155,7 @@ type Write struct {
 	IfMatch Tag    // do it only if the asset still has this tag; empty: always
 }
 
-// Access holds the tokens that a creation returns once. The registry stores their
+// Access holds the tokens of a new asset. Only the answer to its creation has them: the registry stores their
 // hashes only.
 type Access struct {
 	Token    Secret `json:"token"`    // owner token

@@ -118,8 +118,8 @@ func TestAnUnknownFieldDoesNotReplaceAKnownOne(t *testing.T) {
 	}
 }
 
-// TestEmptyValuesComeBack reads an asset with empty values, as it may be stored. A replacement
-// keeps them. A value that the caller sets or clears is his.
+// TestEmptyValuesComeBack reads an asset with empty values, as it may be stored. If the asset is replaced,
+// these values stay. Only a value that the caller sets or clears is different.
 func TestEmptyValuesComeBack(t *testing.T) {
 	text := `{"title":"","title_en":"x","items":[{"description":"","unit":{"name":""},"additionalClassifications":[],
 		"location":{}}],"decisions":[],"assetCustodian":{"identifier":{"id":""},"contactPoint":{"email":""}},

@@ -10,8 +10,8 @@ import (
 	"net/url"
 )
 
-// Webhook sends the changes of the feed to an address (docs/contract.md, "Webhooks").
-// Timestamps that are absent are empty.
+// Webhook sends the changes of the feed to an address (docs/contract.md, "Webhooks"). A Timestamp that is
+// absent is empty.
 type Webhook struct {
 	ID              string         `json:"id"`
 	DateCreated     Timestamp      `json:"dateCreated"`
@@ -21,20 +21,20 @@ type Webhook struct {
 	Version         string         `json:"version"`             // of the entries
 	Mode            string         `json:"mode"`                // "", "test" or "_all_"
 	OptFields       string         `json:"opt_fields"`          // "*": whole assets; "": id and dateModified
-	Filters         WebhookFilters `json:"filters,omitzero"`    // of its assets
+	Filters         WebhookFilters `json:"filters,omitzero"`    // which assets it sends
 	State           string         `json:"state"`               // "unverified", "active" or "disabled"
 	Reason          string         `json:"reason,omitempty"`    // "paused", "stopped", "gone", "failing" or "unverified"
 	Offset          Timestamp      `json:"offset"`              // the receiver has acknowledged everything up to here
 	Behind          int64          `json:"behind"`              // seconds since the oldest change that is not acknowledged
 	Failures        int64          `json:"failures"`            // since the last success
 	LastError       string         `json:"lastError,omitempty"` // empty after a success
-	Next            Timestamp      `json:"next,omitempty"`      // no attempt before
+	Next            Timestamp      `json:"next,omitempty"`      // time before which no attempt is made
 	Succeeded       Timestamp      `json:"succeeded,omitempty"`
 	PublicKey       string         `json:"publicKey,omitempty"` // verifies signatures v1a: "whpk_..."
 }
 
-// WebhookFilters are the filters of a webhook. A search has the same. Each is met by any of its
-// values, and one without values by all assets.
+// WebhookFilters are the filters of a webhook, which are the same as in a search. An asset meets a filter that
+// has one of its values; every asset meets a filter without values.
 type WebhookFilters struct {
 	Status         []string `json:"status,omitempty"`
 	Type           []string `json:"type,omitempty"` // assetType
@@ -56,26 +56,25 @@ type NewWebhook struct {
 	Access  WebhookAccess `json:"access"`
 }
 
-// WebhookSettings are what a client chooses of a new webhook. Only URL is required.
+// WebhookSettings are what a client chooses for a new webhook. Only URL is required.
 type WebhookSettings struct {
 	URL       string         `json:"url"`
-	Mode      string         `json:"mode,omitempty"`       // as of Webhook
-	OptFields string         `json:"opt_fields,omitempty"` // as of Webhook
-	Filters   WebhookFilters `json:"filters,omitzero"`     // of its assets; zero: all
-	Offset    Timestamp      `json:"offset,omitempty"`     // changes after it are sent; empty: those after now
+	Mode      string         `json:"mode,omitempty"`       // as in Webhook
+	OptFields string         `json:"opt_fields,omitempty"` // as in Webhook
+	Filters   WebhookFilters `json:"filters,omitzero"`     // which assets it sends; zero: all
+	Offset    Timestamp      `json:"offset,omitempty"`     // changes after it are sent; empty: only future changes
 	State     string         `json:"state,omitempty"`      // "disabled" creates a paused one
 }
 
 // WebhookChange changes a webhook. Empty fields stay as they are.
 type WebhookChange struct {
-	URL   string `json:"url,omitempty"`   // has to answer a challenge first
+	URL   string `json:"url,omitempty"`   // the new address has to answer a challenge first
 	State string `json:"state,omitempty"` // "disabled" pauses, "active" resumes
 }
 
 const webhooks = "webhooks"
 
-// CreateWebhook creates a webhook. It sends an Idempotency-Key of its own, so its retries
-// create one webhook.
+// CreateWebhook creates a webhook. It sends a new Idempotency-Key, so its retries create only one webhook.
 func (c *Client) CreateWebhook(ctx context.Context, s WebhookSettings) (NewWebhook, error) {
 	r := request{method: http.MethodPost, path: path(webhooks), data: s, idempotency: rand.Text(), repeatable: true}
 	return c.withSecret(ctx, r)
@@ -93,16 +92,15 @@ func (c *Client) withSecret(ctx context.Context, r request) (made NewWebhook, er
 	return made, nil
 }
 
-// Webhooks returns the webhooks of the key's broker, in the order of their ids; for an
-// administrator all, or those of one broker if broker is not empty. The sequence ends with
-// the first error.
+// Webhooks returns the webhooks of the key's broker, in the order of their ids. With an administrator's key it
+// returns all webhooks, or the webhooks of broker if that is not empty. The sequence ends with the first error.
 func (c *Client) Webhooks(ctx context.Context, broker string) iter.Seq2[Webhook, error] {
 	return listed[Webhook](ctx, c, path(webhooks), broker)
 }
 
-// listed returns what a list in the order of ids has: for an administrator everything, or that of
-// one broker if broker is not empty. The sequence ends with the first error. An answer whose next
-// page is not after its own is one, because such a list has no end.
+// listed returns the entries of a list in the order of their ids. With an administrator's key these are all
+// entries, or the entries of broker if that is not empty. The sequence ends with the first error. If the next
+// page of an answer is not after the answer's own, that is an error, because the list would have no end.
 func listed[T any](ctx context.Context, c *Client, path, broker string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := url.Values{}
@@ -134,7 +132,7 @@ func listed[T any](ctx context.Context, c *Client, path, broker string) iter.Seq
 					return
 				}
 			}
-			if page.Next.After <= after { // also without a next page
+			if page.Next.After <= after { // also if there is no next page
 				return
 			}
 			query.Set("after", page.Next.After)
@@ -151,7 +149,7 @@ func (c *Client) Webhook(ctx context.Context, id string) (Webhook, error) {
 	return body.Data, err
 }
 
-// ChangeWebhook pauses, resumes or moves a webhook.
+// ChangeWebhook pauses or resumes a webhook, or changes its address.
 func (c *Client) ChangeWebhook(ctx context.Context, id string, change WebhookChange) (Webhook, error) {
 	return c.webhook(ctx, id, request{method: http.MethodPatch, path: path(webhooks, id), data: change, repeatable: true})
 }
@@ -168,7 +166,7 @@ func (c *Client) ReplayWebhook(ctx context.Context, id string, from Timestamp) (
 	})
 }
 
-// webhook sends a request about a webhook, whose answer has the webhook.
+// webhook sends a request about one webhook. Its answer has the webhook.
 func (c *Client) webhook(ctx context.Context, id string, r request) (Webhook, error) {
 	if err := checkIDs(id); err != nil {
 		return Webhook{}, err
@@ -177,8 +175,8 @@ func (c *Client) webhook(ctx context.Context, id string, r request) (Webhook, er
 	return body.Data, err
 }
 
-// RotateWebhook replaces the secrets of a webhook. For a day messages are signed with both.
-// It is not sent again after a try with an unknown end, because each try makes a new secret.
+// RotateWebhook replaces the secrets of a webhook. For a day, messages are signed with the old and the new
+// secret. If it is not known whether a try was done, it is not repeated, because each try makes a new secret.
 func (c *Client) RotateWebhook(ctx context.Context, id string) (NewWebhook, error) {
 	if err := checkIDs(id); err != nil {
 		return NewWebhook{}, err
