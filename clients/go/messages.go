@@ -44,7 +44,7 @@ func ReadMessage(secret Secret, header http.Header, body []byte) (Message, error
 func readMessage(secret Secret, header http.Header, body []byte, now time.Time) (Message, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(string(secret), "whsec_"))
 	if err != nil {
-		return Message{}, errors.New("the secret of a webhook is whsec_ and base64") // err shows bytes of the secret
+		return Message{}, errors.New("the secret of a webhook is whsec_ and base64") // err would reveal secret bytes
 	}
 	id, at := header.Get("webhook-id"), header.Get("webhook-timestamp")
 	seconds, err := strconv.ParseUint(at, 10, 53)
