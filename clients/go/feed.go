@@ -51,8 +51,8 @@ type Page struct {
 // Len returns the number of entries.
 func (p Page) Len() int { return len(p.Assets) + len(p.Raw) }
 
-// ErrStartOver is returned for a Position that the registry does not know, because its data is other data, or
-// older. A program that copies the registry then starts over (docs/contract.md, "Offsets").
+// ErrStartOver is returned for a Position that the registry does not know, because the registry has other data,
+// or older data. A program that copies the registry then starts over (docs/contract.md, "Offsets").
 var ErrStartOver = errors.New("the registry does not know this position in the feed: start over")
 
 // Page reads the page at feed.Position. The error wraps ErrStartOver if the registry

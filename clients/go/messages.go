@@ -28,7 +28,8 @@ const (
 	WebhookChallenge = "webhook.challenge"
 )
 
-// ErrSignature is returned for a message that the registry has not signed, or not in the last minutes.
+// ErrSignature is returned for a message that the registry has not signed, or whose time is not near the
+// present.
 var ErrSignature = errors.New("the message has no right signature")
 
 // near is how far the time of a message may be off.

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// files is a registry with one segment. It sends at most most bytes for each request, and
-// then breaks the connection.
+// files is a registry with one segment. It breaks the connection of a request after it has sent as many bytes
+// as most allows.
 type files struct {
 	content []byte
 	most    int

@@ -99,8 +99,8 @@ func (c *Client) Webhooks(ctx context.Context, broker string) iter.Seq2[Webhook,
 }
 
 // listed returns the entries of a list in the order of their ids. With an administrator's key these are all
-// entries, or the entries of broker if that is not empty. The sequence ends with the first error. If the next
-// page of an answer is not after the answer's own, that is an error, because the list would have no end.
+// entries, or the entries of broker if that is not empty. The sequence ends with the first error. It is an
+// error if the next page of a page does not come after it, because the list would have no end.
 func listed[T any](ctx context.Context, c *Client, path, broker string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := url.Values{}

@@ -36,8 +36,8 @@ const (
 // Statuses are the states of assets that filters find. Drafts and deleted assets are never found.
 var Statuses = []client.Status{client.Pending, client.Verification, client.Active, client.Complete}
 
-// Filter selects assets by one property. An asset meets it if it has the term of at least one of the filter's
-// values.
+// Filter selects assets by one property. It makes terms, which are texts, of the property of an asset and of
+// the filter's values. An asset meets the filter if it has the term of at least one of the values.
 type Filter struct {
 	Name   Name
 	About  string   // meaning, for the description of the API

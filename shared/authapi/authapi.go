@@ -165,7 +165,7 @@ type RecoverTokensRequest struct {
 	Sealed  string `json:"sealed"` // the record stored with the asset
 	Reason  string `json:"reason"` // for the audit log; no other store keeps it
 	Broker  string `json:"broker"` // of the administrator's key
-	KeyID   string `json:"key_id"` // of the administrator
+	KeyID   string `json:"key_id"` // id of the administrator's key
 	From    string `json:"from"`   // address of the administrator; "": unknown
 }
 
@@ -184,6 +184,6 @@ type NoteRemovalRequest struct {
 	SHA256 string `json:"sha256,omitempty"`
 	Size   int64  `json:"size"`
 	Broker string `json:"broker"` // of the administrator's key
-	KeyID  string `json:"key_id"` // of the administrator
+	KeyID  string `json:"key_id"` // id of the administrator's key
 	From   string `json:"from"`   // address of the administrator; "": unknown
 }

@@ -42,8 +42,7 @@ func NewClient(transport http.RoundTripper, signer *identity.Signer, service str
 	}
 }
 
-// VerifyKey returns the key with a Hash. For an unknown key it returns a fault of
-// kind Unauthorized.
+// VerifyKey returns the key whose Hash is keyHash. For an unknown key it returns a fault of kind Unauthorized.
 func (c *Client) VerifyKey(ctx context.Context, keyHash string) (Key, error) {
 	var answer VerifyKeyResponse
 	if err := c.call(ctx, VerifyKeyPath, VerifyKeyRequest{KeyHash: keyHash}, &answer); err != nil {

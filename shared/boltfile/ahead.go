@@ -15,9 +15,10 @@ const leafPages = 3
 // maxOverflow is larger than the number of overflow pages of any branch.
 const maxOverflow = 256
 
-// Ahead asks the kernel to read leaves of a bucket, at most count of them, from the leaf with the key from on.
-// It does not wait for them. Without it, a walk through a bucket that is not in memory waits for each page, and
-// the whole thread waits too, because bbolt maps the file. Ahead never fails: it skips what it cannot read.
+// Ahead asks the kernel to read leaves of a bucket, at most count of them. The first is the leaf with the given
+// key. Ahead does not wait for the leaves. Without it, a walk through a bucket that is not in memory waits for
+// each page, and the whole thread waits too, because bbolt maps the file. Ahead never fails: it skips what it
+// cannot read.
 func (f *File) Ahead(tx *bbolt.Tx, bucket, from []byte, count int) {
 	b := tx.Bucket(bucket)
 	if b == nil || b.RootPage() == 0 { // the bucket is stored within another page
@@ -35,7 +36,7 @@ type reader struct {
 	ask      func(file *os.File, from, size int64)
 }
 
-// visit asks for the leaves below a branch, from the leaf with the key from on.
+// visit asks for the leaves below a branch. The first is the leaf with the given key.
 func (a *reader) visit(id uint64, from []byte, depth int) {
 	children := a.branch(id)
 	byKey := func(e entry, key []byte) int { return bytes.Compare(e.key, key) }

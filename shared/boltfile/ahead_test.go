@@ -31,7 +31,7 @@ func TestAheadAsksForTheLeavesFromAKeyOn(t *testing.T) {
 		name   string
 		from   []byte
 		leaves int
-		first  int // key of the first leaf, or the one before it
+		first  int // the first key whose leaf must be asked for
 	}{
 		{"the first key", key(0), 2, 0},
 		{"no key", nil, 1, 0},
@@ -73,7 +73,7 @@ func TestAheadAsksForTheLeavesFromAKeyOn(t *testing.T) {
 				t.Fatalf("%s: the leaf of key %d was not asked for, want all from %d to %d", c.name, i, c.first, last)
 			}
 		}
-		if before := c.first - 9; asked[string(key(before))] { // farther away than a leaf has keys
+		if before := c.first - 9; asked[string(key(before))] { // so far before c.first that it is in another leaf
 			t.Errorf("%s: the leaf of key %d was asked for, want those from %d on", c.name, before, c.first)
 		}
 	}

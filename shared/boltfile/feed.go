@@ -11,7 +11,7 @@ import (
 // its values are ids.
 type Feed struct {
 	Bucket *bbolt.Bucket
-	Test   bool // of assets in test mode
+	Test   bool // the places belong to assets in test mode
 }
 
 // Place is where an asset stands in a Feed. After the last place, Position is nil. The bytes are valid during
@@ -21,9 +21,8 @@ type Place struct {
 	Test         bool // as Feed.Test
 }
 
-// Places returns an iterator over the places of all feeds together, in the order of their positions, or in the
-// opposite order if descending. It begins with the first place behind the position from in that order. from 0
-// stands for the start of the order.
+// Places returns an iterator over the places of all feeds together, in ascending or descending order of their
+// positions. It begins behind the given position in this order; 0 stands for the start of the order.
 func Places(from int64, descending bool, feeds ...Feed) (next func() Place) {
 	for _, f := range feeds {
 		one := f.places(from, descending)

@@ -24,7 +24,7 @@ type Command struct {
 	Settings []Setting `json:"settings"`
 }
 
-// Setting describes one setting. Optional members are empty.
+// Setting describes one setting. Members that do not apply to it are empty.
 type Setting struct {
 	Name     string `json:"name"`              // name of the flag without leading hyphens, and of the key in a file
 	Env      string `json:"env"`               // name of the environment variable

@@ -34,7 +34,7 @@ type Process struct {
 	LogLevel    slog.Level    `default:"info" help:"Lowest level that is logged: debug, info, warn or error."`
 	DrainDelay  time.Duration `default:"0s" help:"How long to serve after SIGTERM, while /readyz says 503."`
 
-	// Both send the same answers (package lean).
+	// Both servers send the same answers (package lean).
 	HTTPServer string `name:"http-server" default:"lean" enum:"lean,std" help:"Server of HTTP/1.1; std is net/http alone."`
 
 	Certificate httpserver.Certificate   `kong:"-"` // the zero value serves plain HTTP

@@ -7,9 +7,8 @@ import "fmt"
 // first release.
 const UpgradesTag = "upgrades-of-the-first-rounds"
 
-// Refusal returns the error of a store that reads the format want, for data that have
-// another format, found. It names the version that reads the formats before the first
-// release.
+// Refusal returns the error of a store that reads the format want, for data in another format, found. The error
+// names the last version that reads the formats before the first release.
 func Refusal(found, want string) error {
 	return fmt.Errorf("the data have the format %q, not %q: "+
 		"the git tag %s is the last version that reads formats from before the first release", found, want, UpgradesTag)

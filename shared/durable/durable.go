@@ -36,9 +36,8 @@ func WriteFile(file string, data []byte, mode fs.FileMode) error {
 	return Rename(written, file)
 }
 
-// Replace replaces the content of an existing file, which keeps its mode and its
-// owner. A symbolic link stays one. Without the file, the error has the cause
-// fs.ErrNotExist.
+// Replace replaces the content of an existing file, which keeps its mode and its owner. A symbolic link stays a
+// link. If the file does not exist, the error has the cause fs.ErrNotExist.
 func Replace(file string, data []byte) error {
 	file, err := filepath.EvalSymlinks(file)
 	if err != nil {
@@ -55,8 +54,8 @@ func Replace(file string, data []byte) error {
 	return Rename(written, file)
 }
 
-// Link gives a synced file the name file, in the same directory, and removes its old name. If a file has that
-// name already, it stays and is made durable, and the error has the cause fs.ErrExist.
+// Link gives a synced file its final name in the same directory, and removes its old name. If another file has
+// the final name already, that file stays and is made durable, and the error has the cause fs.ErrExist.
 func Link(written, file string) error {
 	err := os.Link(written, file)
 	exists := errors.Is(err, fs.ErrExist)
@@ -70,7 +69,7 @@ func Link(written, file string) error {
 	return err
 }
 
-// Rename gives a synced file the name file, in the same directory. A file that has that name already is
+// Rename gives a synced file its final name in the same directory. A file that has this name already is
 // replaced. After an error, written does not exist.
 func Rename(written, file string) error {
 	if err := os.Rename(written, file); err != nil {
@@ -88,8 +87,8 @@ func SyncDirectory(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Resemble gives a new file the mode and the owner of another. Without it, a service
-// could not read a file that root replaced.
+// Resemble gives a new file the mode and the owner of another file. Otherwise a service could not read a file
+// that root has replaced.
 func Resemble(w *os.File, like fs.FileInfo) error {
 	mine, err := w.Stat()
 	if err != nil {

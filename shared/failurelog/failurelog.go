@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	over      = 10 * time.Second // a time without failures after which they have ended
+	over      = 10 * time.Second // after so long without a failure, the failures have ended
 	tellEvery = time.Minute      // least time between two lines while failures go on
 )
 

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// Lifetime is how long a signed address can be read.
+	// Lifetime is how long a signed address permits reading.
 	Lifetime = 300 * time.Second
 	// grace is how far the clocks of two machines may differ.
 	grace = 60 * time.Second

@@ -37,8 +37,8 @@ type Options struct {
 	// Telemetry measures and traces requests. It is optional.
 	Telemetry *telemetry.Telemetry
 
-	// Edge is true for a service that clients call directly. It decides which
-	// requests are traced; other services follow the caller's decision.
+	// Edge is true for a service that clients call directly. Such a service decides which requests are traced;
+	// other services follow the caller's decision.
 	Edge bool
 
 	// Facts returns what else a ready service shows in /readyz. It is optional.

@@ -13,9 +13,9 @@ import (
 // send.
 const internalPrefix = "X-Registry-"
 
-// SanitizeExternal removes internal headers from a request that comes from
-// outside the registry. It returns the request's id: the client's X-Request-ID
-// if that is safe to log, else a new one, which it sets.
+// SanitizeExternal removes internal headers from a request that comes from outside the registry. It returns the
+// request's id: the client's X-Request-ID if that is safe to log, otherwise a new one, which it also sets in
+// the request.
 func SanitizeExternal(r *http.Request) (id string) {
 	for name := range r.Header {
 		if strings.HasPrefix(name, internalPrefix) {

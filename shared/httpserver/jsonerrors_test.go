@@ -116,7 +116,7 @@ func TestRefusalsHaveTheHeadersOfTheServer(t *testing.T) {
 			"\r\n\r\n", origin},
 		{"431", "GET / HTTP/1.1\r\nHost: a\r\nA: " + strings.Repeat("x", maxHeaderBytes+restOfHead+8192) +
 			"\r\nOrigin: " + origin + "\r\n\r\n", ""}, // the origin comes after more bytes than readOn reads
-		{"431", "GET / HTTP/1.1\r\nA: " + strings.Repeat("x", maxHeaderBytes+8192), ""}, // the client ends here
+		{"431", "GET / HTTP/1.1\r\nA: " + strings.Repeat("x", maxHeaderBytes+8192), ""}, // no more bytes come
 		{"400", "GET / HTTP/1.1\r\nHost: a\r\nA b: c\r\n" + strings.Repeat("D: efgh\r\n", 1000) + "Origin: " + origin +
 			"\r\n\r\n", origin},
 		{"400", "GET\r\nHost: a\r\n" + strings.Repeat("D: efgh\r\n", 1000) + "Origin: " + origin + "\r\n\r\n", origin},

@@ -13,7 +13,7 @@ import (
 
 const (
 	logDelay = 100 * time.Millisecond // the longest time that a line waits
-	logBytes = 32 << 10               // so many waiting bytes are written at once
+	logBytes = 32 << 10               // if more bytes wait, they are written without delay
 )
 
 // NewLog returns a log of JSON lines. Lines below warn wait for others for at most 100 ms

@@ -176,7 +176,7 @@ func BenchmarkLog(b *testing.B) {
 	}
 }
 
-// TestALogLineIsBounded logs values that a client may choose, as a request line has them.
+// TestALogLineIsBounded logs long values that a client may choose in a request.
 func TestALogLineIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		name, path, cause string

@@ -56,7 +56,7 @@ func TestFailuresCountFromZero(t *testing.T) {
 	}
 }
 
-// counted returns the value of a counter, and its series.
+// counted returns the value of a counter, and how many series it has.
 func counted(t *testing.T, reader sdkmetric.Reader, name string) (total int64, series int) {
 	t.Helper()
 	var all metricdata.ResourceMetrics

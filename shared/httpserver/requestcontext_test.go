@@ -14,7 +14,7 @@ func TestARequestsContextBehavesLikeOneOfPackageContext(t *testing.T) {
 		at       time.Duration // when it ended
 		deadline bool
 	}
-	// Each case is run with our context and with those of package context.
+	// Each case runs with our context and with one of package context.
 	for name, c := range map[string]struct {
 		left, parent time.Duration // 0: no deadline
 		finish       time.Duration // when the request is answered; 0: never

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestStdIsNetHTTPAlone takes the connection of a simple request from the server. With Std
-// it must be net/http's.
+// TestStdIsNetHTTPAlone takes over the connection of a simple request. With Std this must be a connection of
+// net/http.
 func TestStdIsNetHTTPAlone(t *testing.T) {
 	secure, pool := withTLS(t)
 	for _, c := range []struct {

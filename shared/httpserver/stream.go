@@ -25,9 +25,9 @@ func Long(c *gin.Context) { c.Set(longKey, true) }
 // does not know chunks (HTTP/1.0).
 var ErrAttached = errors.New("the connection cannot be detached")
 
-// Detached is an answer that goes on after its handler has returned. It is an
-// http.ResponseWriter whose header is sent. So a stream that waits costs the memory of
-// its goroutine only, not that of a handler and of the server's buffers.
+// Detached is an answer that goes on after its handler has returned. It is an http.ResponseWriter whose header
+// is sent. So a stream that waits needs only the memory of its goroutine: the handler and the server's buffers
+// are gone.
 type Detached struct {
 	conn   net.Conn
 	gone   chan struct{} // closed when the client has left
@@ -141,8 +141,7 @@ func (d *Detached) release() {
 	}
 }
 
-// Close ends the connection. With whole, it first ends the answer, so that the client
-// takes it for complete.
+// Close ends the connection. If whole, it first ends the answer, so that the client takes it for complete.
 func (d *Detached) Close(whole bool) {
 	if whole && d.FlushError() == nil {
 		_, _ = d.conn.Write([]byte("0\r\n\r\n")) // the client may have left

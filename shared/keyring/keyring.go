@@ -1,8 +1,8 @@
 // Package keyring holds the secrets that the services of one registry share.
 //
-// The first secret of a Ring is the current one. Only that signs and seals; all
-// secrets verify and open. So services with the same secrets in any order
-// understand each other.
+// The first secret of a Ring is the current one. Only this secret is used for signing and sealing; for
+// verifying and opening all secrets are tried. So services with the same secrets in any order understand each
+// other.
 //
 // A rotation takes three rolling restarts: add the new secret as the second,
 // make it the first, remove the old one. Before the last restart, seal all
@@ -28,8 +28,7 @@ const (
 	Max = 4
 )
 
-// Ring is the secrets of a registry, the current one first. Do not change it
-// after Read.
+// Ring has the secrets of a registry, the current one first. Do not change it after Read.
 type Ring [][]byte
 
 // Read reads a ring from a file with one secret a line, the current one first. It
@@ -75,7 +74,7 @@ func (r Ring) Check() error {
 // Current returns the secret that signs and seals.
 func (r Ring) Current() []byte { return r[0] }
 
-// Key is derived from one of the secrets.
+// Key is a key that is derived from one of the secrets.
 type Key struct {
 	Name string // identifies the secret without revealing it
 	Key  []byte // 32 bytes

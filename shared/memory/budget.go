@@ -4,11 +4,11 @@ import (
 	"sync/atomic"
 )
 
-// Small is the most bytes that count as small. A small holder may use all of a
-// budget, and needs no Semaphore.
+// Small is the most bytes that count as a small amount. Small amounts may use all of a budget, and need no
+// Semaphore.
 const Small = 64 << 10
 
-// largeShare is how many quarters of a budget large holders may use.
+// largeShare is how many quarters of a budget larger amounts may use.
 const largeShare = 3
 
 // Budget limits the bytes that are held at once. It is safe for concurrent use.

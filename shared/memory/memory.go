@@ -2,10 +2,9 @@
 // number of requests, slow readers or large assets makes the process run out of
 // memory.
 //
-// A Budget counts bytes that a client can hold for long, such as answers being
-// sent and bodies being received. It never waits: if bytes do not fit, it
-// refuses. Large holders may use three quarters of it, so that small ones still
-// get through.
+// A Budget counts bytes that a client can hold for long, such as answers being sent and bodies being received.
+// It never waits: if bytes do not fit, it refuses. Large amounts may use only three quarters of it, so that
+// small ones still get through.
 //
 // A Semaphore counts bytes that are held only while a request is worked on. Such
 // work ends soon, so requests wait for a short time, first come, first served.

@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// The ports of FreeAddr. The operating system chooses the ports of other connections and listeners above these,
-// so none of those takes a port before its program listens.
+// The ports of FreeAddr. The operating system chooses ports above these for other connections and listeners. So
+// none of those takes a port from FreeAddr before the program that asked for it listens.
 const (
 	firstPort = 15_000
 	ports     = 15_000

@@ -116,7 +116,8 @@ func member(text, name string) string {
 	return rest[:max(strings.IndexAny(rest, `",}`), 0)]
 }
 
-// isHex reports whether the text is a number of lower-case hexadecimal digits.
+// isHex reports whether the text has exactly the given number of lower-case hexadecimal digits, and nothing
+// else.
 func isHex(text string, digits int) bool {
 	return len(text) == digits && strings.Trim(text, "0123456789abcdef") == ""
 }

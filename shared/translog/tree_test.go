@@ -40,7 +40,7 @@ func leaves(from, to int64) [][]byte {
 	return all
 }
 
-// grow returns a log with size leaves, which grew by batches of batch leaves.
+// grow returns a log with size leaves. It appends them in batches, each of batch leaves.
 func grow(t testing.TB, size, batch int64) (Tree, memory) {
 	t.Helper()
 	var tree Tree

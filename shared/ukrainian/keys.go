@@ -128,7 +128,7 @@ func (k *keySet) softened(stem, ending string) {
 
 func hasVowel(stem string) bool { return strings.ContainsAny(stem, vowels) }
 
-// verbal adds the keys of a verb, which begin or end with a mark.
+// verbal adds the keys of a verb, which begin with verbMark.
 func (k *keySet) verbal(word string) {
 	for _, reflexive := range []string{"ся", "сь"} {
 		if short, ok := strings.CutSuffix(word, reflexive); ok && len([]rune(short)) > minStem {

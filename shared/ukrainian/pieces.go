@@ -81,7 +81,7 @@ func isRow(r rune) bool {
 // cutWord returns a word in its normal form with at most maxWord letters and marks.
 func cutWord(word string) string { return cut(word, maxWord) }
 
-// cut returns the first characters of a text, at most as many as most says.
+// cut returns the first characters of a text. most limits their number.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -14,7 +14,7 @@ var folding = strings.NewReplacer("ґ", "г", "ё", "е", "ы", "и", "э", "е"
 // a vowel.
 var smooth = strings.NewReplacer("'", "", "ь", "", "ї", "і", "є", "е", "йо", "о")
 
-// endings of nouns and adjectives. The first list has the longest ones.
+// endings are the endings of nouns and adjectives. The first line has the longest ones.
 var endings = sorted(`
 	ами ями ові еві єві ого ього ому ьому ими іми ами ями ої ьої ою ьою ею єю ам ям ах ях
 	ом ем єм ям ів їв ев єв ей єй ий ій їй им ім їм их іх їх ьо
@@ -33,7 +33,7 @@ var verbEndings = sorted(join(
 	each("н", "ути ув ула уло ули увши", "у еш е еть емо ем ете уть"),
 ))
 
-// The endings of verbs that have several forms.
+// Endings of verbs, which verbEndings puts together.
 const (
 	past = `
 		ав ала ало али яв яла яло яли ив ила ило или ів іла іло іли їв їла їло їли ув ула уло ули юв юла юло юли

@@ -22,8 +22,8 @@ const maxWord = 40
 // maxCode is the most characters of a code.
 const maxCode = 64
 
-// Each calls visit for the keys of the words of a text, and returns the number of these words. It stops after
-// most words. A key may come several times.
+// Each calls visit for the keys of the words of a text, and returns the number of these words. It ignores the
+// words after the first ones if there are more than most. A key may come several times.
 func Each(text string, most int, visit func(key string)) (words int) {
 	number := ""
 	for w := range split(text) {
@@ -59,7 +59,7 @@ type Form struct {
 	Key  string // one of its keys: the one that most of its forms have
 }
 
-// Written returns the first words of a text, at most as many as most says.
+// Written returns the first words of a text. most limits their number.
 func Written(text string, most int) iter.Seq[Form] {
 	return func(yield func(Form) bool) {
 		words := 0

@@ -13,7 +13,7 @@
 //   - The request was sent, got no answer, and is repeatable. Repeatable
 //     requests are GET, HEAD and OPTIONS without a body (RFC 9110, 9.2.1), and
 //     requests with an Idempotency-Key. As in net/http, an Idempotency-Key
-//     without values marks the request and is not sent.
+//     without values makes a request repeatable, and is not sent.
 //
 // A sent request is retried once. The server may have crashed because of it, so
 // the pool does not retry the same request again for 10 s: it must not crash

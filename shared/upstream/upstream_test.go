@@ -392,8 +392,8 @@ func TestCheckOfAddresses(t *testing.T) {
 	}
 }
 
-// TestReadingsHaveConnectionsOfTheirOwn tests that a connection that carries readings carries no other request.
-// At one, package lean would leave the connection to net/http.
+// TestReadingsHaveConnectionsOfTheirOwn tests that no other request uses a connection that carries readings.
+// After such a request, package lean would leave the connection to net/http.
 func TestReadingsHaveConnectionsOfTheirOwn(t *testing.T) {
 	var methods sync.Map // of requests, by connection
 	s := startServer(t, func(_ http.ResponseWriter, r *http.Request) {

@@ -24,7 +24,7 @@ var buffers = sync.Pool{New: func() any {
 	return &buffer{head: make([]byte, 0, 8<<10), header: make(http.Header, 16)}
 }}
 
-// buffer is the memory of an answer. The first answer that needs body makes it.
+// buffer is the memory of an answer. body is allocated only when an answer needs it.
 type buffer struct {
 	head, body []byte
 	header     http.Header
@@ -326,7 +326,7 @@ func (w *response) EnableFullDuplex() error { return nil }
 // SetReadDeadline is for an http.ResponseController. A handler without a deadline may wait long, so
 // it ends the context of the request if the client has left already.
 func (w *response) SetReadDeadline(end time.Time) error {
-	w.conn.readBy = time.Time{} // tells the loop that it does not know the deadline
+	w.conn.readBy = time.Time{} // so that the loop sets its own deadline again
 	if end.IsZero() {
 		w.conn.watch.lookNow()
 	}
@@ -335,7 +335,7 @@ func (w *response) SetReadDeadline(end time.Time) error {
 
 // SetWriteDeadline is for an http.ResponseController.
 func (w *response) SetWriteDeadline(end time.Time) error {
-	w.conn.writeBy = time.Time{} // tells extendWrite that it does not know the deadline
+	w.conn.writeBy = time.Time{} // so that extendWrite sets its own deadline again
 	return w.conn.net.SetWriteDeadline(end)
 }
 
