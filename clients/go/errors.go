@@ -16,7 +16,7 @@ type Error struct {
 	Method     string
 	Path       string        // without the query
 	Details    []Detail      // every problem of the request; empty if another server has answered
-	RetryAfter time.Duration // from Retry-After; 0: none; at most 999,999,999 s
+	RetryAfter time.Duration // value of Retry-After; 0: none; at most 999,999,999 s
 	RequestID  string        // names the request in the registry's logs
 	Uncertain  bool          // an earlier try of the same write may have been done
 	ServerID   string        // the cookie SERVER_ID that the answer sets; empty: none
@@ -122,7 +122,8 @@ const longestRetryAfter = 999_999_999 * time.Second
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		most := int64(longestRetryAfter / time.Second)
-		return time.Duration(min(max(seconds, 0), most)) * time.Second // of a number out of range, ParseInt gives the nearest
+		// For a number out of range, ParseInt returns the nearest one.
+		return time.Duration(min(max(seconds, 0), most)) * time.Second
 	}
 	if date, err := http.ParseTime(value); err == nil {
 		return min(max(date.Sub(now), 0), longestRetryAfter)

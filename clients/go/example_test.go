@@ -122,7 +122,7 @@ func ExampleClient_TakeOver() {
 func ExampleClient_Follow() {
 	registry, stop := exampleClient()
 	defer stop()
-	var stored client.Position // from a file or a database
+	var stored client.Position // a real program reads it from a file or a database
 	for page, err := range registry.Follow(context.Background(), client.Feed{Position: stored}, time.Minute) {
 		if errors.Is(err, client.ErrStartOver) {
 			fmt.Println("drop the copy")

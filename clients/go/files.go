@@ -187,7 +187,7 @@ type File struct {
 	Date      Timestamp `json:"date"`                 // time of the registration, the upload or the newest document
 	Named     bool      `json:"named"`                // a document has referred to it
 	RemovedBy string    `json:"removed_by,omitempty"` // id of the administrator's key; only administrators see it
-	Reason    string    `json:"reason,omitempty"`     // of the removal; only administrators see it
+	Reason    string    `json:"reason,omitempty"`     // reason of the removal; only administrators see it
 }
 
 // Files returns the files of the broker of the key, in the order of their ids. With an administrator's key it

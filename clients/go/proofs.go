@@ -10,12 +10,12 @@ import (
 // Proof shows that the public log holds a change of an asset (docs/log.md,
 // "Proofs"). It is not verified: `registryctl verify` does that.
 type Proof struct {
-	Index      int64           `json:"index"` // of the leaf in the log
-	Leaf       json.RawMessage `json:"leaf"`  // in canonical form
+	Index      int64           `json:"index"` // index of the leaf in the log
+	Leaf       json.RawMessage `json:"leaf"`  // the leaf in canonical form
 	Salt       string          `json:"salt"`  // empty for a withdrawal and after an erasure
 	Path       []string        `json:"path"`  // base64 of the hashes, from the leaf's sibling on
 	Checkpoint string          `json:"checkpoint"`
-	Asset      json.RawMessage `json:"asset"` // as it was public after the change; nil without a salt
+	Asset      json.RawMessage `json:"asset"` // the asset as it was public after the change; nil without a salt
 }
 
 // Proof reads the proof of an asset's change by its revision, from 1. Revision 0

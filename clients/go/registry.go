@@ -44,7 +44,7 @@ func (c *Client) Health(ctx context.Context) error {
 // Server is what the registry says about itself.
 type Server struct {
 	Name     string   `json:"name"`
-	Versions []string `json:"versions"` // of the API
+	Versions []string `json:"versions"` // versions of the API
 }
 
 // Server reads the registry's name and the versions of its API. It needs no key.

@@ -9,10 +9,10 @@ import (
 
 // Found is a page of found assets (docs/contract.md, "Search").
 type Found struct {
-	Assets   []Asset          `json:"data"`     // with some of their fields; long texts are cut
+	Assets   []Asset          `json:"data"`     // found assets with some of their fields; long texts are cut
 	Total    int64            `json:"total"`    // assets on all pages
 	Position Timestamp        `json:"position"` // the page has every change of the feed up to it
-	Facets   map[string]Facet `json:"-"`        // by their names
+	Facets   map[string]Facet `json:"-"`        // facets by their names
 	Next     string           `json:"-"`        // value of search_after for the next page; empty: this is the last one
 
 	// Interpreted says how the words were read; nil: as they are written.
@@ -43,7 +43,7 @@ type Facet struct {
 // FacetValue is a value of a property, in the form that the property's filter takes.
 type FacetValue struct {
 	Value string `json:"value"`
-	Name  string `json:"name"` // for people; empty: there is none
+	Name  string `json:"name"` // name for people; empty: there is none
 	Count int64  `json:"count"`
 }
 

@@ -16,7 +16,7 @@ import (
 // request is a call of the API. Fields that are zero are not sent.
 type request struct {
 	method      string
-	path        string // with escaped segments
+	path        string // the path with escaped segments
 	query       url.Values
 	data        any // sent as {"data": data}; nil: no body
 	token       Secret

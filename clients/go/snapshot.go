@@ -17,10 +17,10 @@ type Snapshot struct {
 	Position          Timestamp `json:"position"` // the offset to follow the feed from
 	Date              Timestamp `json:"date"`     // when the registry began it
 	Assets            int64     `json:"assets"`
-	Bytes             int64     `json:"bytes"`             // of all files
-	UncompressedBytes int64     `json:"uncompressedBytes"` // of all lines
-	Checkpoint        string    `json:"checkpoint"`        // of the public log; empty: none
-	Segments          []Segment `json:"segments"`          // in the order of ids
+	Bytes             int64     `json:"bytes"`             // size of all files
+	UncompressedBytes int64     `json:"uncompressedBytes"` // size of all lines
+	Checkpoint        string    `json:"checkpoint"`        // checkpoint of the public log; empty: none
+	Segments          []Segment `json:"segments"`          // the files, in the order of ids
 
 	// Start is the position to follow the feed from.
 	Start Position `json:"-"`
@@ -31,9 +31,9 @@ type Segment struct {
 	From              string `json:"from"` // lowest id
 	To                string `json:"to"`   // highest id
 	Assets            int64  `json:"assets"`
-	Bytes             int64  `json:"bytes"`             // of the file
-	UncompressedBytes int64  `json:"uncompressedBytes"` // of the lines
-	SHA256            string `json:"sha256"`            // of the file, in hexadecimal digits
+	Bytes             int64  `json:"bytes"`             // size of the file
+	UncompressedBytes int64  `json:"uncompressedBytes"` // size of the lines
+	SHA256            string `json:"sha256"`            // hash of the file, in hexadecimal digits
 	Path              string `json:"path"`
 }
 

@@ -20,7 +20,7 @@ import (
 type files struct {
 	content []byte
 	most    int
-	ranges  []string // that were asked for
+	ranges  []string // the ranges that were asked for
 }
 
 func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {

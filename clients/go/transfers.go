@@ -9,7 +9,7 @@ import (
 // ends after 90 days.
 type Transfer struct {
 	ID      string    `json:"id"`
-	Date    Timestamp `json:"date"`              // of the creation, then of the use
+	Date    Timestamp `json:"date"`              // time of the creation, then of the use
 	UsedFor string    `json:"usedFor,omitempty"` // "/assets/ID"; empty: unused
 }
 

@@ -141,8 +141,8 @@ func isSentBack(data any) bool {
 	}
 }
 
-// Fields is a change of named fields, for a PATCH (docs/contract.md, "Merge"). A nil
-// value clears a field. Values are JSON's, or structs of this package:
+// Fields is a change of named fields, for a PATCH (docs/contract.md, "Merge"). A nil value clears a field. The
+// other values are JSON values, or structs of this package:
 //
 //	client.Fields{"title": "New", "description_en": nil, "items": []client.Item{item}}
 //

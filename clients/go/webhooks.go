@@ -15,10 +15,10 @@ import (
 type Webhook struct {
 	ID              string         `json:"id"`
 	DateCreated     Timestamp      `json:"dateCreated"`
-	Broker          string         `json:"broker"`                    // of the key that has created it
+	Broker          string         `json:"broker"`                    // broker of the key that has created it
 	ByAdministrator bool           `json:"byAdministrator,omitempty"` // only administrators see it
 	URL             string         `json:"url"`
-	Version         string         `json:"version"`             // of the entries
+	Version         string         `json:"version"`             // version of the entries
 	Mode            string         `json:"mode"`                // "", "test" or "_all_"
 	OptFields       string         `json:"opt_fields"`          // "*": whole assets; "": id and dateModified
 	Filters         WebhookFilters `json:"filters,omitzero"`    // which assets it sends
@@ -99,8 +99,8 @@ func (c *Client) Webhooks(ctx context.Context, broker string) iter.Seq2[Webhook,
 }
 
 // listed returns the entries of a list in the order of their ids. With an administrator's key these are all
-// entries, or the entries of broker if that is not empty. The sequence ends with the first error. It is an
-// error if the next page of a page does not come after it, because the list would have no end.
+// entries, or the entries of broker if that is not empty. The sequence ends with the first error. If the next
+// page does not come after its page, that is an error, because the list would have no end.
 func listed[T any](ctx context.Context, c *Client, path, broker string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := url.Values{}

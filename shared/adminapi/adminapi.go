@@ -110,7 +110,7 @@ type Day struct {
 // Response is the body of every successful answer.
 type Response[T any] struct {
 	Data   T      `json:"data"`
-	Secret string `json:"secret,omitempty"` // of a new key or secret, shown only this once
+	Secret string `json:"secret,omitempty"` // secret of a new key, or new secret of a key; shown only this once
 	Next   string `json:"next,omitempty"`   // the parameter "after" for the next page; empty on the last page
 }
 

@@ -25,8 +25,8 @@ type Entry struct {
 	Before    json.RawMessage `json:"before,omitempty"`
 	After     json.RawMessage `json:"after,omitempty"`
 	Prev      string          `json:"prev"` // hash of the entry before, "" for the first
-	Hash      string          `json:"hash"` // of all fields above
-	Seal      string          `json:"seal"` // of the hash, with the registry's secret
+	Hash      string          `json:"hash"` // hash of all fields above
+	Seal      string          `json:"seal"` // seal of the hash, made with the registry's secret
 }
 
 // Sum returns the hash that the entry should have: the SHA-256, in hex, of its
@@ -65,7 +65,7 @@ func ParseHead(text string) (Head, error) {
 
 // Chain verifies an audit log from its first entry on.
 type Chain struct {
-	Head     Head     // of the entries up to now
+	Head     Head     // head of the entries up to now
 	Problems []string // all problems found up to now
 	known    Head     // a head that must occur
 	met      bool     // known occurred

@@ -8,7 +8,7 @@ import (
 
 // Set has conditions. An asset must meet all of them; the zero value has none, so every asset meets it. It is
 // safe for concurrent use.
-type Set struct{ conditions [][]string } // of each condition the terms; an asset needs one of them
+type Set struct{ conditions [][]string } // each condition is a list of terms, of which an asset needs one
 
 // Encode returns values by filter as a text. The values come from Filter.Read. Their order does not change the
 // text; without values the text is "".

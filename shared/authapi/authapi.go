@@ -136,7 +136,7 @@ type ReadTransferRequest struct {
 // transfer is 404 with the fault url/transfer_id.
 type TransferResponse struct {
 	ID      string `json:"id"`
-	Date    int64  `json:"date"`               // of its creation or use, µs since the Unix epoch
+	Date    int64  `json:"date"`               // time of its creation or use, µs since the Unix epoch
 	AssetID string `json:"asset_id,omitempty"` // the asset that has used it
 	Claimed string `json:"claimed,omitempty"`  // the asset for which a request claims the transfer
 }
@@ -145,7 +145,7 @@ type TransferResponse struct {
 type ChangeOwnerRequest struct {
 	AssetID      string `json:"asset_id"`
 	Broker       string `json:"broker"`        // the new owner
-	TransferID   string `json:"transfer_id"`   // of a transfer that the new owner created
+	TransferID   string `json:"transfer_id"`   // id of a transfer that the new owner created
 	TransferHash string `json:"transfer_hash"` // Hash of the asset's transfer token
 	Sealed       string `json:"sealed"`        // the record stored with the asset
 }
@@ -155,7 +155,7 @@ type ChangeOwnerRequest struct {
 type ChangeOwnerResponse struct {
 	Owner    string `json:"owner"`
 	Sealed   string `json:"sealed"`
-	Resealed bool   `json:"resealed,omitempty"` // as in VerifyTokenResponse: the owner has changed before
+	Resealed bool   `json:"resealed,omitempty"` // as in VerifyTokenResponse; in this case the owner has changed before
 }
 
 // RecoverTokensRequest requests new tokens of an asset for its owner. Each call makes an
@@ -163,8 +163,8 @@ type ChangeOwnerResponse struct {
 type RecoverTokensRequest struct {
 	AssetID string `json:"asset_id"`
 	Sealed  string `json:"sealed"` // the record stored with the asset
-	Reason  string `json:"reason"` // for the audit log; no other store keeps it
-	Broker  string `json:"broker"` // of the administrator's key
+	Reason  string `json:"reason"` // the reason, which only the audit log keeps
+	Broker  string `json:"broker"` // broker of the administrator's key
 	KeyID   string `json:"key_id"` // id of the administrator's key
 	From    string `json:"from"`   // address of the administrator; "": unknown
 }
@@ -183,7 +183,7 @@ type NoteRemovalRequest struct {
 	Reason string `json:"reason"` // given by the administrator
 	SHA256 string `json:"sha256,omitempty"`
 	Size   int64  `json:"size"`
-	Broker string `json:"broker"` // of the administrator's key
+	Broker string `json:"broker"` // broker of the administrator's key
 	KeyID  string `json:"key_id"` // id of the administrator's key
 	From   string `json:"from"`   // address of the administrator; "": unknown
 }

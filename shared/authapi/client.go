@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	callTimeout = 2 * time.Second // of a call; the caller's context may end sooner
+	callTimeout = 2 * time.Second // time limit of a call; the caller's context may end sooner
 	maxAnswer   = 64 << 10        // bytes
 )
 

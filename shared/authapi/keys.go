@@ -71,7 +71,7 @@ type Use struct {
 // Count is the number of requests with a key on a day.
 type Count struct {
 	KeyID    string `json:"key_id"`
-	Day      string `json:"day"`   // in UTC, such as "2026-11-21"
+	Day      string `json:"day"`   // the day in UTC, such as "2026-11-21"
 	Class    string `json:"class"` // see Classes
 	Requests int64  `json:"requests"`
 }

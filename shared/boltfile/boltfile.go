@@ -75,7 +75,7 @@ type Options struct {
 // File is an open file. It is safe for concurrent use.
 type File struct {
 	db  *bbolt.DB
-	own *os.File // for checks and reservations, which bbolt does not do
+	own *os.File // the file, opened for checks and reservations, which bbolt does not do
 	log *slog.Logger
 
 	readable atomic.Bool // false if a panic may have left a lock of bbolt locked

@@ -18,7 +18,7 @@ type Feed struct {
 // the transaction only.
 type Place struct {
 	Position, ID []byte
-	Test         bool // as Feed.Test
+	Test         bool // Feed.Test of the feed that the place is in
 }
 
 // Places returns an iterator over the places of all feeds together, in ascending or descending order of their

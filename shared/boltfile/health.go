@@ -187,5 +187,5 @@ func (f *File) probe() {
 const (
 	minReserve  = 64 << 10 // bytes
 	maxReserve  = 8 << 20  // bytes
-	reservePart = 16       // at most this part of the file system: a 16th
+	reservePart = 16       // a probe reserves at most a 16th of the file system
 )

@@ -26,8 +26,8 @@ const (
 
 // The file format of bbolt, in the byte order of the machine.
 const (
-	headerSize  = 16 // of a page: id 8, flags 2, count 2, overflow 4
-	elementSize = 16 // of a branch: pos 4, ksize 4, id 8; of a leaf: flags 4, pos 4, ksize 4, vsize 4
+	headerSize  = 16 // header of a page: id 8, flags 2, count 2, overflow 4
+	elementSize = 16 // a branch's element: pos 4, ksize 4, id 8; a leaf's: flags 4, pos 4, ksize 4, vsize 4
 	metaSize    = 64
 	bucketSize  = 16 // root 8, sequence 8
 	idSize      = 8
@@ -36,7 +36,7 @@ const (
 	leafFlag     = 0x02
 	metaFlag     = 0x04
 	freelistFlag = 0x10
-	bucketFlag   = 0x01 // of an element
+	bucketFlag   = 0x01 // flag of an element
 
 	magic      = 0xED0CDAED
 	version    = 2
@@ -51,7 +51,7 @@ type page struct {
 	id    uint64
 	flags uint16
 	count int
-	data  []byte // with the header; nil for a leaf that is not read
+	data  []byte // the page's bytes with the header; nil for a leaf that is not read
 }
 
 // meta is the content of a meta page.

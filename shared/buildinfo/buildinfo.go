@@ -13,7 +13,7 @@ var version, revision string
 // Info describes a build. A field that is not known is "unknown".
 type Info struct {
 	Version  string `json:"version"`  // such as "0.1.0"; outside of a release the version of the main module
-	Revision string `json:"revision"` // of the source; ends in "-dirty" if the source had local changes
+	Revision string `json:"revision"` // revision of the source; ends in "-dirty" if the source had local changes
 	Go       string `json:"go"`       // release of Go
 }
 

@@ -11,7 +11,7 @@ import (
 type Entry struct {
 	Position int64
 	Data     []byte
-	Terms    []string     // of assetfilter, if the selection asks for them
+	Terms    []string     // terms of assetfilter, if the selection asks for them
 	held     atomic.Int32 // how many views hold it
 }
 
@@ -48,7 +48,7 @@ type Ring struct {
 	mu      sync.Mutex
 	entries []*Entry // in the order of their positions
 	dropped []*Entry // no longer in entries, but held by views
-	bytes   int      // of entries and dropped
+	bytes   int      // bytes of entries and dropped
 	started bool
 	from    int64         // the ring is complete after here
 	upto    int64         // and up to here

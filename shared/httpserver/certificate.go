@@ -94,7 +94,7 @@ type certReloader struct {
 
 	mu       sync.Mutex
 	current  *tls.Certificate
-	modified [2]time.Time // of Cert and Key
+	modified [2]time.Time // when Cert and Key were changed
 	checked  time.Time    // when the files were last looked at
 }
 

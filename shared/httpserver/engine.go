@@ -21,9 +21,9 @@ import (
 
 // Options configure an engine. Optional fields work when zero.
 type Options struct {
-	Name     string // of the service, in metrics
+	Name     string // name of the service, in metrics
 	Log      *slog.Logger
-	LogLevel slog.Level    // of the log line for a request without an error
+	LogLevel slog.Level    // level of the log line for a request without an error
 	Timeout  time.Duration // the most that a request may take
 
 	// TimeoutOf returns the timeout of a request's route. It is optional; if it

@@ -14,7 +14,7 @@ import (
 type firstByte struct {
 	gin.ResponseWriter
 	begun time.Time
-	until time.Duration // from begun to the first byte; 0: the answer has not begun
+	until time.Duration // time from begun to the first byte; 0: the answer has not begun
 	body  *awaitedBody  // the body of the request; nil: the request has none
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Pace is the least speed at which a client must read a large answer, or send a large body.
 type Pace struct {
-	Bytes  int           // that the client must read or send
+	Bytes  int           // bytes that the client must read or send within Within
 	Within time.Duration // the time for Bytes; a slower client is cut off
 	All    time.Duration // the time for the whole answer or body
 }

@@ -10,13 +10,13 @@ import (
 // has one. It makes its timer only when somebody waits for the end or derives a context from it. A request that
 // is answered at once needs no timer.
 type requestContext struct {
-	context.Context // of the connection
+	context.Context // the context of the connection
 	id              string
 	end             time.Time // zero: there is no deadline
 
 	mu     sync.Mutex
 	over   bool            // the request has been answered
-	timed  context.Context // with the timer; nil: not needed so far
+	timed  context.Context // the context with the timer; nil: not needed so far
 	cancel context.CancelFunc
 }
 

@@ -22,10 +22,10 @@ const (
 
 // timeouts limit how long a server waits for a client.
 type timeouts struct {
-	header time.Duration // to receive the header of a request, and for a TLS handshake
-	read   time.Duration // to receive a whole request
-	write  time.Duration // to send the answer, from the end of the header on
-	idle   time.Duration // between two requests
+	header time.Duration // time to receive the header of a request, and for a TLS handshake
+	read   time.Duration // time to receive a whole request
+	write  time.Duration // time to send the answer, from the end of the header on
+	idle   time.Duration // time between two requests
 }
 
 var defaultTimeouts = timeouts{

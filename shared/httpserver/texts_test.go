@@ -87,7 +87,7 @@ type way struct {
 // begins a write to the socket. A POST is answered with its body.
 type sayText struct {
 	text  []byte
-	size  int // of a piece
+	size  int // size of a piece
 	sized bool
 }
 

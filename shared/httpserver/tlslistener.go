@@ -17,7 +17,7 @@ import (
 type tlsListener struct {
 	net.Listener
 	config   *tls.Config
-	timeout  time.Duration // of a handshake
+	timeout  time.Duration // time limit of a handshake
 	log      *slog.Logger
 	headers  http.Header // headers of the refusal of plain HTTP; its Origin is not read
 	accepted chan accepted

@@ -35,7 +35,7 @@ type Witnesses struct {
 	within time.Duration
 	linger time.Duration
 
-	ctx    context.Context // of all requests; Close ends it
+	ctx    context.Context // the parent context of all requests; Close ends it
 	cancel context.CancelFunc
 	asking sync.WaitGroup
 }
@@ -82,7 +82,7 @@ func (w *Witnesses) Close() {
 
 // Cosigned is the result of Cosign.
 type Cosigned struct {
-	Checkpoint []byte           // with the cosignatures, in the order of the policy
+	Checkpoint []byte           // the checkpoint with the cosignatures, in the order of the policy
 	Quorum     bool             // the policy accepts the checkpoint with these cosignatures
 	Faults     map[string]error // why a witness did not cosign, by its name
 }

@@ -20,9 +20,9 @@ func Schemes() []string {
 
 // Timeouts bound a call. The defaults of the library are many times longer.
 type Timeouts struct {
-	Dial time.Duration // for opening a new connection
-	Call time.Duration // for writing a command, and for reading its answer
-	Pool time.Duration // for waiting for a connection of the pool
+	Dial time.Duration // limit for opening a new connection
+	Call time.Duration // limit for writing a command, and for reading its answer
+	Pool time.Duration // limit for waiting for a connection of the pool
 }
 
 // IsShortage reports whether a call failed because all connections of this process were in use. The server was

@@ -100,7 +100,7 @@ type Route struct {
 	Class     Class  // empty for /health, which the rate limits do not count
 	Key       bool   // a request without a valid API key is refused
 	AtGateway bool   // the gateway answers by itself; the asset service lacks the route
-	AtSearch  bool   // the gateway has it only with a search service, which answers it unless AtGateway
+	AtSearch  bool   // the route needs a search service, which answers it unless AtGateway
 	Since     string // the first version that has the route; empty: all have it
 }
 

@@ -36,7 +36,7 @@ func TestAnswers(t *testing.T) {
 		headers map[string]string
 		status  int
 		tag     string
-		length  int // of the decoded body
+		length  int // length of the decoded body
 	}{
 		{"no Accept-Encoding", "GET", nil, 200, tag, len(content)},
 		{"gzip in a list", "GET", map[string]string{"Accept-Encoding": "br, gzip"}, 200, zipped, len(content)},

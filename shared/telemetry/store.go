@@ -12,9 +12,9 @@ import (
 // StoreUse says how much space a store uses, in bytes. A field that is 0 is unknown and gets no metric.
 // DiskFree is known whenever DiskSize is.
 type StoreUse struct {
-	Size                  int64 // of the data
-	DiskFree, DiskSize    int64 // of the disk with the data
-	MemoryUsed, MemoryMax int64 // of the data in memory
+	Size                  int64 // size of the data
+	DiskFree, DiskSize    int64 // free space and size of the disk with the data
+	MemoryUsed, MemoryMax int64 // memory that the data use and may use
 }
 
 // MeasureStore registers metrics of a store until stop is called. name says what

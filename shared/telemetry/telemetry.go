@@ -24,7 +24,7 @@ const Scope = "asset-registry"
 type Telemetry struct {
 	tracers trace.TracerProvider
 	meters  metric.MeterProvider
-	share   float64 // of the edge's requests that are traced, from 0 to 1
+	share   float64 // share of the edge's requests that are traced, from 0 to 1
 }
 
 // New returns telemetry with these providers; a nil one makes nothing. The edge traces a

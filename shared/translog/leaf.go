@@ -23,7 +23,7 @@ const (
 type Leaf struct {
 	Position   int64  // microseconds since the epoch: the asset's dateModified
 	Asset      string // 32 lower-case hexadecimal digits
-	Revision   int64  // from 1
+	Revision   int64  // number of the revision, from 1
 	Kind       Kind
 	Commitment Commitment // zero for a Withdraw
 }

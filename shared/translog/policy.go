@@ -27,7 +27,7 @@ type PolicyLog struct {
 
 // PolicyWitness is a witness that the policy knows.
 type PolicyWitness struct {
-	Name string // within the policy
+	Name string // name within the policy
 	Key  PublicKey
 	URL  string // "" if the policy has none
 }
@@ -210,7 +210,7 @@ type Signed struct {
 
 // Cosigner is a witness whose cosignature was verified.
 type Cosigner struct {
-	Name string // within the policy
+	Name string // name within the policy
 	At   time.Time
 }
 

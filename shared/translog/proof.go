@@ -19,9 +19,9 @@ const maxHashes = 63
 // Proof proves without a network that a log holds an entry (tlog-proof).
 type Proof struct {
 	Extra      []byte // not authenticated; in proofs of the registry it is an Evidence
-	Index      int64  // of the entry in the log
+	Index      int64  // index of the entry in the log
 	Path       []tlog.Hash
-	Checkpoint []byte // signed
+	Checkpoint []byte // the signed checkpoint
 }
 
 // proofHeader is the first line of a proof file.

@@ -12,7 +12,7 @@ import (
 // Signer names a signature of a checkpoint that was not verified.
 type Signer struct {
 	Name string
-	ID   string    // of the key: eight hexadecimal digits
+	ID   string    // id of the key: eight hexadecimal digits
 	At   time.Time // when a witness cosigned; zero for other signatures
 }
 

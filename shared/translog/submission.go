@@ -16,8 +16,8 @@ const MaxSubmission = MaxCheckpoint + 32 + (maxHashes+1)*45
 // Submission is the body of an add-checkpoint request (tlog-witness).
 type Submission struct {
 	Old        int64       // the size that the witness cosigned last, 0 for none
-	Proof      []tlog.Hash // of the consistency between Old and the checkpoint
-	Checkpoint []byte      // signed
+	Proof      []tlog.Hash // proof that the checkpoint continues the log of size Old
+	Checkpoint []byte      // the signed checkpoint
 }
 
 // ErrSubmission is the cause of every error about a malformed submission.

@@ -26,7 +26,7 @@ const (
 // Tile names a tile or an entry bundle of tlog-tiles.
 type Tile struct {
 	Level int   // 0 to 63, or Entries
-	Index int64 // within the level, from 0
+	Index int64 // index within the level, from 0
 	Width int   // 1 to TileWidth; a partial one has less than TileWidth
 }
 

@@ -85,7 +85,7 @@ type walk struct {
 	Verifier
 	source   Source
 	tree     Tree
-	position int64 // of the last leaf
+	position int64 // position of the last leaf
 }
 
 // bundle is an entry bundle as it was read, with the tile of its hashes.

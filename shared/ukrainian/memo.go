@@ -9,7 +9,7 @@ import (
 // a quarter of the time to build an index is spent on their endings.
 type memo struct {
 	mu    sync.RWMutex
-	found map[string][]string // by the word in its normal form; nobody changes the lists
+	found map[string][]string // keys by the word in its normal form; nobody changes the lists
 }
 
 // mostRemembered is the number of words that a memo has at most, of about 200 bytes each.

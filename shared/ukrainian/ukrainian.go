@@ -55,7 +55,7 @@ func isLetterOfHouse(word string) bool {
 
 // Form is a word of a text.
 type Form struct {
-	Text string // in its normal form
+	Text string // the word in its normal form
 	Key  string // one of its keys: the one that most of its forms have
 }
 
@@ -86,7 +86,7 @@ func Written(text string, most int) iter.Seq[Form] {
 
 // Asked is a word of a question.
 type Asked struct {
-	Text     string   // in its normal form
+	Text     string   // the word in its normal form
 	Keys     []string // a text must have one of them
 	HasDigit bool     // the word is a number or a code
 	IsUnit   bool     // the word is a unit of a number
@@ -154,7 +154,7 @@ func keys(word string) []string {
 
 // word is a part of a text between blanks and marks.
 type word struct {
-	text   string   // in its normal form
+	text   string   // the text in its normal form
 	parts  []string // words within it, at least one
 	isCode bool     // letters and digits with signs between them; then the whole is a word, too
 }

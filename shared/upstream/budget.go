@@ -10,7 +10,7 @@ const (
 
 // retryBudget allows one retry for ten requests.
 type retryBudget struct {
-	tenths atomic.Int64 // of a retry
+	tenths atomic.Int64 // tenths of a retry that are left
 }
 
 func (b *retryBudget) earn() {

@@ -18,7 +18,7 @@ const (
 type crashes struct {
 	seed maphash.Seed
 	mu   sync.Mutex
-	last map[uint64]time.Time // by the request's key
+	last map[uint64]time.Time // when a request got no answer last, by its key
 }
 
 func newCrashes() *crashes {

@@ -34,7 +34,7 @@ type server struct {
 	breaker breaker
 
 	mu      sync.Mutex
-	idle    [kinds][]*conn // of each kind, the most recently used last
+	idle    [kinds][]*conn // idle connections by kind, the most recently used last
 	retired bool           // keep closes every connection instead of keeping it
 }
 
@@ -74,7 +74,7 @@ type progress int
 
 const (
 	notSent      progress = iota
-	sentOnReused          // on a connection that the server may have closed before the request came
+	sentOnReused          // sent on a connection that the server may have closed before
 	sentOnNew
 )
 

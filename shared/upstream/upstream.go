@@ -62,8 +62,8 @@ var ErrNoServer = errors.New("no server is available")
 
 // Config describes the service that a pool calls. All fields are required.
 type Config struct {
-	Name  string   // of the service, for logs and metrics
-	URLs  []string // of the servers, at least one; a host name stands for all of its addresses
+	Name  string   // name of the service, for logs and metrics
+	URLs  []string // addresses of the servers, at least one; a host name stands for all of its addresses
 	Log   *slog.Logger
 	Meter metric.Meter
 }

@@ -395,7 +395,7 @@ func TestCheckOfAddresses(t *testing.T) {
 // TestReadingsHaveConnectionsOfTheirOwn tests that no other request uses a connection that carries readings.
 // After such a request, package lean would leave the connection to net/http.
 func TestReadingsHaveConnectionsOfTheirOwn(t *testing.T) {
-	var methods sync.Map // of requests, by connection
+	var methods sync.Map // the methods of the requests, by connection
 	s := startServer(t, func(_ http.ResponseWriter, r *http.Request) {
 		isReading := r.Method == http.MethodGet || r.Method == http.MethodHead
 		if before, used := methods.Swap(r.RemoteAddr, isReading); used && before != isReading {

@@ -182,11 +182,11 @@ func (c *conn) cut() {
 type watch struct {
 	mu     sync.Mutex
 	raw    syscall.RawConn
-	cancel context.CancelFunc // of the request; nil: no handler runs
+	cancel context.CancelFunc // ends the context of the request; nil: no handler runs
 	begun  time.Time          // when the handler began
 	timer  *time.Timer        // nil: the connection cannot be watched
 	isSet  bool               // the timer runs
-	wait   time.Duration      // until the next look
+	wait   time.Duration      // time until the next look
 }
 
 // A watch looks for the first time between firstLook and twice firstLook. Then it doubles the time between two

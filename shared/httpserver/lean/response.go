@@ -41,12 +41,12 @@ type response struct {
 	header http.Header
 
 	status  int   // 0: the handler has not set it
-	length  int64 // of the body, as the handler has set it, or unknown
+	length  int64 // length of the body, as the handler has set it, or unknown
 	written int64 // bytes of the body
 	begun   bool  // the head is whole, and cannot change any more
 	chunked bool
 	closing bool  // the connection ends after the answer
-	failed  error // of a write
+	failed  error // the error of a write
 
 	// These say which fields the header had when WriteHeader was called. sized means that it had a
 	// Content-Length, even if that was not a number.
@@ -138,7 +138,7 @@ func appendStatus(b []byte, status int) []byte {
 	b = append(strconv.AppendInt(b, int64(status), 10), ' ')
 	if text := http.StatusText(status); text != "" {
 		b = append(b, text...)
-	} else { // as in net/http
+	} else { // net/http sends this text, too
 		b = strconv.AppendInt(append(b, "status code "...), int64(status), 10)
 	}
 	return append(b, "\r\n"...)

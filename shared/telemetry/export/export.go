@@ -37,7 +37,7 @@ const closeTimeout = 3 * time.Second
 // Export makes the telemetry of a process, and exports it until Close.
 type Export struct {
 	*telemetry.Telemetry
-	metrics http.Handler // for Prometheus
+	metrics http.Handler // answers Prometheus
 	gather  prometheus.Gatherer
 	closers []func(context.Context) error
 }
