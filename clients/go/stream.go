@@ -124,8 +124,8 @@ func (h heard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read yields the messages of a stream. A registry without streams answers a page,
-// which read yields.
+// read yields the messages of a stream. If the registry has no streams, it answers with a page, which read
+// yields.
 func (f *follower) read(r request, resp *http.Response) (time.Duration, error) {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err == nil && kind == eventStream && resp.StatusCode == http.StatusOK {

@@ -23,8 +23,7 @@ func isEmpty(value json.RawMessage) bool {
 	return false
 }
 
-// decode decodes an object into the fields of to, a pointer to a struct, and the
-// rest into unknown.
+// decode decodes an object into the struct that to points to, and the other fields into unknown.
 func decode(text []byte, to any, unknown *Unknown) error {
 	if err := json.Unmarshal(text, to); err != nil {
 		return err

@@ -132,7 +132,7 @@ func TestACompactedFileHasNoErasedBytes(t *testing.T) {
 		t.Errorf("got mode %v and owner %d:%d, want %v and %d:%d", is.Mode(), has.Uid, has.Gid, was.Mode(), had.Uid, had.Gid)
 	}
 	onlyFile(t, path)
-	mustOpen(t, path, testOptions.Format, bigBucket) // it can be used as before
+	mustOpen(t, path, testOptions.Format, bigBucket) // the file can be used as before
 }
 
 func TestACompactionThatFailsLeavesTheFile(t *testing.T) {

@@ -53,8 +53,8 @@ const (
 // is safe for concurrent use.
 type Signer struct{ keys []keyring.Key }
 
-// NewSigner returns a signer with the secrets that all services of one registry share. It
-// returns the ring's faults, if it has any.
+// NewSigner returns a signer with the secrets that all services of one registry share. It returns an error if
+// the ring has faults.
 func NewSigner(secrets keyring.Ring) (*Signer, error) {
 	if err := secrets.Check(); err != nil {
 		return nil, err

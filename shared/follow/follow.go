@@ -157,8 +157,8 @@ func (r *Reader) word() (text string, end byte, err error) {
 	}
 }
 
-// Data returns the JSON of the current entry. If it has more than most bytes, Data
-// skips it and returns nil.
+// Data returns the JSON of the current entry. If it has more bytes than most allows, Data skips it and returns
+// nil.
 func (r *Reader) Data(most int) ([]byte, error) {
 	to := limited{most: most}
 	err := r.CopyData(&to)

@@ -51,12 +51,12 @@ type Ring struct {
 	bytes   int      // bytes of entries and dropped
 	started bool
 	from    int64         // the ring is complete after here
-	upto    int64         // and up to here
+	upto    int64         // the ring is complete up to here
 	offset  string        // upto as a timestamp, "" if upto is the position of the last entry
 	changed chan struct{} // closed at the next change
 }
 
-// NewRing returns a Ring of most bytes. It is empty and covers nothing until Restart.
+// NewRing returns a Ring whose limit is most bytes. It is empty and covers nothing until Restart.
 func NewRing(most int) *Ring { return &Ring{most: most, changed: make(chan struct{})} }
 
 // View is what a Ring has after a position. The caller must call Release when it no longer needs the entries.
@@ -76,7 +76,8 @@ func (v View) Release() {
 	}
 }
 
-// Read returns the entries after a position: about most bytes of them, but at least one entry if there is any.
+// Read returns the entries after a position. most is about how many bytes of them it returns, but it returns at
+// least one entry if there is any.
 func (r *Ring) Read(after int64, most int) View {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -117,7 +117,7 @@ func TestACertificateIsReadAnew(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	old := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}} // without HTTP/2
+	old := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}} // no HTTP/2
 	defer old.CloseIdleConnections()
 	resp, err := old.Get("https://" + addr)
 	if err != nil {

@@ -195,7 +195,7 @@ func (c *jsonConn) Write(p []byte) (int, error) {
 		return c.Conn.Write(p)
 	}
 	if c.refused {
-		return len(p), nil // the rest of net/http's refusal
+		return len(p), nil // drops the rest of net/http's refusal
 	}
 	code := statusOf(p)
 	if code < http.StatusBadRequest {

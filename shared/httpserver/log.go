@@ -60,7 +60,7 @@ const (
 	lineFrame    = 256 // the part of a limit for the time, the level and what the log adds to each line
 )
 
-// shortened returns a record whose line has no more bytes than most. It cuts the longest values.
+// shortened returns a record whose line has at most as many bytes as most says. It cuts the longest values.
 func shortened(r slog.Record, most int) slog.Record {
 	const number = 32 // the most bytes of a value that is not a text
 	cut := most
@@ -124,7 +124,8 @@ func widthOf(r rune) int {
 	return utf8.RuneLen(r)
 }
 
-// cutTo returns a text that needs no more bytes in JSON than most. If it has to cut the text, it adds "…".
+// cutTo returns a text that needs at most as many bytes in JSON as most says. If it has to cut the text, it
+// adds "…".
 func cutTo(text string, most int) string {
 	const more = "…"
 	if inJSON(text) <= most {

@@ -13,7 +13,7 @@ import (
 
 // Pace is the least speed at which a client must read a large answer, or send a large body.
 type Pace struct {
-	Bytes  int           // bytes that the client must read or send within Within
+	Bytes  int           // bytes that the client must read or send in the time Within
 	Within time.Duration // the time for Bytes; a slower client is cut off
 	All    time.Duration // the time for the whole answer or body
 }
@@ -65,8 +65,8 @@ func (s *Sender) extend() {
 	}
 }
 
-// SendFrom sends what from gives. An *os.File in an *io.LimitedReader goes to the connection without
-// a copy in this process, if the server can do so.
+// SendFrom sends all bytes that the reader gives. An *os.File in an *io.LimitedReader goes to the connection
+// without a copy in this process, if the server can do so.
 func (s *Sender) SendFrom(from io.Reader) (sent int64, err error) {
 	limited, isFile := from.(*io.LimitedReader)
 	if isFile {

@@ -134,8 +134,8 @@ func serveTexts(t testing.TB, handler *http.Handler) ([]way, *x509.CertPool, str
 	return ways, pool, h2
 }
 
-// sayTwice sends first and then last on a new connection, both before any answer is read,
-// and checks that each answer has the body want, byte by byte, and that no byte follows.
+// sayTwice sends the requests first and last on a new connection, both before it reads any answer. It checks
+// that each answer has exactly the body in want, and that no byte follows.
 func sayTwice(t testing.TB, dial func() (net.Conn, error), first, last request, want []byte) {
 	t.Helper()
 	conn, err := dial()

@@ -76,8 +76,8 @@ type Signer struct {
 	verified cache[string, Identity]
 }
 
-// NewSigner returns a signer with the secrets that all services of one registry
-// share. It returns the ring's faults, if it has any.
+// NewSigner returns a signer with the secrets that all services of one registry share. It returns an error if
+// the ring has faults.
 func NewSigner(secrets keyring.Ring, now func() time.Time) (*Signer, error) {
 	if err := secrets.Check(); err != nil {
 		return nil, fmt.Errorf("sign identities: %w", err)

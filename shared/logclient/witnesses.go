@@ -50,8 +50,8 @@ type witness struct {
 	size int64      // the size that the witness cosigned last, as far as is known
 }
 
-// NewWitnesses returns the witnesses of the policy that have an address. A request
-// takes at most within. A nil transport is http.DefaultTransport.
+// NewWitnesses returns the witnesses of the policy that have an address. within is the time limit of a request.
+// A nil transport is http.DefaultTransport.
 func NewWitnesses(policy *translog.Policy, transport http.RoundTripper, within time.Duration) (*Witnesses, error) {
 	w := &Witnesses{policy: policy, within: within, linger: linger}
 	for _, known := range policy.Witnesses {

@@ -78,8 +78,8 @@ func (k Key) Secret() string { return secretPrefix + k.public.print(k.private.Se
 // Public returns the public key.
 func (k Key) Public() PublicKey { return k.public }
 
-// signer returns a signer of notes. A witness's signature contains the time at; a log's signature contains no
-// time.
+// signer returns a signer of notes. A witness's signature contains the given time; a log's signature contains
+// no time.
 func (k Key) signer(at time.Time) note.Signer { return signer{k, at} }
 
 type signer struct {

@@ -89,9 +89,8 @@ type Opener interface {
 	Open(checkpoint []byte) (Signed, error)
 }
 
-// Verify verifies that the checkpoint is one that the policy accepts, and that its
-// tree holds the entry at the index. Its errors have the causes of Policy.Open, or
-// ErrIncluded.
+// Verify verifies that the policy accepts the checkpoint, and that the checkpoint's tree holds the entry at the
+// index. Its errors have the causes of Policy.Open, or ErrIncluded.
 func (p Proof) Verify(policy Opener, entry []byte) (Signed, error) {
 	signed, err := policy.Open(p.Checkpoint)
 	if err != nil {

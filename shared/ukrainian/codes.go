@@ -15,8 +15,8 @@ import (
 // of organisations and the codes of property with or without them, but not the numbers of houses and rooms.
 const leadingZeros = 5
 
-// mostRuns is the most runs of letters or of digits that a code may have, if a text shall also get each run as
-// a key. Codes with more runs are ids, and nobody asks for a part of an id.
+// mostRuns is the most runs of letters or of digits that a code may have if its runs also become keys of a
+// text. Codes with more runs are ids, and nobody asks for a part of an id.
 const mostRuns = 4
 
 // sizes matches numbers with x between them, such as 12x24. units matches a number directly followed by its

@@ -67,7 +67,7 @@ func oneScript(word string) string {
 	if !hasLatin || !hasCyrillic {
 		return word
 	}
-	onlyLatin, onlyCyrillic := false, false // the word has a letter that the other script lacks
+	onlyLatin, onlyCyrillic := false, false // the word has a letter that only this script has
 	for _, r := range word {
 		_, alike := toLatin[r]
 		onlyCyrillic = onlyCyrillic || scriptOfRune(r) == cyrillic && !alike

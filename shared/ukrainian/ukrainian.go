@@ -22,8 +22,8 @@ const maxWord = 40
 // maxCode is the most characters of a code.
 const maxCode = 64
 
-// Each calls visit for the keys of the words of a text, and returns the number of these words. It ignores the
-// words after the first ones if there are more than most. A key may come several times.
+// Each calls visit for the keys of the words of a text, and returns the number of these words. most limits the
+// number; further words are ignored. A key may come several times.
 func Each(text string, most int, visit func(key string)) (words int) {
 	number := ""
 	for w := range split(text) {

@@ -323,8 +323,8 @@ func (w *response) FlushError() error {
 // EnableFullDuplex is for an http.ResponseController. It does nothing, because no request has a body.
 func (w *response) EnableFullDuplex() error { return nil }
 
-// SetReadDeadline is for an http.ResponseController. A handler without a deadline may wait long, so
-// it ends the context of the request if the client has left already.
+// SetReadDeadline is for an http.ResponseController. A handler that removes the deadline may wait long. So this
+// also ends the context of the request if the client has left already.
 func (w *response) SetReadDeadline(end time.Time) error {
 	w.conn.readBy = time.Time{} // so that the loop sets its own deadline again
 	if end.IsZero() {
