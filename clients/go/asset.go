@@ -172,7 +172,8 @@ type Document struct {
 	// PreviousVersions is set only when one document is read.
 	PreviousVersions []Document `json:"previousVersions,omitempty"`
 	// Thumbnails are small versions of an illustration whose file the registry keeps. They are set from version
-	// 2.5 on, when one document is read. The address of a thumbnail may turn out to have no picture.
+	// 2.5 on, when one document is read. Reading a thumbnail gives a 404 until it is made, or for good if it
+	// cannot be made.
 	Thumbnails []Thumbnail `json:"thumbnails,omitempty"`
 
 	Tagged
@@ -182,7 +183,7 @@ type Document struct {
 // Thumbnail is a small version of a picture, as a JPEG (docs/contract.md, "Files").
 type Thumbnail struct {
 	URL  string `json:"url"`
-	Side int64  `json:"side"` // pixels of the longer side; a smaller picture keeps its size
+	Side int64  `json:"side"` // pixels of the longer side; fewer if the picture itself has fewer
 }
 
 // Organisation is a custodian or a holder (docs/contract.md, "Organisation").

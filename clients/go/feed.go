@@ -67,7 +67,7 @@ func (c *Client) Page(ctx context.Context, feed Feed) (Page, error) {
 }
 
 // open decodes a page. A page must have a list, with at most as many entries as the request asked for. It must
-// have the offset of the next page; only an empty page of an empty feed may lack it.
+// also have the offset of the next page, unless the page is empty and the request had no offset.
 func (f Feed) open(r request, got answer) (Page, error) {
 	body, err := open[json.RawMessage](r, got)
 	if err != nil {

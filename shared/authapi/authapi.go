@@ -127,8 +127,8 @@ type CreateTransferResponse struct {
 // ReadTransferRequest requests a transfer.
 type ReadTransferRequest struct {
 	ID string `json:"id"`
-	// Sealed is the record stored with the asset that claims the transfer. It is optional. If it shows that the
-	// asset has used the transfer, or will not use it, the claim ends.
+	// Sealed is the record stored with the asset that claims the transfer. It is optional. With it, authsvc
+	// ends the claim if the asset has used the transfer, or will not use it any more.
 	Sealed string `json:"sealed,omitempty"`
 }
 

@@ -150,8 +150,8 @@ func (v *verifier) enough() bool {
 	return len(v.faults) >= maxFaults || v.depth == quick && len(v.faults) > 0
 }
 
-// page reads a page to which another page of a bucket refers. It notes a fault and returns false if the page
-// does not exist, has another id, or was visited before.
+// page reads a page of a bucket. It notes a fault and returns false if the page does not exist, has another id,
+// or was visited before.
 func (v *verifier) page(id uint64, in bucketKind) (page, bool) {
 	head, ok := v.header(id)
 	if !ok {

@@ -24,7 +24,7 @@ import (
 )
 
 // Words returns an error as one line for a person. It puts the errors of Go and of libraries into plain words,
-// leaves out a fault that occurs twice, and replaces control characters.
+// names a fault only once, and replaces control characters.
 func Words(err error) string {
 	var faults []string
 	text := fromVariable.ReplaceAllString(inWords(err.Error(), err), "(from the environment, $1)")

@@ -31,7 +31,7 @@ const (
 	Unsatisfiable                // the object does not have the asked range of bytes
 	TooMany                      // a rate limit is reached
 	Unavailable                  // a dependency is down; the same request may work later
-	Misdirected                  // the server does not serve this address; another one does
+	Misdirected                  // another server takes this request, as the origin of a mirror does
 	Unprocessable                // a value has the wrong form (422, in the API of files only)
 	Full                         // the disk has no room
 	Gone                         // the object was removed for good

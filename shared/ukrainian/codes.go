@@ -78,8 +78,8 @@ func hasLetter(field string) bool { return strings.ContainsFunc(field, unicode.I
 
 func hasDigit(field string) bool { return strings.ContainsAny(field, "0123456789") }
 
-// oneAlphabet returns a code with letters of only one script, where possible. That is Latin if every letter
-// looks like a Latin one. Otherwise it is Cyrillic, if every letter looks like a Cyrillic one.
+// oneAlphabet returns a code with letters of only one script, where possible: Latin if every letter looks like
+// a Latin one, otherwise Cyrillic.
 func oneAlphabet(code string) string {
 	isLatin, isCyrillic := true, false
 	for _, r := range code {
