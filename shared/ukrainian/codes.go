@@ -78,29 +78,15 @@ func hasLetter(field string) bool { return strings.ContainsFunc(field, unicode.I
 
 func hasDigit(field string) bool { return strings.ContainsAny(field, "0123456789") }
 
-// oneAlphabet returns a code with letters of only one script, where possible: Latin if every letter looks like
-// a Latin one, otherwise Cyrillic.
+// oneAlphabet returns a code with the letters that look alike in one script: Latin if every Cyrillic letter looks
+// like a Latin one, otherwise Cyrillic.
 func oneAlphabet(code string) string {
-	isLatin, isCyrillic := true, false
 	for _, r := range code {
-		switch scriptOfRune(r) {
-		case cyrillic:
-			if _, alike := toLatin[r]; !alike {
-				isLatin, isCyrillic = false, true
-			}
-		case latin:
-			if _, alike := toCyrillic[r]; !alike && isCyrillic {
-				return code
-			}
+		if _, alike := toLatin[r]; !alike && scriptOfRune(r) == cyrillic {
+			return replace(code, toCyrillic)
 		}
 	}
-	switch {
-	case isLatin:
-		return replace(code, toLatin)
-	case isCyrillic:
-		return replace(code, toCyrillic)
-	}
-	return code
+	return replace(code, toLatin)
 }
 
 // codeKey returns the key of a code: its letters and digits. It replaces и by і, because models have names in
