@@ -21,7 +21,7 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// administration is everything that operators do with brokers and keys.
+// administration has what operators need to work with brokers, keys and the audit log.
 type administration struct {
 	*admin.Service
 	*audit.Checker
@@ -44,8 +44,7 @@ func (c Config) administer(s store, verifier *apikey.Verifier) (administration, 
 	}, nil
 }
 
-// serveAdmin serves the admin API and its console until stop, if there is a
-// listener for them.
+// serveAdmin serves the admin API and its console if c has a listener for them. stop ends this.
 func (c Config) serveAdmin(
 	ctx context.Context, a administration, assets console.Assets, s store,
 ) (stop func() error, err error) {
@@ -75,11 +74,10 @@ func (c Config) serveAdmin(
 	}, nil
 }
 
-// wholeTimeout is the longest time for a check or an export of the audit log, which may
-// read all of it.
+// wholeTimeout is the longest time for a check or an export of the audit log. Both may read the whole log.
 const wholeTimeout = 50 * time.Second
 
-// adminTimeout returns the longest time for a request; 0: the usual one.
+// adminTimeout returns the longest time for a request; 0 means c.Timeout.
 func (c Config) adminTimeout(r *gin.Context) time.Duration {
 	path := r.Request.URL.Path
 	if path == adminapi.Prefix+"/audit/verify" || path == "/console/audit/check" ||
@@ -89,8 +87,8 @@ func (c Config) adminTimeout(r *gin.Context) time.Duration {
 	return 0
 }
 
-// edge receives the requests of the admin API. Like the gateway, it replaces the
-// headers that only the registry's own services may set.
+// edge receives the requests of the admin API. It removes or replaces headers that only the registry's own
+// services may set, as the gateway does.
 type edge struct {
 	next    http.Handler
 	proxies clientaddr.Proxies
@@ -105,9 +103,9 @@ func (e edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.next.ServeHTTP(w, r)
 }
 
-// Reseal seals the audit log with the current secret and returns the number of
-// entries that a former secret had sealed. No service may have a file open; services
-// may use Redis meanwhile.
+// Reseal seals the audit log with the current secret, and returns the number of entries that a former secret
+// had sealed. If the store is a file, no service may have it open; if it is in Redis, services may use it
+// meanwhile.
 func Reseal(ctx context.Context, c Config) (entries int, err error) {
 	err = c.withAdministration(func(a administration) error {
 		entries, err = a.Reseal(ctx)
@@ -116,7 +114,7 @@ func Reseal(ctx context.Context, c Config) (entries int, err error) {
 	return entries, err
 }
 
-// Reseal does the same in the store of a running service.
+// Reseal seals the audit log of a running service in the same way.
 func (s *Server) Reseal(ctx context.Context) (entries int, err error) { return s.admin.Reseal(ctx) }
 
 // CheckAudit checks the chain of the audit log. It reads all of it.
@@ -124,17 +122,17 @@ func (s *Server) CheckAudit(ctx context.Context) (adminapi.Verification, error) 
 	return s.admin.Check(ctx)
 }
 
-// commandTimeout is the longest time for a command that works on the store.
+// commandTimeout is the longest time for a command that works on the store while no service runs.
 const commandTimeout = 10 * time.Second
 
-// AdminKey creates a key of the admin API and returns it: the first key of a
-// registry, or another one. Show it to its holder only.
+// AdminKey creates a key of the admin API and returns it. A registry gets its first such key in this way, and
+// may get more. Show the key to its holder only.
 func (s *Server) AdminKey(ctx context.Context, name string) (secret string, err error) {
 	return adminKey(ctx, s.admin.Service, name)
 }
 
-// AdminKey does the same in the store of c. No service may have a file open;
-// services may use Redis meanwhile. AdminKey uses c.Store, c.Secrets and c.Log.
+// AdminKey creates a key of the admin API in the store of c. If the store is a file, no service may have it
+// open; if it is in Redis, services may use it meanwhile. AdminKey uses c.Store, c.Secrets and c.Log.
 func AdminKey(ctx context.Context, c Config, name string) (secret string, err error) {
 	err = c.withAdministration(func(a administration) error {
 		secret, err = adminKey(ctx, a.Service, name)

@@ -1,6 +1,6 @@
-// Package authsvc is the auth service. It verifies API keys, and issues and verifies
-// the tokens of assets. Only the registry's own services call it, each with a signed
-// identity. Operators administer brokers and keys on a listener of its own.
+// Package authsvc is the auth service. It verifies API keys, and issues and verifies the tokens of assets. Only
+// the registry's own services call it, each with a signed identity. Operators administer brokers and keys on a
+// separate listener.
 package authsvc
 
 import (
@@ -35,25 +35,25 @@ type Config struct {
 	Secrets   keyring.Ring  // sign identities and seal stored data; the same for all services
 	Sandbox   bool          // accept the sandbox keys
 	KeysFile  string        // YAML file with API keys; "": none
-	Admin     net.Listener  // of the admin API and its console; nil: neither is served. Close closes it
+	Admin     net.Listener  // listener of the admin API and its console, which Close closes; nil: neither is served
 	Timeout   time.Duration // longest time for a request; 0: 5 s
 	Log       *slog.Logger
 	Telemetry *telemetry.Telemetry // nil: none
 	Now       func() time.Time     // nil: time.Now
 
-	TransferLifetime time.Duration // how long the service keeps an unclaimed transfer; 0: 90 days
+	TransferLifetime time.Duration // how long the service keeps a transfer that nobody has claimed; 0: 90 days
 
-	AdminProxies clientaddr.Proxies // proxies before the admin API whose X-Forwarded-For counts; nil: none
-	AssetsURLs   []string           // addresses of the asset services, for the console's log page; nil: no such page
+	AdminProxies clientaddr.Proxies // proxies in front of the admin API whose X-Forwarded-For is trusted; nil: none
+	AssetsURLs   []string           // asset services, for the console's page about the log; nil: without this page
 	Assets       http.RoundTripper  // transport to the asset service, used instead of AssetsURLs; nil: use AssetsURLs
 
 	BaseURL string // public address of the registry, for the console's examples; "": unknown
 
-	AdminServing httpserver.ServeOptions // of the admin API, which drains after the context of New is done
+	AdminServing httpserver.ServeOptions // how to serve the admin API; it drains after the context of New is done
 }
 
-// The values of a Config for fields that are zero. The defaults of the flags are the same;
-// a test compares them.
+// The values that a Config uses for fields that are zero. The flags have the same defaults; a test compares
+// them.
 const (
 	DefaultTimeout          = 5 * time.Second
 	DefaultTransferLifetime = 90 * 24 * time.Hour
@@ -91,7 +91,7 @@ func (c Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// publicAddress has no character that a shell would read in the console's examples.
+// publicAddress matches addresses without characters that a shell would interpret in the console's examples.
 var publicAddress = regexp.MustCompile(`^https?://[0-9A-Za-z.:\[\]_-]+(/[0-9A-Za-z._~/-]*)?$`)
 
 func (c Config) withDefaults() Config {
@@ -111,7 +111,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// fixedKeys returns the keys of the keys file and the sandbox.
+// fixedKeys returns the keys of the keys file and, if the sandbox is on, its keys.
 func (c Config) fixedKeys() (apikey.Fixed, error) {
 	keys := apikey.Fixed{}
 	if c.KeysFile != "" {
@@ -134,7 +134,7 @@ type Server struct {
 	admin     administration
 	stopAdmin func() error
 	stopSweep func()
-	assets    *upstream.Pool // nil: none, or Config.Assets is used
+	assets    *upstream.Pool // nil if c has no AssetsURLs, or Config.Assets is used
 }
 
 // New opens the store, reads the keys file and returns a running service. The
@@ -192,7 +192,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// readAssets returns the console's access to the asset services; nil if it has none.
+// readAssets returns the console's access to the asset services, or nil if c names none.
 func (s *Server) readAssets(c Config, signer *identity.Signer) (console.Assets, error) {
 	transport := c.Assets
 	switch {

@@ -24,7 +24,7 @@ import (
 	"asset-registry/shared/redisclient"
 )
 
-// store is an open store: its parts, each as its user needs it.
+// store is an open store, with one field for each part of the service that uses it.
 type store struct {
 	tokens    token.Store
 	finder    apikey.Finder
@@ -36,11 +36,11 @@ type store struct {
 
 	ready    func(context.Context) error
 	warnings func(context.Context) []string                     // why the store may lose data; nil: it does not
-	snapshot func(to func(size int64) (io.Writer, error)) error // nil: the store is no file
+	snapshot func(to func(size int64) (io.Writer, error)) error // nil: the store is not a file
 	close    func() error
 }
 
-// unaudited keeps the keys of commands that do not know the registry's secret.
+// unaudited stores keys for commands that do not know the registry's secret.
 type unaudited interface {
 	// AddKey durably stores an unaudited key, or returns apikey.ErrExists.
 	AddKey(ctx context.Context, k apikey.Key) error
@@ -49,11 +49,10 @@ type unaudited interface {
 	RemoveKey(ctx context.Context, id string) error
 }
 
-// kind is a kind of store. A new one is a package, which passes storetest, and a row
-// of kinds.
+// kind is a kind of store. To add one, write a package that passes storetest, and add a row to kinds.
 type kind struct {
 	schemes []string // the address of a store begins with one of them
-	form    string   // of an address, for errors
+	form    string   // form of an address, for errors
 	check   func(address string) error
 	open    func(Config) (store, error)
 }
@@ -101,7 +100,7 @@ func checkFile(address string) error {
 }
 
 func openFile(c Config) (store, error) {
-	// AddKey and RevokeKey know no secret. Then the file's secret is not checked.
+	// AddKey and RevokeKey know no secret. Then nothing checks that the file belongs to the registry's secret.
 	options := boltstore.Options{Secrets: c.Secrets, Log: c.Log}
 	s, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
 	if err != nil {
@@ -137,16 +136,16 @@ func (c Config) withStore(do func(store) error) (err error) {
 	return do(s)
 }
 
-// NewKey returns a new API key and its hash. Show the key to its holder only. A
-// keys file lists the hash, and AddKey stores it.
+// NewKey returns a new API key and its hash. Show the key to its holder only. To make it valid, list the hash
+// in a keys file, or store it with AddKey.
 func NewKey() (key, hash string) {
 	key = apikey.New()
 	return key, authapi.Hash(key)
 }
 
-// AddKey adds the key with a hash to the store at an address. Services on the store
-// accept the key at once. The audit log does not mention the key until an operator
-// changes it: AddKey does not know the registry's secret.
+// AddKey adds a key, given by its hash, to the store at an address. Services on the store accept the key at
+// once. AddKey does not know the registry's secret, so the audit log does not mention the key until an operator
+// changes it.
 func AddKey(ctx context.Context, address, hash string, holder identity.Identity) error {
 	if err := CheckKey(hash, holder); err != nil {
 		return err
@@ -156,12 +155,12 @@ func AddKey(ctx context.Context, address, hash string, holder identity.Identity)
 	})
 }
 
-// CheckKey returns everything wrong with a key that AddKey or a keys file shall have.
+// CheckKey returns everything wrong with a key for AddKey or for a keys file.
 func CheckKey(hash string, holder identity.Identity) error { return apikey.CheckEntry(hash, holder) }
 
-// RevokeKey removes a key of AddKey from the store at an address. Gateways accept
-// the key for less than a second longer. A key that an operator created or changed
-// is an error: revoke it with the admin API.
+// RevokeKey removes a key that AddKey has stored from the store at an address. Gateways accept the key for less
+// than a second longer. If an operator created or changed the key, RevokeKey returns an error: such a key is
+// revoked with the admin API.
 func RevokeKey(ctx context.Context, address, keyID string) error {
 	return Config{Store: address}.withStore(func(s store) error {
 		err := s.unaudited.RemoveKey(ctx, keyID)
@@ -172,9 +171,8 @@ func RevokeKey(ctx context.Context, address, keyID string) error {
 	})
 }
 
-// Check returns the number of token records and keys in the file of an embedded
-// store, and everything wrong with the file. No service may have the file open.
-// Check leaves the file as it is.
+// Check returns the number of token records and keys in the file of an embedded store, and everything wrong
+// with the file. No service may have the file open. Check does not change the file.
 func Check(file string, secrets [][]byte) (records, keys int, faults []error) {
 	return boltstore.Check(file, secrets)
 }
@@ -189,10 +187,10 @@ func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
 	return s.store.snapshot(to)
 }
 
-// Move copies the embedded store in a file to a Redis server and returns the number
-// of token records. A newer record in Redis stays. The audit log in Redis must be
-// empty or the beginning of the file's. No service may have the file open. Move may
-// be repeated, and leaves the contents of the file as they are.
+// Move copies the embedded store in a file to a Redis server and returns the number of token records. If Redis
+// has a newer record, this record stays. The audit log in Redis must be empty, or the beginning of the one in
+// the file. No service may have the file open. Move may be repeated, and does not change the contents of the
+// file.
 func Move(ctx context.Context, file, url string) (records int, err error) {
 	if _, err := os.Stat(file); err != nil {
 		return 0, err

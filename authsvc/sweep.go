@@ -11,28 +11,29 @@ import (
 
 // The intervals between sweeps of transfers.
 const (
-	sweepFirst = time.Hour // after the start: a clock that is wrong then is set by now
+	sweepFirst = time.Hour // after the start; if the clock was wrong at the start, it is set by then
 	sweepEvery = 6 * time.Hour
 	sweepAgain = time.Minute // after a sweep that failed
 	clockError = time.Hour
 )
 
-// clock tells whether the time has passed evenly since it began.
+// clock notices whether the time of day has been set since begun.
 type clock struct {
-	begun time.Time // with the monotonic clock
+	begun time.Time // has a reading of the monotonic clock
 	shown time.Time
 	now   func() time.Time
 }
 
 func newClock(now func() time.Time) clock { return clock{time.Now(), now().Round(0), now} }
 
-// leaps tells whether the clock was set by much since it began: what it shows now may be wrong.
+// leaps reports whether the clock was set by more than clockError since begun. The time that it shows may then
+// be wrong.
 func (c clock) leaps() bool {
 	return (c.now().Round(0).Sub(c.shown) - time.Since(c.begun)).Abs() > clockError
 }
 
-// sweep removes expired transfers regularly, until stop. It removes nothing by a clock that may be
-// wrong: one that nobody may have set yet, or one that was set by more than an hour.
+// sweep removes expired transfers regularly, until stop. It removes nothing while the clock may be wrong: soon
+// after the start, when the clock may not be set yet, and after the clock was set by more than an hour.
 func sweep(ctx context.Context, tokens *token.Service, log *slog.Logger, now func() time.Time) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

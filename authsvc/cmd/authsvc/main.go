@@ -40,7 +40,7 @@ type reseal struct {
 	SecretFile string `required:"" help:"File with the secret that the services share."`
 }
 
-// Help is the end of the command's help.
+// Help returns a text that ends the help of the command reseal.
 func (reseal) Help() string {
 	return "The audit log then no longer needs the other secrets of the file. Services on Redis need not stop."
 }
@@ -60,16 +60,16 @@ type settings struct {
 
 	TransferLifetime time.Duration `default:"2160h" help:"How long the service keeps a new transfer that nobody claims."`
 
-	// The console shows the public log and the history of assets from there.
+	// From these services the console gets the public log and the history of assets.
 	AssetsURL []string `name:"assets-url" help:"Addresses of the asset services. Without any, the console has no log."`
 
-	// The console shows a command that tries a new key there.
+	// The console shows a command with which an operator can try a new key at this address.
 	BaseURL string `name:"base-url" help:"Public address of the registry, for the console's examples."`
 
 	AdminTrustedProxies []netip.Prefix `help:"Networks of proxies before the admin API whose X-Forwarded-For counts."`
 }
 
-// Help is the end of the command's help.
+// Help returns a text that ends the help of the command serve.
 func (settings) Help() string {
 	return "The host of --admin-addr can be a network, as in 10.0.0.0/24:8083: the service then listens on the " +
 		"machine's own address in it. While the secret is rotated, the secret file has two lines: first the secret " +

@@ -26,8 +26,8 @@ func (s *Service) broker(ctx context.Context, name string) (apikey.Broker, error
 	return b, err
 }
 
-// CreateBroker creates a broker. Its fault lists everything wrong with n, and the
-// details in unread: the fields of the request that could not be read.
+// CreateBroker creates a broker. Its fault lists everything wrong with n, and the details in unread, about the
+// fields of the request that could not be read.
 func (s *Service) CreateBroker(
 	ctx context.Context, by Actor, n adminapi.NewBroker, unread ...fault.Detail,
 ) (adminapi.Broker, error) {
@@ -56,9 +56,9 @@ func (s *Service) CreateBroker(
 	return made.View(), err
 }
 
-// ChangeBroker changes the settings of a broker. patch changes the current
-// settings, and returns a fault of kind Invalid for fields that it cannot read.
-// ChangeBroker then checks the other fields as well, and returns one fault.
+// ChangeBroker changes the settings of a broker with patch. If patch cannot read some fields, it returns a
+// fault of kind Invalid. ChangeBroker then checks the other fields as well, and returns one fault about all of
+// them.
 func (s *Service) ChangeBroker(
 	ctx context.Context, by Actor, name string, patch func(*adminapi.BrokerSettings) error,
 ) (adminapi.Broker, error) {
@@ -87,8 +87,8 @@ func (s *Service) ChangeBroker(
 	return made.View(), err
 }
 
-// patched returns the problems of a patch that could not read every field. It
-// returns any other error of a patch as it is.
+// patched returns the problems of a patch that could not read every field. It returns any other error of a
+// patch unchanged.
 func patched(err error) (*problems.List, error) {
 	found := &problems.List{}
 	if fault.KindOf(err) == fault.Conflict {
@@ -97,7 +97,7 @@ func patched(err error) (*problems.List, error) {
 	return found, found.Take(err)
 }
 
-// brokerChange describes a change from before, nil for a new broker, to after.
+// brokerChange describes a change of a broker; before is nil for a new broker.
 func brokerChange(before, after *apikey.Broker) (c Change, err error) {
 	c.Broker, c.Entry.Subject = after, audit.OfBroker(after.Name)
 	if before != nil {

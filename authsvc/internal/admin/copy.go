@@ -13,8 +13,7 @@ import (
 	"asset-registry/shared/authapi"
 )
 
-// ErrOtherKeys is the error of a Copy into a store whose audit log differs from
-// the source's.
+// ErrOtherKeys is the error of a Copy into a store whose audit log is not the beginning of the source's log.
 var ErrOtherKeys = errors.New("the target has API keys of another registry, or keys that changed there")
 
 // Source is a store to copy from.
@@ -30,17 +29,17 @@ type Target interface {
 	apikey.Recorder
 	// Head returns the end of the audit log.
 	Head(ctx context.Context) (adminapi.Head, error)
-	// Restore stores a part of a change that another store has: a broker, a key with
-	// the hashes of all its secrets, or an entry. It may be repeated. The audit log
-	// then ends at the last restored entry.
+	// Restore stores a part of a change that another store has: a broker, a key with the hashes of all its
+	// secrets, or an entry. Restoring an entry makes it the last one of the audit log. A part may be restored
+	// again.
 	Restore(ctx context.Context, c Change, hashes []string) error
-	// Counts returns a key's counts of days, without the days that have none.
+	// Counts returns the counts of a key on some days. It leaves out days without counts.
 	Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error)
 }
 
-// Copy copies brokers, keys, the audit log and the usage of keys from one store to
-// another. Nothing else may use the stores meanwhile. Copy may be repeated. It
-// returns ErrOtherKeys if the target's log is not the beginning of the source's.
+// Copy copies brokers, keys, the audit log and the usage of keys from one store to another. Nothing else may
+// use the stores meanwhile. Copy may be repeated. It returns ErrOtherKeys if the target's log is not the
+// beginning of the source's log.
 func Copy(ctx context.Context, from Source, to Target, now time.Time) error {
 	if err := copyable(ctx, from, to); err != nil {
 		return err
@@ -58,7 +57,7 @@ func Copy(ctx context.Context, from Source, to Target, now time.Time) error {
 	}); err != nil {
 		return err
 	}
-	// The log comes last, and in order: its end says that the copy is complete.
+	// The log comes last, and in order. So if the target has the last entry, the copy is complete.
 	return audit.Each(ctx, from, 0, func(e adminapi.Entry) error {
 		return to.Restore(ctx, Change{Entry: e}, nil)
 	})
@@ -116,8 +115,8 @@ func usesOf(ctx context.Context, from Source, id string) ([]authapi.Use, error) 
 	return uses, nil
 }
 
-// missingCounts returns what the counts of a key in the target lack. A repeated
-// copy so counts nothing twice.
+// missingCounts returns how many requests the target has to add to its counts of a key. So a repeated copy
+// counts nothing twice.
 func missingCounts(ctx context.Context, from Source, to Target, id string, now time.Time) ([]authapi.Count, error) {
 	days := lastDays(now, apikey.UsageDays)
 	counted, err := from.Counts(ctx, id, days)

@@ -16,13 +16,13 @@ import (
 // The orders of keys in FindKeys.
 const (
 	ByCreated = "created" // the newest first
-	ByUsed    = "used"    // the last used first, keys without use last
+	ByUsed    = "used"    // the last used first, then keys that were never used
 	ByName    = "name"
 	ByBroker  = "broker"
-	ByExpiry  = "expires" // the first to expire first, the others last
+	ByExpiry  = "expires" // the first to expire first, then keys that do not expire
 )
 
-// KeyOrders returns every order of FindKeys. A KeyQuery without an order has the first one.
+// KeyOrders returns every order of FindKeys. If a KeyQuery names no order, FindKeys uses the first one.
 func KeyOrders() []string { return []string{ByCreated, ByUsed, ByName, ByBroker, ByExpiry} }
 
 // MaxFound is the most keys or brokers that one search reads.
@@ -32,10 +32,10 @@ const MaxFound = 10_000
 type KeyQuery struct {
 	Broker  string   // broker of the key; "": any
 	States  []string // states of the key, of adminapi.States; none: any
-	Text    string   // part of a name, broker or id, in any case; "": any
+	Text    string   // part of a name, broker or id; upper and lower case are equal; "": any
 	Order   string   // one of KeyOrders; "": the first
-	Reverse bool     // the order is reversed
-	Skip    int      // keys before the page; beyond the last key, the page is the last one
+	Reverse bool     // in the reverse of Order
+	Skip    int      // number of keys before the page; if there are no more keys than that, the last page is meant
 	Limit   int      // most keys of the page
 }
 
@@ -43,8 +43,8 @@ type KeyQuery struct {
 type KeyPage struct {
 	Keys   []adminapi.Key
 	Skip   int            // keys before the page
-	Total  int            // keys that match
-	States map[string]int // number of keys that match but for their state, by state
+	Total  int            // number of keys that match
+	States map[string]int // number of keys in each state, of the keys that match Broker and Text
 	Cut    bool           // the registry has more than MaxFound keys: older ones are left out
 }
 
@@ -93,8 +93,8 @@ func cut[T any](found []T, skip, limit int) (page []T, before int) {
 	return found[skip:min(len(found), skip+limit)], skip
 }
 
-// sort sorts keys as a query asks for. Keys that are equal in the order stay in the order
-// of their creation.
+// sort sorts keys in the order of a query. Keys that this order does not distinguish keep the order of their
+// creation.
 func (s *Service) sort(ctx context.Context, keys []apikey.Key, q KeyQuery) error {
 	var used map[string]time.Time
 	if q.Order == ByUsed {
@@ -139,7 +139,7 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// lastUses returns the last use of each key that was used.
+// lastUses returns when each key was last used. It leaves out keys that were never used.
 func (s *Service) lastUses(ctx context.Context, keys []apikey.Key) (map[string]time.Time, error) {
 	last := map[string]time.Time{}
 	for some := range slices.Chunk(keys, page) {
@@ -168,7 +168,7 @@ func (s *Service) lastUses(ctx context.Context, keys []apikey.Key) (map[string]t
 type BrokerPage struct {
 	Brokers []adminapi.Broker
 	Skip    int  // brokers before the page
-	Total   int  // brokers that match
+	Total   int  // number of brokers that match
 	Cut     bool // the registry has more than MaxFound brokers: later ones are left out
 }
 
@@ -201,8 +201,8 @@ const MaxSummed = 200
 // MaxSummedDays is the most days of BrokerUsage.
 const MaxSummedDays = 90
 
-// BrokerUsage returns the requests of a broker's keys on each of the last days, today
-// included. It adds up the newest MaxSummed keys; cut reports that the broker has more.
+// BrokerUsage returns how many requests used the broker's keys on each of the last days, up to today. It adds
+// up the newest MaxSummed keys. cut reports that the broker has more keys.
 func (s *Service) BrokerUsage(ctx context.Context, broker string, days int) (sum []adminapi.Day, cut bool, err error) {
 	if days < 1 || days > MaxSummedDays {
 		return nil, false, fault.New(fault.Invalid, fault.Query, "days",

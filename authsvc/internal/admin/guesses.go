@@ -17,23 +17,23 @@ import (
 const (
 	maxGuesses  = 30 // wrong keys from one network within guessWindow
 	guessWindow = time.Minute
-	maxGuessers = 10_000 // networks in memory
+	maxGuessers = 10_000 // networks that are remembered
 )
 
 // noKey is the hash of a request without a key. Such a request is not a guess.
 var noKey = authapi.Hash("")
 
-// guesses bounds the wrong keys that an address may send to the admin API. Nobody
-// can guess a key; the bound keeps the load of attempts away from the store. Each
-// auth service counts on its own. The library counts; its store in memory never
-// forgets a network, so after maxGuessers windows a new store takes its place.
+// guesses limits how many wrong keys an address may send to the admin API. Nobody can guess a key, but without
+// a limit the attempts would be a load on the store. Each auth service counts separately. A library counts, in
+// memory, and never forgets a network. So after maxGuessers windows its store is replaced by an empty one.
 type guesses struct {
 	mu      sync.Mutex
-	limiter *limiter.Limiter // by clientaddr.Network; nil: nothing is counted yet
-	windows int              // that the limiter's store has begun, so at least its networks
+	limiter *limiter.Limiter // its keys are those of clientaddr.Network; nil: nothing is counted yet
+	windows int              // windows that the limiter has begun: at least as many as it has networks
 }
 
-// current returns the limiter. It has no cleaner, whose goroutine nobody can stop.
+// current returns the limiter. The limiter has no goroutine that removes old networks, because nobody could
+// stop it.
 func (g *guesses) current() *limiter.Limiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -51,7 +51,8 @@ func (g *guesses) check(ctx context.Context, from netip.Addr) error {
 	if err != nil || counted.Remaining > 0 {
 		return err
 	}
-	// Reset is rounded down to a second. Nobody shall wait too short.
+	// Reset is rounded down to a second, so one second is added: no client must be told to wait too short a
+	// time.
 	left := min(time.Until(time.Unix(counted.Reset+1, 0)), guessWindow)
 	seconds := (left + time.Second - 1) / time.Second
 	refused := fault.New(fault.TooMany, fault.Header, "Authorization",

@@ -37,9 +37,8 @@ func (s *Service) key(ctx context.Context, id string) (apikey.Key, error) {
 	return k, err
 }
 
-// CreateKey creates a key and returns it with its secret, which the registry does
-// not store. Its fault lists everything wrong with n, and the details in unread:
-// the fields of the request that could not be read.
+// CreateKey creates a key and returns it with its secret, which the registry does not store. Its fault lists
+// everything wrong with n, and the details in unread, about the fields of the request that could not be read.
 func (s *Service) CreateKey(
 	ctx context.Context, by Actor, n adminapi.NewKey, unread ...fault.Detail,
 ) (made adminapi.Key, secret string, err error) {
@@ -75,11 +74,10 @@ func newID(now time.Time) string {
 	return "key-" + strings.ToLower(base32.HexEncoding.EncodeToString(bits[:]))
 }
 
-// expiresTooEarly is the problem of a key that would never be valid.
+// expiresTooEarly is the fault of a key whose expiry has passed: it would never be valid.
 const expiresTooEarly = "This time is in the past."
 
-// checkNew returns a fault that lists what is wrong with a new key, after the
-// problems in found.
+// checkNew returns a fault that lists the problems in found, and then what is wrong with a new key.
 func (s *Service) checkNew(ctx context.Context, k apikey.Key, now time.Time, found *problems.List) error {
 	if err := found.Take(k.Check()); err != nil {
 		return err
@@ -97,9 +95,8 @@ func (s *Service) checkNew(ctx context.Context, k apikey.Key, now time.Time, fou
 	return found.Err()
 }
 
-// ChangeKey changes the settings of a key. patch changes the current settings, and
-// returns a fault of kind Invalid for fields that it cannot read. ChangeKey then
-// checks the other fields as well, and returns one fault.
+// ChangeKey changes the settings of a key with patch. If patch cannot read some fields, it returns a fault of
+// kind Invalid. ChangeKey then checks the other fields as well, and returns one fault about all of them.
 func (s *Service) ChangeKey(
 	ctx context.Context, by Actor, id string, patch func(*adminapi.KeySettings) error,
 ) (adminapi.Key, error) {
@@ -115,10 +112,9 @@ func (s *Service) ChangeKey(
 	})
 }
 
-// RotateKey gives a key a new secret and returns it. Former secrets stay valid for
-// the grace period at most; without grace all of them end at once. The fault lists
-// everything wrong with the request, and the details in unread: the fields of the
-// request that could not be read.
+// RotateKey gives a key a new secret and returns it. Former secrets stay valid for the grace period at most; if
+// grace is 0, all of them end at once. The fault lists everything wrong with the request, and the details in
+// unread, about the fields of the request that could not be read.
 func (s *Service) RotateKey(
 	ctx context.Context, by Actor, id string, grace time.Duration, unread ...fault.Detail,
 ) (made adminapi.Key, secret string, err error) {
@@ -135,7 +131,7 @@ func (s *Service) RotateKey(
 	return made, secret, nil
 }
 
-// RevokeKey ends a key, at once and for ever.
+// RevokeKey ends a key at once and for ever.
 func (s *Service) RevokeKey(ctx context.Context, by Actor, id string) (adminapi.Key, error) {
 	return s.changeKey(ctx, by, keyEdit{action: audit.RevokeKey, id: id}, apikey.Key.Revoke)
 }
@@ -167,9 +163,9 @@ func (s *Service) changeKey(
 	return s.showChanged(ctx, after), nil
 }
 
-// showChanged returns a changed key as the admin API shows it. If the store fails
-// now, the key lacks its state and uses. The change is made, and the caller must
-// get the new secret, which is shown only once.
+// showChanged returns a changed key as the admin API shows it. The change is stored already, and only this
+// answer can show the new secret. So if the store fails now, showChanged returns the key without its state and
+// uses.
 func (s *Service) showChanged(ctx context.Context, k apikey.Key) adminapi.Key {
 	made, err := s.show(ctx, k)
 	if err != nil {
@@ -179,7 +175,7 @@ func (s *Service) showChanged(ctx context.Context, k apikey.Key) adminapi.Key {
 	return made
 }
 
-// keyChange describes a change from before, nil for a new key, to after.
+// keyChange describes a change of a key; before is nil for a new key.
 func keyChange(before, after *apikey.Key, newHash string) (c Change, err error) {
 	c.Key, c.NewHash, c.Entry.Subject = after, newHash, audit.OfKey(after.ID)
 	if before != nil {
@@ -191,8 +187,7 @@ func keyChange(before, after *apikey.Key, newHash string) (c Change, err error) 
 	return c, err
 }
 
-// readSettings reads the settings of a request, and adds to found the fields that
-// it cannot read.
+// readSettings reads the settings of a request. It adds a problem to found for each field that it cannot read.
 func readSettings(v adminapi.KeySettings, found *problems.List) apikey.Settings {
 	s := apikey.Settings{
 		Name: v.Name, Role: identity.Role(v.Role), Levels: v.Levels, Test: v.Test, Limits: v.Limits,

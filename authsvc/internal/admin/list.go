@@ -16,7 +16,7 @@ import (
 type Filter struct {
 	Broker string // broker of the key; "": any
 	State  string // state of the key, one of adminapi.States; "": any
-	Text   string // part of a name, title, contact or id, in any case; "": any
+	Text   string // part of a name, title, contact or id; upper and lower case are equal; "": any
 	After  string // last id or name of the previous page; "": the first page
 	Limit  int    // most keys or brokers of a page
 }
@@ -26,11 +26,10 @@ func (f Filter) matches(texts ...string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), wanted) })
 }
 
-// errPageFull ends a listing at its limit.
+// errPageFull ends a listing when the page has as many keys or brokers as its limit.
 var errPageFull = errors.New("the page is full")
 
-// Keys returns the keys that match a filter, and the Filter.After of the next
-// page; "" if this is the last one.
+// Keys returns the keys that match a filter. next is the Filter.After of the next page; "" after the last page.
 func (s *Service) Keys(ctx context.Context, f Filter) (keys []adminapi.Key, next string, err error) {
 	var found []apikey.Key
 	states := s.newStates()
@@ -59,8 +58,8 @@ func (s *Service) Keys(ctx context.Context, f Filter) (keys []adminapi.Key, next
 	return keys, next, err
 }
 
-// Brokers returns the brokers that match a filter, and the Filter.After of the
-// next page; "" if this is the last one.
+// Brokers returns the brokers that match a filter. next is the Filter.After of the next page; "" after the last
+// page.
 func (s *Service) Brokers(ctx context.Context, f Filter) (brokers []adminapi.Broker, next string, err error) {
 	brokers = []adminapi.Broker{}
 	err = eachBroker(ctx, s.store, f.After, func(b apikey.Broker) error {
@@ -137,8 +136,8 @@ func (s *states) of(ctx context.Context, k apikey.Key) (string, error) {
 	return k.State(broker, s.now), nil
 }
 
-// Usage returns the requests of a key on each of the last days, today included. It
-// returns counts of keys that the store does not have, too: those of a keys file.
+// Usage returns how many requests used a key on each of the last days, up to today. It also returns counts of
+// keys that are in a keys file, not in the store.
 func (s *Service) Usage(ctx context.Context, id string, days int) ([]adminapi.Day, error) {
 	if days < 1 || days > apikey.UsageDays {
 		return nil, fault.New(fault.Invalid, fault.Query, "days",

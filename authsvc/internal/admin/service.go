@@ -1,5 +1,5 @@
-// Package admin holds the use cases of operators: they create, change and list
-// brokers and API keys. Each change has an entry in the audit log.
+// Package admin implements what operators do: they create, change and list brokers and API keys. Each change
+// has an entry in the audit log.
 package admin
 
 import (
@@ -27,9 +27,9 @@ type Actor struct {
 	Once      *Once // nil: a repeated request makes another change
 }
 
-// Once makes a request change something only once, even if a client sends it
-// several times and to several auth services. The audit log shows whether the
-// request has made its change: the actor's RequestID must be unique to it.
+// Once makes sure that a request makes its change only once, even if a client sends it several times and to
+// several auth services. The audit log shows whether the request has made its change. So the actor's RequestID
+// must be different from the one of any other request.
 type Once struct {
 	After int64 // number of the log's last entry when the request was prepared
 }
@@ -37,13 +37,12 @@ type Once struct {
 // DoneError is the error of a request that has already made its change.
 type DoneError struct{ Entry adminapi.Entry }
 
-// Error names the entry of the change.
+// Error returns a text with the number of the entry.
 func (e *DoneError) Error() string {
 	return fmt.Sprintf("entry %d has made this change already", e.Entry.Seq)
 }
 
-// OfCommand returns the actor for a command on this machine, which has access to
-// the store.
+// OfCommand returns the actor for a command on a machine that has access to the store.
 func OfCommand(name string) Actor {
 	return Actor{Name: "command " + name, Role: apikey.Operator, From: "the store's machine"}
 }
@@ -61,11 +60,11 @@ func NewService(store Store, sealer *audit.Sealer, log *slog.Logger, now func() 
 	return &Service{store: store, sealer: sealer, log: log, now: now}
 }
 
-// attempts bounds how often a change is retried after other changes came first.
+// attempts is how often a change is tried when other changes keep coming first.
 const attempts = 20
 
-// change makes the change that work returns and appends its audit entry. It calls
-// work again if another change came first.
+// change makes the change that work returns, and appends its audit entry. If another change came first, it
+// calls work again.
 func (s *Service) change(ctx context.Context, by Actor, action string, work func(now time.Time) (Change, error)) error {
 	if by.Role != apikey.Operator {
 		return fault.New(fault.Forbidden, fault.Header, "Authorization", "This key may only read here.")
@@ -105,13 +104,13 @@ func (s *Service) try(ctx context.Context, by Actor, action string, work func(no
 	if err := s.store.Commit(ctx, head, c); err != nil {
 		return fmt.Errorf("%s: %w", action, err)
 	}
-	// A collector of logs so has a copy of the audit log's head.
+	// So whoever collects the logs has a copy of the audit log's head.
 	s.log.Info("audit", "seq", e.Seq, "hash", e.Hash, "action", action, "subject", e.Subject,
 		"who", by.Name, "from", by.From)
 	return nil
 }
 
-// notDone returns a DoneError if the log has an entry of a request with Once.
+// notDone returns a DoneError if by has Once, and the log has an entry of the same request.
 func (s *Service) notDone(ctx context.Context, by Actor) error {
 	if by.Once == nil {
 		return nil
@@ -134,7 +133,8 @@ func (s *Service) notDone(ctx context.Context, by Actor) error {
 // Head returns the end of the audit log.
 func (s *Service) Head(ctx context.Context) (adminapi.Head, error) { return s.store.Head(ctx) }
 
-// Entries returns up to limit entries of the audit log after number after, in order.
+// Entries returns up to limit entries of the audit log, in order. The first one follows the entry with the
+// number in after.
 func (s *Service) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
 	return s.store.Entries(ctx, after, limit)
 }
@@ -159,7 +159,8 @@ func Records(store Directory) audit.Records {
 			if err != nil {
 				return err
 			}
-			// No command can make a key of the admin API without the secret.
+			// Without the registry's secret, no command can make a key of the admin API, so such a key is never
+			// unaudited.
 			unaudited := k.Unaudited && !apikey.Administers(k.Settings.Role)
 			return visit(audit.Record{Subject: audit.OfKey(k.ID), Text: text, Unaudited: unaudited})
 		})

@@ -25,7 +25,7 @@ type Authenticator struct {
 	guesses guesses
 
 	mu   sync.Mutex
-	seen map[string]time.Time // when a use was last stored
+	seen map[string]time.Time // when a use was last stored, by key, secret and address
 }
 
 // NewAuthenticator returns an authenticator. It stores the use of operators' keys
@@ -36,10 +36,10 @@ func NewAuthenticator(
 	return &Authenticator{keys: keys, uses: uses, log: log, now: now, seen: map[string]time.Time{}}
 }
 
-// Operator identifies the caller who sent a key with a hash from an address. It
-// returns a fault of kind Unauthorized for a key that does not open the admin API,
-// and of kind Forbidden for a key that may not be used from the address. An address
-// that sent too many wrong keys gets faults of kind TooMany for a while.
+// Operator identifies a caller by the hash of the key that the caller sent, and by the caller's address. It
+// returns a fault of kind Unauthorized for a key that does not open the admin API, and of kind Forbidden for a
+// key that may not be used from the address. An address that sent too many wrong keys gets faults of kind
+// TooMany for a while.
 func (a *Authenticator) Operator(ctx context.Context, hash string, from netip.Addr) (Actor, error) {
 	if err := a.guesses.check(ctx, from); err != nil {
 		return Actor{}, err
@@ -51,8 +51,8 @@ func (a *Authenticator) Operator(ctx context.Context, hash string, from netip.Ad
 	return by, err
 }
 
-// SignedIn does the same for a hash from a session that this registry sealed. Such
-// a hash is never a guess, and other callers at the address do not block it.
+// SignedIn identifies a caller by a hash from a session that this registry sealed. This hash is never a guess,
+// so wrong keys from the same address do not block the caller.
 func (a *Authenticator) SignedIn(ctx context.Context, hash string, from netip.Addr) (Actor, error) {
 	k, admitted, err := a.keys.Find(ctx, hash)
 	if err == nil && !apikey.Administers(admitted.Role) {
@@ -74,8 +74,8 @@ const (
 	maxSeen     = 10_000
 )
 
-// recordUse stores the use of an operator's key. A failure is only logged: it is no
-// reason to refuse the operator.
+// recordUse stores the use of an operator's key. A failure is only logged, because the operator can work
+// without it.
 func (a *Authenticator) recordUse(ctx context.Context, k authapi.Key, from netip.Addr) {
 	now := a.now()
 	if !a.due(fmt.Sprint(k.KeyID, " ", k.Secret, " ", from), now) {

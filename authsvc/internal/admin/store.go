@@ -11,11 +11,11 @@ import (
 // ErrStale is the error of a Commit that came after another change.
 var ErrStale = errors.New("another change came first")
 
-// Change is a change of one broker or one key, with its entry in the audit log. With
-// neither, it is an entry about something that another service has.
+// Change is a change of one broker or one key, with its entry in the audit log. Without a broker and a key, it
+// only has an entry about a thing of another service.
 type Change struct {
-	Broker  *apikey.Broker // the broker after the change; nil: none changes
-	Key     *apikey.Key    // the key after the change; nil: none changes
+	Broker  *apikey.Broker // the broker after the change; nil: no broker changes
+	Key     *apikey.Key    // the key after the change; nil: no key changes
 	NewHash string         // hash of a secret that the change adds to the key; "": none
 	Entry   adminapi.Entry
 }
@@ -34,38 +34,37 @@ type Store interface {
 type Directory interface {
 	// Broker returns a broker, or apikey.ErrNotFound.
 	Broker(ctx context.Context, name string) (apikey.Broker, error)
-	// Brokers returns up to limit brokers with names after a name, in order.
+	// Brokers returns up to limit brokers in the order of their names. The first one follows the name in after.
 	Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error)
 	// Key returns a key, or apikey.ErrNotFound.
 	Key(ctx context.Context, id string) (apikey.Key, error)
-	// Keys returns up to limit keys with ids after an id, in order.
+	// Keys returns up to limit keys in the order of their ids. The first one follows the id in after.
 	Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error)
-	// KeysBack returns up to limit keys with ids before an id, in reverse order; for ""
-	// the last keys.
+	// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id in
+	// before, or is the last key if before is "".
 	KeysBack(ctx context.Context, before string, limit int) ([]apikey.Key, error)
 }
 
 // Log makes changes and reads the audit log.
 type Log interface {
 	apikey.Log
-	// Commit durably makes a change and appends its entry, both or neither. It
-	// returns ErrStale if the log does not end at head, or if the entry describes a
-	// change of a record that is gone. So a caller that reads the head before all
-	// else never overwrites a change that it has not seen.
+	// Commit durably makes a change and appends its entry, or does neither. It returns ErrStale if the log does
+	// not end at head, or if the change is of a broker or key that does not exist any more. So a caller that
+	// reads the head first of all never overwrites a change that it has not seen.
 	Commit(ctx context.Context, head adminapi.Head, c Change) error
 }
 
 // UsageReader reads the use of keys.
 type UsageReader interface {
-	// Uses returns the last uses of each key by the number of its secret, newest first.
+	// Uses returns the last uses of each key, newest first, by the number of the key's secret.
 	Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error)
-	// Counts returns a key's counts of days, without the days that have none.
+	// Counts returns the counts of a key on some days. It leaves out days without counts.
 	Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error)
 }
 
-const page = 200 // records or entries read at a time
+const page = 200 // how many brokers, keys or entries are read at a time
 
-// eachKey calls visit with every key, in order, until visit returns an error.
+// eachKey calls visit with every key after an id, in order, until visit returns an error.
 func eachKey(ctx context.Context, store keyLister, after string, visit func(apikey.Key) error) error {
 	for {
 		keys, err := store.Keys(ctx, after, page)
@@ -100,7 +99,7 @@ func eachKeyBack(ctx context.Context, store Directory, visit func(apikey.Key) er
 	}
 }
 
-// eachBroker calls visit with every broker, in order, until visit returns an error.
+// eachBroker calls visit with every broker after a name, in order, until visit returns an error.
 func eachBroker(ctx context.Context, store brokerLister, after string, visit func(apikey.Broker) error) error {
 	for {
 		brokers, err := store.Brokers(ctx, after, page)

@@ -14,18 +14,17 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// The bounds of a key. Gateways read only a bounded answer, and the answer about
-// a key must always fit.
+// The bounds of a key. Gateways read only answers of bounded length, and the answer about a key must always
+// fit.
 const (
 	maxText    = 200 // characters of a name, title or contact
 	maxAllow   = 100
-	maxWindows = 8       // limits of one class of requests
+	maxWindows = 8       // limits of one class of requests, each for a window of time
 	maxLimit   = 1 << 40 // requests
 )
 
-// Set returns the key with other settings. The error lists every fault of the
-// settings. A key of a broker cannot become a key of the admin API, nor the
-// reverse.
+// Set returns the key with other settings. The error lists every fault of the settings. A key of a broker
+// cannot become a key of the admin API, or the reverse.
 func (k Key) Set(s Settings, now time.Time) (Key, error) {
 	if err := k.changeable(); err != nil {
 		return k, err
@@ -79,8 +78,7 @@ func (k Key) checkRole(found *problems.List) {
 	}
 }
 
-// checkLimits adds the faults of limits to found, named by their place:
-// "limits.write.1m".
+// checkLimits adds the faults of limits to found. Each fault names its place, as in "limits.write.1m".
 func checkLimits(found *problems.List, limits authapi.Limits) {
 	for _, class := range slices.Sorted(maps.Keys(limits)) {
 		name := "limits." + class
@@ -125,7 +123,7 @@ func (b Broker) Check() error {
 	return found.Err()
 }
 
-// isRepeating tells whether a level stands twice among levels.
+// isRepeating reports whether a level occurs twice in levels.
 func isRepeating(levels string) bool {
 	sorted := []byte(levels)
 	slices.Sort(sorted)
@@ -135,10 +133,10 @@ func isRepeating(levels string) bool {
 // The bounds of raised limits.
 const (
 	maxRaise      = 100
-	maxRaisedTime = 31 * 24 * time.Hour // from the change of the broker on
+	maxRaisedTime = 31 * 24 * time.Hour // counted from the change of the broker
 )
 
-// checkRaise accepts limits that are not raised, and limits that are raised up to a time.
+// checkRaise accepts limits that are not raised, or raised until a time within the bounds.
 func (b Broker) checkRaise(found *problems.List) {
 	raises := b.Raise != 0
 	switch {
@@ -158,7 +156,7 @@ func checkRequired(found *problems.List, name, text string) {
 	checkText(found, name, text)
 }
 
-// checkText accepts the empty text.
+// checkText adds a problem to found if text is too long or not printable. The empty text is accepted.
 func checkText(found *problems.List, name, text string) {
 	notPrintable := func(r rune) bool { return !unicode.IsPrint(r) }
 	switch {

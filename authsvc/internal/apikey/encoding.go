@@ -67,7 +67,7 @@ func (k Key) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// DecodeKey returns the key from the text that Encode returned.
+// DecodeKey decodes a text of Key.Encode.
 func DecodeKey(text []byte) (Key, error) {
 	var e encodedKey
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -92,7 +92,7 @@ func (b Broker) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// DecodeBroker returns the broker from the text that Encode returned.
+// DecodeBroker decodes a text of Broker.Encode.
 func DecodeBroker(text []byte) (Broker, error) {
 	var e encodedBroker
 	if err := json.Unmarshal(text, &e); err != nil {

@@ -21,8 +21,8 @@ type entry struct {
 	SHA256 string        `yaml:"sha256"` // hash of the key, 64 hex characters
 }
 
-// ReadFile returns the keys of a YAML file. The error lists every fault of the
-// file; an unknown field is a fault.
+// ReadFile returns the keys of a YAML file. The error lists every fault of the file. A field with an unknown
+// name is a fault.
 func ReadFile(path string) (Fixed, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -60,8 +60,8 @@ func read(r io.Reader) (Fixed, error) {
 	return keys, nil
 }
 
-// CheckEntry returns everything wrong with a new key. Each of its levels must stand there once, which a
-// keys file may break.
+// CheckEntry returns everything wrong with a new key. It does not allow a level to be named twice; in a keys
+// file this is allowed.
 func CheckEntry(hash string, holder identity.Identity) error {
 	var twice error
 	if isRepeating(holder.Levels) {

@@ -20,8 +20,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// The roles of the admin API. A key with one of them opens the admin API and
-// nothing else. No other key opens it.
+// The roles of the admin API. Only keys with one of these roles open the admin API, and they open nothing else.
 const (
 	Operator identity.Role = "operator" // may change everything
 	Auditor  identity.Role = "auditor"  // may read everything
@@ -41,13 +40,13 @@ var ErrID = errors.New("the id of a key must have 1 to 200 bytes, without braces
 
 // Broker is a tenant of the registry.
 type Broker struct {
-	Name    string // never changes: assets name it as their owner
+	Name    string // never changes, because assets name their owner by it
 	Title   string
 	Contact string
 	Blocked bool // the registry refuses all keys of the broker
 
-	Raise       int64     // the limits of its keys are so many times those of the gateway; 0: they are not raised
-	RaisedUntil time.Time // the limits are raised up to then
+	Raise       int64     // the limits of the broker's keys are this many times the gateway's; 0: not raised
+	RaisedUntil time.Time // when the raised limits end
 
 	Created  time.Time
 	Modified time.Time
@@ -60,8 +59,8 @@ type Settings struct {
 	Levels  string         // accreditation levels, digits from 0 to 4
 	Test    bool           // for test assets only
 	Expires time.Time      // zero: never
-	Limits  authapi.Limits // nil: none beside the gateway's
-	Allow   []netip.Prefix // networks that may use the key; none: all
+	Limits  authapi.Limits // nil: only the gateway's limits
+	Allow   []netip.Prefix // networks that may use the key; nil: all
 }
 
 // Key is a stored API key.
@@ -79,8 +78,7 @@ type Key struct {
 	Unaudited bool
 }
 
-// Secret is one of the secrets of a key. All secrets of a key give the same
-// rights.
+// Secret is one of the secrets of a key. Each of them gives the same rights.
 type Secret struct {
 	Number  int    // 1 for the first
 	Hash    string // authapi.Hash of the secret
@@ -88,12 +86,11 @@ type Secret struct {
 	Until   time.Time // end of the grace period; zero: the secret lasts as long as the key
 }
 
-// clockError is the most by which the clocks of two services, or one clock before and after it was
-// set, differ without a consequence.
+// clockError is how far the clocks of two services may differ, or one clock may be set, without a consequence.
 const clockError = time.Hour
 
-// over tells whether the grace period of the secret has ended. No grace is longer than MaxGrace, so
-// a later end was noted by a clock that was wrong.
+// over reports whether the grace period of the secret has ended. No grace period is longer than MaxGrace, so an
+// end that is much later was set by a wrong clock, and counts as passed.
 func (s Secret) over(now time.Time) bool {
 	return ended(s.Until, now) || s.Until.Sub(now) > MaxGrace+clockError
 }
@@ -139,9 +136,9 @@ func ended(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }
 // of changes from the audit log, which does not mention these keys.
 const unauditedFor = 800 * time.Millisecond
 
-// Admit returns the rights that the secret with a hash gives at a time. It
-// returns false if the secret gives none: it is not the key's, its grace period
-// is over, or the key is not active. An unaudited key never opens the admin API.
+// Admit returns the rights that the secret with a hash gives at a time. It returns false if the key does not
+// have this secret, the secret's grace period is over, or the key is not active. An unaudited key never opens
+// the admin API.
 func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool) {
 	at := slices.IndexFunc(k.Secrets, func(s Secret) bool {
 		return subtle.ConstantTimeCompare([]byte(s.Hash), []byte(hash)) == 1
@@ -174,11 +171,10 @@ func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool
 	return admitted, true
 }
 
-// Rotate returns the key with a new secret. Each former secret stays valid for the
-// grace period, or until its own end if that comes first. Without grace all of them
-// end at once. Rotate returns a fault of kind Conflict if the key is revoked, or if
-// more than MaxSecrets secrets would be valid. Of ended secrets the key keeps the
-// newest, up to MaxSecrets secrets in all.
+// Rotate returns the key with a new secret. Each former secret stays valid for the grace period, or until its
+// own end if that comes first. If grace is 0, all of them end at once. Rotate returns a fault of kind Conflict
+// if the key is revoked, or if more than MaxSecrets secrets would be valid. The key keeps the newest of its
+// ended secrets, up to MaxSecrets secrets in all.
 func (k Key) Rotate(hash string, grace time.Duration, now time.Time) (Key, error) {
 	if err := k.changeable(); err != nil {
 		return k, err
@@ -205,7 +201,7 @@ func (k Key) Rotate(hash string, grace time.Duration, now time.Time) (Key, error
 	return k.changed(now), nil
 }
 
-// tooManySecrets returns the fault for a rotation of a key whose secrets are all valid.
+// tooManySecrets returns the fault for the rotation of a key that already has MaxSecrets valid secrets.
 func (k Key) tooManySecrets() error {
 	first := slices.MinFunc(k.Secrets[1:], func(a, b Secret) int { return a.Until.Compare(b.Until) })
 	return fault.New(fault.Conflict, fault.Body, "grace", "The key has %d valid secrets, the most it can have. "+
@@ -213,7 +209,7 @@ func (k Key) tooManySecrets() error {
 		len(k.Secrets), first.Until.Format(time.RFC3339))
 }
 
-// Revoke returns the key, ended at once and for ever.
+// Revoke returns the key as it is after its end, which is at once and for ever.
 func (k Key) Revoke(now time.Time) (Key, error) {
 	if !k.Revoked.IsZero() {
 		return k, fault.New(fault.Conflict, fault.URL, "key", "The key is already revoked.")
@@ -229,8 +225,8 @@ func (k Key) changeable() error {
 	return nil
 }
 
-// changed returns the key after a change by an operator, which the audit log
-// mentions.
+// changed returns the key with the time of a change by an operator. The audit log mentions the change, so the
+// key is no longer unaudited.
 func (k Key) changed(now time.Time) Key {
 	k.Modified, k.Unaudited = now, false
 	return k

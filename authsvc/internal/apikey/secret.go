@@ -10,8 +10,8 @@ import (
 const (
 	prefix   = "ark_"
 	alphabet = "0123456789abcdefghijklmnopqrstuvwxyz"
-	random   = 32 // characters: 165 bits
-	checked  = 6  // characters
+	random   = 32 // number of random characters: 165 bits
+	checked  = 6  // number of characters of the checksum
 )
 
 // New returns a new API key: "ark_", 32 random letters and digits, and six
@@ -23,7 +23,7 @@ func New() string {
 	for b.Len() < len(prefix)+random {
 		var bits [1]byte
 		rand.Read(bits[:])                                // never fails
-		if n := int(bits[0]); n < 256-256%len(alphabet) { // larger values would favour some characters
+		if n := int(bits[0]); n < 256-256%len(alphabet) { // larger values would make some characters more frequent
 			b.WriteByte(alphabet[n%len(alphabet)])
 		}
 	}

@@ -18,30 +18,29 @@ var (
 
 // Finder finds keys by their secrets.
 type Finder interface {
-	// FindSecret returns the key that has a secret with this hash, and the key's
-	// broker. The broker is zero if the store does not have it. FindSecret returns
-	// ErrNotFound if no key has the secret. It makes one round trip to the store and
-	// does the same work whether it finds the key or not.
+	// FindSecret returns the key that has a secret with this hash, and the key's broker. The broker is zero if
+	// the store does not have it. If no key has the secret, the error is ErrNotFound. FindSecret makes one
+	// round trip to the store, and does the same work whether it finds the key or not.
 	FindSecret(ctx context.Context, hash string) (Key, Broker, error)
 }
 
 // Log is the audit log. Each change of a broker or key has an entry.
 type Log interface {
-	// Head returns the end of the log. It sees every change that has returned.
+	// Head returns the end of the log. It includes every change whose call has returned.
 	Head(ctx context.Context) (adminapi.Head, error)
-	// Entries returns up to limit entries after number after, in order.
+	// Entries returns up to limit entries, in order. The first one follows the entry with the number in after.
 	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
 }
 
 // Recorder stores the use of keys.
 type Recorder interface {
-	// AddUsage adds to the counts. It keeps a use if it is among the MaxUses newest
-	// of its secret; it keeps one use for each address.
+	// AddUsage adds to the counts. Of the uses of a secret it keeps the newest one from each address, and only
+	// the MaxUses newest of these.
 	AddUsage(ctx context.Context, uses []authapi.Use, counts []authapi.Count) error
 }
 
 // MaxUses is how many uses of a secret a store keeps.
 const MaxUses = 8
 
-// UsageDays is how many days a store keeps counts, at least.
+// UsageDays is the least number of days for which a store keeps counts.
 const UsageDays = 400

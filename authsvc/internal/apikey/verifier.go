@@ -24,10 +24,9 @@ func NewVerifier(fixed Fixed, keys Finder, now func() time.Time) *Verifier {
 	return &Verifier{fixed: fixed, keys: keys, now: now}
 }
 
-// Verify returns the rights that the key with a hash gives in the registry. A key
-// that is unknown, expired, revoked, or for the admin API only is a fault of kind
-// Unauthorized. All of these get the same answer after the same work. A stored
-// key costs one round trip to the store, a fixed key none.
+// Verify returns the rights that the key with a hash gives in the registry. If the key is unknown, expired,
+// revoked, or only for the admin API, it returns a fault of kind Unauthorized: in each case the same answer
+// after the same work. A stored key needs one round trip to the store, and a fixed key none.
 func (v *Verifier) Verify(ctx context.Context, hash string) (authapi.Key, error) {
 	if holder, known := v.fixed[hash]; known {
 		return authapi.Key{Identity: holder}, nil
@@ -39,12 +38,11 @@ func (v *Verifier) Verify(ctx context.Context, hash string) (authapi.Key, error)
 	return admitted, err
 }
 
-// decoy is judged in place of an unknown key, so that the answer takes as long.
+// decoy is checked in place of an unknown key, so that the answer takes as long as for a known one.
 var decoy = Key{Secrets: make([]Secret, 1)}
 
-// Find returns the stored key that has a secret with this hash, and the rights
-// that the secret gives, those of the admin API included. It returns the fault of
-// Refusal if the secret gives none.
+// Find returns the stored key that has a secret with this hash, and the rights that the secret gives, including
+// rights in the admin API. It returns the fault of Refusal if the secret gives no rights.
 func (v *Verifier) Find(ctx context.Context, hash string) (Key, authapi.Key, error) {
 	k, broker, err := v.keys.FindSecret(ctx, hash)
 	if errors.Is(err, ErrNotFound) {

@@ -14,13 +14,14 @@ import (
 
 const (
 	watchTick   = 100 * time.Millisecond // interval between reads of the log while a caller waits
-	watchFresh  = 50 * time.Millisecond  // callers share a read that is not older
-	watchMargin = 2 * watchTick          // before the end of a request; it answers by then
-	maxChanges  = 500                    // an answer with more changes says "all"
-	maxNames    = 32 << 10               // bytes; so does a longer answer, which gateways would not read
+	watchFresh  = 50 * time.Millisecond  // callers share the result of a read that is not older than this
+	watchMargin = 2 * watchTick          // time before the end of a request at which it is answered
+	maxChanges  = 500                    // an answer about more changes says "all"
+	// maxNames is the most bytes of an answer. Gateways do not read more, so a longer answer says "all", too.
+	maxNames = 32 << 10
 )
 
-// Watch tells gateways which keys changed. It reads that from the audit log in the
+// Watch reports to gateways which keys have changed. It reads the changes from the audit log, which is in the
 // store that all auth services share. It is safe for concurrent use.
 type Watch struct {
 	log Log
@@ -33,12 +34,12 @@ type Watch struct {
 // NewWatch returns a watch of an audit log.
 func NewWatch(log Log) *Watch { return &Watch{log: log} }
 
-// Await returns the changes since a previous answer. It returns once there is a
-// change, or with no changes after wait, or shortly before ctx ends. The answer is true as of
-// some moment after the call.
+// Await waits for changes since a previous answer, and returns them. It returns no changes if there are none
+// within wait, or until shortly before ctx ends. The answer is true as of some moment after the call.
 func (w *Watch) Await(ctx context.Context, since string, wait time.Duration) (authapi.WatchKeysResponse, error) {
 	asked := time.Now()
-	if end, within := ctx.Deadline(); within { // a wait that ends without a change is no failure
+	// A wait that ends without a change is not a failure, so it must end before ctx.
+	if end, within := ctx.Deadline(); within {
 		wait = min(wait, time.Until(end)-watchMargin)
 	}
 	head, err := w.read(ctx, asked)
@@ -63,7 +64,7 @@ func (w *Watch) Await(ctx context.Context, since string, wait time.Duration) (au
 	return w.changes(ctx, since, head)
 }
 
-// read returns the log's head as of notBefore or later. Callers share reads.
+// read returns the log's head at notBefore or later. Callers share reads.
 func (w *Watch) read(ctx context.Context, notBefore time.Time) (adminapi.Head, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +91,7 @@ func (w *Watch) changes(ctx context.Context, since string, head adminapi.Head) (
 	}
 	if from.Seq > 0 {
 		if len(entries) == 0 || entries[0].Seq != from.Seq || entries[0].Hash != from.Hash {
-			return all, nil // the log is another one: a backup was restored
+			return all, nil // this is a different log, because a backup was restored
 		}
 		entries = entries[1:]
 	}

@@ -1,5 +1,5 @@
-// Package assetclient reads the public log, the history of assets and webhooks from the
-// asset services, gives assets new tokens, and changes webhooks, for the console.
+// Package assetclient calls the asset services for the console. It reads the public log, the history of assets
+// and webhooks, gives assets new tokens, and changes webhooks.
 package assetclient
 
 import (
@@ -23,7 +23,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// The limits of a call and of a page of revisions. A patch has at most 32 KiB.
+// The bounds of a call, and of an answer with a page of revisions. A patch has at most 32 KiB.
 const (
 	callTimeout = 4 * time.Second
 	maxHistory  = 2 << 20 // bytes
@@ -42,15 +42,15 @@ func New(transport http.RoundTripper, signer *identity.Signer) *Client {
 	return &Client{httpclient.New(telemetry.Transport(transport)), signer}
 }
 
-// Log is the state of the public log. Its signatures were not verified.
+// Log is the state of the public log. Nobody has verified its signatures.
 type Log struct {
 	translog.Checkpoint
-	Newest  time.Time         // time of the newest change in it; zero if it is empty
-	Signers []translog.Signer // in the order of the checkpoint
+	Newest  time.Time         // time of the newest change in the log; zero if the log is empty
+	Signers []translog.Signer // in the order of their signatures below the checkpoint
 }
 
-// Log reads the newest checkpoint and the newest leaf. Without a checkpoint it returns
-// a fault of kind NotFound.
+// Log reads the newest checkpoint and the newest leaf. If there is no checkpoint, it returns a fault of kind
+// NotFound.
 func (c *Client) Log(ctx context.Context) (Log, error) {
 	signed, err := c.get(ctx, identity.Identity{}, "/log/checkpoint", translog.MaxCheckpoint)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Client) newest(ctx context.Context, size int64) (time.Time, error) {
 // History is a page of an asset's changes, the newest first.
 type History struct {
 	Changes []Change
-	Older   string // offset of the page before; "": this page ends with the creation
+	Older   string // offset of the next page, with older changes; "": this page ends with the creation
 }
 
 // Change is a revision of an asset (docs/contract.md, "Revisions").
@@ -101,7 +101,7 @@ type Change struct {
 	Erased      *Erasure
 }
 
-// Author made a change.
+// Author says who made a change.
 type Author struct{ Broker, Key, Role string }
 
 // Operation is a step of a JSON Patch.
@@ -110,14 +110,14 @@ type Operation struct {
 	Value          json.RawMessage
 }
 
-// Erasure tells when a change lost its content, and by whom.
+// Erasure says when a change lost its content, and who erased it.
 type Erasure struct {
 	Date   time.Time
 	Author Author
 }
 
-// History returns changes of an asset. Offset is Older of the page before, or "". The
-// asset services see an administrator with the id of the user's key.
+// History returns a page of changes of an asset. offset is History.Older of the page before, or "" for the
+// newest changes. To the asset services, the caller is an administrator whose key has the id keyID.
 func (c *Client) History(ctx context.Context, keyID, id, offset string) (History, error) {
 	query := url.Values{"limit": {strconv.Itoa(perPage)}}
 	if offset != "" {
@@ -142,13 +142,13 @@ func (c *Client) History(ctx context.Context, keyID, id, offset string) (History
 	return h, nil
 }
 
-// get returns the body of an answer of at most limit bytes.
+// get reads a path and returns the body of the answer. The body may have at most limit bytes.
 func (c *Client) get(ctx context.Context, by identity.Identity, path string, limit int64) ([]byte, error) {
 	return c.call(ctx, by, http.MethodGet, path, nil, limit)
 }
 
-// call sends a request, with a body of JSON if that is not nil, and returns the body of
-// the answer of at most limit bytes.
+// call sends a request, with the JSON in sent if this is not nil. It returns the body of the answer, which may
+// have at most limit bytes.
 func (c *Client) call(
 	ctx context.Context, by identity.Identity, method, path string, sent []byte, limit int64,
 ) ([]byte, error) {
@@ -157,7 +157,7 @@ func (c *Client) call(
 	return c.send(ctx, by, method, path, sent, limit, headers)
 }
 
-// send is call with headers of the request.
+// send does the same as call, and also sends headers.
 func (c *Client) send(
 	ctx context.Context, by identity.Identity, method, path string, sent []byte, limit int64, headers http.Header,
 ) ([]byte, error) {
@@ -198,8 +198,8 @@ func (c *Client) send(
 	return body, nil
 }
 
-// unavailable returns the fault for asset services without a usable answer. The
-// cause is for the log.
+// unavailable returns the fault for a call to which no asset service gave a usable answer. cause is only for
+// the log.
 func unavailable(cause error) error {
 	f := fault.New(fault.Unavailable, fault.URL, "assets", "The asset services do not answer. Try again.")
 	return fmt.Errorf("%w: %w", f, cause)

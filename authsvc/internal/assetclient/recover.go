@@ -14,10 +14,10 @@ import (
 type Recoverer struct {
 	KeyID     string
 	RequestID string
-	From      string // address
+	From      string // address of the operator
 }
 
-// Recovered has the new tokens of an asset. They are shown once.
+// Recovered has the new tokens of an asset. They are shown only once.
 type Recovered struct{ Owner, Token, Transfer string }
 
 // maxRecovered is the most bytes of an answer with an asset.

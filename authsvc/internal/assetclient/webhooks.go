@@ -24,14 +24,13 @@ type Webhook struct {
 	Fields          string `json:"opt_fields"`
 	State, Reason   string
 	Offset          string
-	Behind          int64 // seconds
+	Behind          int64 // how far the webhook is behind the feed, in seconds
 	Failures        int
 	LastError       string
-	Next, Succeeded *time.Time // nil: none
+	Next, Succeeded *time.Time // time of the next attempt and of the last success; nil: there is none
 }
 
-// WebhookAction is something that the console does to a webhook. Its value is the name in
-// the audit log.
+// WebhookAction is something that the console does to a webhook. The audit log names it by the same text.
 type WebhookAction string
 
 // The actions.
@@ -47,15 +46,15 @@ func WebhookActions() []WebhookAction {
 	return []WebhookAction{StopWebhook, ResumeWebhook, ReplayWebhook, RemoveWebhook}
 }
 
-// administrator returns the identity by which the asset services see the user of a key.
+// administrator returns the identity with which the console calls the asset services for the user of a key.
 func administrator(keyID string) identity.Identity {
 	return identity.Identity{Broker: "console", KeyID: keyID, Role: identity.Administrator}
 }
 
 const webhooksPath = "/api/2.5/webhooks"
 
-// Webhooks returns a page of all webhooks, or those of a broker, after an id. Next is the
-// id for the next page; "": this is the last one.
+// Webhooks returns a page of the webhooks of a broker, or of all brokers if broker is "". The page begins after
+// the webhook with the id in after. next is this id for the next page; "" after the last page.
 func (c *Client) Webhooks(ctx context.Context, keyID, broker, after string) (found []Webhook, next string, err error) {
 	query := url.Values{"broker": {broker}, "after": {after}}
 	text, err := c.get(ctx, administrator(keyID), webhooksPath+"?"+query.Encode(), maxWebhooks)
@@ -87,8 +86,8 @@ func (c *Client) Webhook(ctx context.Context, keyID, id string) (Webhook, error)
 
 func webhookPath(id string) string { return webhooksPath + "/" + url.PathEscape(id) }
 
-// ChangeWebhook does something to a webhook. Offset is that to replay from; "": the
-// webhook's own.
+// ChangeWebhook does something to a webhook. A replay begins at offset, or at the webhook's own offset if
+// offset is "".
 func (c *Client) ChangeWebhook(ctx context.Context, keyID, id string, do WebhookAction, offset string) error {
 	method, path, data := http.MethodPatch, webhookPath(id), map[string]string{}
 	switch do {

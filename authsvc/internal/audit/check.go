@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	page     = 500 // entries read at a time
-	attempts = 20  // repetitions of a check that changes keep disturbing
+	page     = 500 // how many entries are read at a time
+	attempts = 20  // how often a check is repeated while changes disturb it
 )
 
-// Record is a stored broker or key, as the log shows it.
+// Record is a stored broker or key, in the form that the log has.
 type Record struct {
 	Subject   string
-	Text      []byte // as Encode returns it
-	Unaudited bool   // the record needs no entry
+	Text      []byte // in the form that Encode returns
+	Unaudited bool   // the log need not have an entry about the record
 }
 
 // Records calls visit with each stored broker and key, until visit returns an error.
@@ -32,7 +32,7 @@ type Checker struct {
 	records Records
 	sealer  *Sealer
 	now     func() time.Time
-	result  *result // nil: not measured
+	result  *result // metrics of the last check; nil: not measured
 
 	checking chan struct{} // holds one element while a check runs
 }
@@ -42,12 +42,12 @@ func NewChecker(log Log, records Records, sealer *Sealer, now func() time.Time) 
 	return &Checker{log: log, records: records, sealer: sealer, now: now, checking: make(chan struct{}, 1)}
 }
 
-// Check reads the whole log. Each entry must follow from the previous one and have
-// a seal of this registry. Each broker and key must match the last entry about it.
-// So Check finds a change that somebody made directly in the store.
+// Check reads the whole log. Each entry must follow from the previous one and have a seal of this registry.
+// Each broker and key must match the last entry about it. So Check finds a change that somebody made in the
+// store without an entry.
 //
-// Check does not find a log whose tail was cut off together with the changes in
-// the tail. For that, a client keeps the last head it saw (adminapi.Follow).
+// Check cannot notice that the last entries were removed from the log and their changes undone. For that, a
+// client keeps the last head it saw (adminapi.Follow).
 //
 // A process runs one check at a time; other calls wait.
 func (c *Checker) Check(ctx context.Context) (adminapi.Verification, error) {
@@ -66,7 +66,7 @@ func (c *Checker) Check(ctx context.Context) (adminapi.Verification, error) {
 		if err != nil {
 			return found, fmt.Errorf("check audit log: %w", err)
 		}
-		// A change during the check looks like a problem. Check again.
+		// A change during the check looks like a problem, so check again.
 		if len(found.Problems) == 0 || head.Seq == found.Entries || try == attempts {
 			c.result.record(ctx, len(found.Problems), c.now())
 			return found, nil
@@ -74,8 +74,8 @@ func (c *Checker) Check(ctx context.Context) (adminapi.Verification, error) {
 	}
 }
 
-// lastEntry is the last entry about a subject. A log can be long, so the check
-// keeps a hash of the entry's text.
+// lastEntry is the last entry about a subject. The log can be long, so the check keeps only a hash of the state
+// after the change.
 type lastEntry struct {
 	seq   int64
 	after [sha256.Size]byte
@@ -106,7 +106,7 @@ func (c *Checker) check(ctx context.Context) (adminapi.Verification, error) {
 	return adminapi.Verification{Entries: head.Seq, Head: head.Hash, Problems: f.problems}, nil
 }
 
-// checkEntries follows the chain and returns the head that it leads to.
+// checkEntries follows the chain of entries and returns the head to which they lead.
 func (c *Checker) checkEntries(ctx context.Context, f *findings) (adminapi.Head, error) {
 	chain := adminapi.Follow(adminapi.Head{})
 	err := Each(ctx, c.log, 0, func(e adminapi.Entry) error {
@@ -133,7 +133,7 @@ func (c *Checker) checkEntries(ctx context.Context, f *findings) (adminapi.Head,
 	return chain.Head, nil
 }
 
-// compare checks a stored record against the last entry about it.
+// compare compares a stored record with the last entry about it.
 func (f *findings) compare(r Record) error {
 	e, there := f.last[r.Subject]
 	delete(f.last, r.Subject)
@@ -151,8 +151,8 @@ type Lister interface {
 	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
 }
 
-// Each calls visit with every entry after a number, in order, until visit returns
-// an error. It returns that error, or that of the log.
+// Each calls visit with every entry after the one with a number, in order, until visit returns an error. It
+// returns the error of visit or of the log.
 func Each(ctx context.Context, log Lister, after int64, visit func(adminapi.Entry) error) error {
 	for {
 		entries, err := log.Entries(ctx, after, page)

@@ -27,7 +27,7 @@ func (c *Checker) Reseal(ctx context.Context) (resealed int, err error) {
 		var changed []adminapi.Entry
 		for _, e := range entries {
 			after = e.Seq
-			// An entry with a faulty seal is newer than the check. Leave it.
+			// An entry with a faulty seal was added after the check. It stays unchanged.
 			if c.sealer.current(e) || c.sealer.fault(e) != "" {
 				continue
 			}

@@ -10,9 +10,8 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// Sealer seals audit entries with the current secret. An intruder who can write
-// to the store but lacks the secret cannot forge an entry. A seal names the secret
-// that made it: "NAME:HEX".
+// Sealer seals audit entries with the current secret. An intruder who can write to the store but does not have
+// the secret cannot forge an entry. A seal begins with the name of the secret that made it: "NAME:HEX".
 type Sealer struct{ keys []keyring.Key }
 
 // NewSealer returns a sealer with keys derived from the registry's secrets. The
@@ -22,9 +21,8 @@ func NewSealer(secrets keyring.Ring) (*Sealer, error) {
 	return &Sealer{keys}, err
 }
 
-// Append returns the entry with its place after head: number, hashes and seal. It
-// replaces invalid UTF-8. JSON cannot hold that, so the hash would not match the
-// entry that is read back.
+// Append returns the entry with the number, hashes and seal that put it after head. It replaces invalid UTF-8,
+// which JSON cannot hold: otherwise the hash would not match the entry when it is read back.
 func (s *Sealer) Append(head adminapi.Head, e adminapi.Entry) (adminapi.Entry, error) {
 	for _, text := range []*string{&e.Who, &e.From, &e.RequestID, &e.Subject} {
 		*text = strings.ToValidUTF8(*text, "\uFFFD")
@@ -49,7 +47,7 @@ func sealWith(k keyring.Key, hash string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// fault returns the fault of an entry's seal; "" if the seal is valid.
+// fault returns what is wrong with the seal of an entry; "" if the seal is valid.
 func (s *Sealer) fault(e adminapi.Entry) string {
 	name, seal, _ := strings.Cut(e.Seal, ":")
 	known := false

@@ -12,13 +12,13 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Query selects entries of the log. A zero field selects all of them.
+// Query selects entries of the log. A field that is zero does not restrict the search.
 type Query struct {
-	Who    string    // part of the caller's name, id or address, in any case
-	About  string    // part of the subject or of its name or title, in any case
+	Who    string    // part of the caller's name, id or address; upper and lower case are equal
+	About  string    // part of the subject, or of the name or title in the entry; upper and lower case are equal
 	Broker string    // the entry is about this broker, one of its keys or one of its webhooks
 	Action string    // such as "key.rotate"
-	Since  time.Time // the entry is not older
+	Since  time.Time // the entry is not older than this
 }
 
 // Matches reports whether a query selects an entry.
@@ -43,10 +43,10 @@ func has(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-// named are the names in the state of a broker, key or webhook.
+// named has the names in the state of a broker, key or webhook.
 type named struct{ Name, Title, Broker string }
 
-// nameOf returns the names in a state. They are empty if the state has other types.
+// nameOf returns the names in a state. They are empty if the state cannot be decoded.
 func nameOf(state json.RawMessage) (n named) {
 	if len(state) == 0 || json.Unmarshal(state, &n) != nil {
 		return named{}
@@ -63,10 +63,10 @@ type Reader interface {
 	Head(ctx context.Context) (adminapi.Head, error)
 }
 
-// Search returns up to limit entries that a query selects, the newest first, of those
-// before a number; 0 stands for the end of the log. older is the number before which the
-// next search goes on; 0: nothing is left. Search reads at most MaxRead entries, so it may
-// return fewer than limit although older is not 0.
+// Search returns up to limit entries that a query selects, the newest first. It looks at the entries before the
+// one with the number in before; 0 stands for the end of the log. older is the value of before with which the
+// next search continues; 0: no entries are left. Search reads at most MaxRead entries, so it may find fewer
+// than limit although more are left.
 func Search(
 	ctx context.Context, log Reader, q Query, before int64, limit int,
 ) (found []adminapi.Entry, older int64, err error) {
@@ -100,7 +100,8 @@ func Search(
 	return found, left(before, first), nil
 }
 
-// left returns the number before which a search goes on; 0 if it has come to the first.
+// left returns the number before which the next search continues; 0 if the entry with the number in first was
+// read.
 func left(before, first int64) int64 {
 	if before <= first {
 		return 0
@@ -108,12 +109,12 @@ func left(before, first int64) int64 {
 	return before
 }
 
-// jitter is more than the clocks of the services differ. So much can an entry seem older
-// than the one before it.
+// jitter is more than the clocks of the services differ, and so the most by which an entry can seem older than
+// the one before it.
 const jitter = time.Hour
 
-// firstSince returns the number of an entry, up to last+1, before which all entries are
-// older than a time. It reads a few entries.
+// firstSince returns a number, up to last+1: all entries before the one with this number are older than since.
+// It reads only a few entries.
 func firstSince(ctx context.Context, log Lister, since time.Time, last int64) (int64, error) {
 	low, high := int64(1), last+1
 	if since.IsZero() {
@@ -137,9 +138,9 @@ func firstSince(ctx context.Context, log Lister, since time.Time, last int64) (i
 // MaxExported is the most entries that one Export reads.
 const MaxExported = 100_000
 
-// Export calls visit with each entry that a query selects, in order, until visit returns
-// an error. It returns a fault of kind Invalid, before any call, if the time of the query
-// has more than MaxExported entries.
+// Export calls visit with each entry that a query selects, in order, until visit returns an error. If more than
+// MaxExported entries are younger than Query.Since, it returns a fault of kind Invalid before any call of
+// visit.
 func Export(ctx context.Context, log Reader, q Query, visit func(adminapi.Entry) error) error {
 	head, err := log.Head(ctx)
 	if err != nil {
@@ -155,7 +156,7 @@ func Export(ctx context.Context, log Reader, q Query, visit func(adminapi.Entry)
 	}
 	err = Each(ctx, log, first-1, func(e adminapi.Entry) error {
 		switch {
-		case e.Seq > head.Seq: // written meanwhile
+		case e.Seq > head.Seq: // appended after the export began
 			return errEnd
 		case q.Matches(e):
 			return visit(e)
@@ -168,5 +169,5 @@ func Export(ctx context.Context, log Reader, q Query, visit func(adminapi.Entry)
 	return err
 }
 
-// errEnd ends an export at the end that the log had when the export began.
+// errEnd ends an export where the log ended when the export began.
 var errEnd = errors.New("the end of the export")

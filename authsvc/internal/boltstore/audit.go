@@ -36,7 +36,8 @@ func head(tx *bbolt.Tx) (adminapi.Head, error) {
 	return adminapi.Head{Seq: e.Seq, Hash: e.Hash}, nil
 }
 
-// Entries returns up to limit audit entries after number after, in order.
+// Entries returns up to limit audit entries, in order. The first one follows the entry with the number in
+// after.
 func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
 	return scan(ctx, s, auditBucket, number(after+1), limit, func(text []byte) (e adminapi.Entry, err error) {
 		return e, json.Unmarshal(text, &e)
@@ -57,7 +58,7 @@ func (s *Store) Commit(ctx context.Context, want adminapi.Head, c admin.Change) 
 	})
 }
 
-// exists reports whether the store has the record that a change changes.
+// exists reports whether the store has the broker or key before the change.
 func exists(tx *bbolt.Tx, c admin.Change) bool {
 	if c.Broker != nil {
 		return tx.Bucket(brokerBucket).Get([]byte(c.Broker.Name)) != nil
@@ -70,7 +71,7 @@ func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) er
 	return s.update(ctx, func(tx *bbolt.Tx) error { return put(tx, c, hashes...) })
 }
 
-// put stores what a change has of a broker, a key with hashes, and an entry.
+// put stores the parts that a change has: a broker, a key with the hashes, an entry.
 func put(tx *bbolt.Tx, c admin.Change, hashes ...string) error {
 	if c.Broker != nil {
 		if err := putBroker(tx, *c.Broker); err != nil {
@@ -98,7 +99,7 @@ func putEntry(tx *bbolt.Tx, e adminapi.Entry) error {
 
 func number(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
-// Reseal durably replaces audit entries by copies with other seals.
+// Reseal durably replaces audit entries by copies that are sealed with another secret.
 func (s *Store) Reseal(ctx context.Context, entries []adminapi.Entry) error {
 	if len(entries) == 0 {
 		return ctx.Err()

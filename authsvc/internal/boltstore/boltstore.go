@@ -26,7 +26,7 @@ type Store struct {
 
 // Options of a store. All fields may be zero.
 type Options struct {
-	Secrets [][]byte     // the file must belong to one of them, and then belongs to the first; nil: not checked
+	Secrets [][]byte     // the file must belong to one of them, and is made to belong to the first; nil: not checked
 	Log     *slog.Logger // nil: nothing is logged
 }
 
@@ -80,7 +80,8 @@ func (s *Store) update(ctx context.Context, change func(*bbolt.Tx) error) error 
 	return s.file.Update(change)
 }
 
-// batch shares its transaction with other changes. change may run more than once.
+// batch makes a change in a transaction that it may share with other changes. The change may run more than
+// once.
 func (s *Store) batch(ctx context.Context, change func(*bbolt.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -88,8 +89,8 @@ func (s *Store) batch(ctx context.Context, change func(*bbolt.Tx) error) error {
 	return s.file.Batch(change)
 }
 
-// decoded returns its arguments. A value that cannot be decoded is damage of the
-// file.
+// decoded returns its arguments. If a value could not be decoded, the file is damaged, and the error has the
+// cause boltfile.ErrDamaged.
 func decoded[T any](value T, err error) (T, error) {
 	if err != nil {
 		err = fmt.Errorf("%w: %w", boltfile.ErrDamaged, err)
@@ -97,7 +98,7 @@ func decoded[T any](value T, err error) (T, error) {
 	return value, err
 }
 
-// get decodes the value of a key, or returns missing.
+// get decodes the value of a key. If the bucket lacks the key, it returns the error in missing.
 func get[T any](tx *bbolt.Tx, bucket []byte, key string, decode func([]byte) (T, error), missing error) (T, error) {
 	text := tx.Bucket(bucket).Get([]byte(key))
 	if text == nil {
@@ -107,7 +108,7 @@ func get[T any](tx *bbolt.Tx, bucket []byte, key string, decode func([]byte) (T,
 	return decoded(decode(text))
 }
 
-// scan decodes up to limit values of a bucket, from a key on.
+// scan decodes up to limit values of a bucket, beginning at the key in from.
 func scan[T any](
 	ctx context.Context, s *Store, bucket, from []byte, limit int, decode func([]byte) (T, error),
 ) (found []T, err error) {

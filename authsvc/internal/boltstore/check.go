@@ -13,11 +13,11 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// maxFaults is the most faults of a file's contents that Check returns.
+// maxFaults is how many faults in the contents of a file Check returns at most.
 const maxFaults = 20
 
-// Check returns the number of token records and keys in a file that no process has
-// open, and everything wrong with the file. It leaves the file as it is.
+// Check returns the number of token records and keys in a file that no process has open, and everything wrong
+// with the file. It does not change the file.
 func Check(path string, secrets [][]byte) (records, keys int, faults []error) {
 	faults = boltfile.Check(path, Options{Secrets: secrets}.file(), func(tx *bbolt.Tx) []error {
 		found := checkAll(tx)
@@ -54,7 +54,7 @@ func checkAll(tx *bbolt.Tx) (faults []error) {
 				faults = append(faults, fmt.Errorf("%w: %s, key %q: %w", boltfile.ErrDamaged, c.bucket, key, err))
 			}
 			if len(faults) == maxFaults {
-				return boltfile.ErrDamaged // stop
+				return boltfile.ErrDamaged // ends the loop
 			}
 			return nil
 		}); err != nil {
@@ -73,8 +73,8 @@ func refersTo(tx *bbolt.Tx, bucket, key []byte) error {
 	return nil
 }
 
-// checkEntry checks that the audit log has no gap. The running service checks the
-// seals (audit.Checker).
+// checkEntry checks that no entry of the audit log is missing. The running service checks the seals
+// (audit.Checker).
 func checkEntry(key, value []byte, want int64) error {
 	var e adminapi.Entry
 	if err := json.Unmarshal(value, &e); err != nil {

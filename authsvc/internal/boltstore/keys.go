@@ -26,7 +26,7 @@ func (s *Store) Broker(ctx context.Context, name string) (b apikey.Broker, err e
 	return b, err
 }
 
-// Brokers returns up to limit brokers with names after a name, in order.
+// Brokers returns up to limit brokers in the order of their names. The first one follows the name in after.
 func (s *Store) Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error) {
 	return scan(ctx, s, brokerBucket, []byte(after+"\x00"), limit, apikey.DecodeBroker)
 }
@@ -40,13 +40,13 @@ func (s *Store) Key(ctx context.Context, id string) (k apikey.Key, err error) {
 	return k, err
 }
 
-// Keys returns up to limit keys with ids after an id, in order.
+// Keys returns up to limit keys in the order of their ids. The first one follows the id in after.
 func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error) {
 	return scan(ctx, s, keyBucket, []byte(after+"\x00"), limit, apikey.DecodeKey)
 }
 
-// KeysBack returns up to limit keys with ids before an id, in reverse order; for "" the
-// last keys.
+// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id in before,
+// or is the last key if before is "".
 func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found []apikey.Key, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(keyBucket).Cursor()
@@ -55,7 +55,7 @@ func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found [
 			if id, _ = cursor.Seek([]byte(before)); id != nil {
 				id, text = cursor.Prev()
 			} else {
-				id, text = cursor.Last() // every id is before
+				id, text = cursor.Last() // every id is before the end
 			}
 		}
 		for ; id != nil && len(found) < limit; id, text = cursor.Prev() {
@@ -70,9 +70,8 @@ func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found [
 	return found, err
 }
 
-// FindSecret returns the key that has a secret with this hash, and the key's
-// broker, or apikey.ErrNotFound. It reads the hash, the key and the broker in any
-// case.
+// FindSecret returns the key that has a secret with this hash, and the key's broker. If there is no such key,
+// it returns apikey.ErrNotFound, after the same reads: of the hash, the key and the broker.
 func (s *Store) FindSecret(ctx context.Context, hash string) (k apikey.Key, b apikey.Broker, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		id := string(tx.Bucket(hashBucket).Get([]byte(hash)))
@@ -101,8 +100,8 @@ func addKey(tx *bbolt.Tx, k apikey.Key) error {
 	return putKey(tx, k, hash)
 }
 
-// RemoveKey durably removes an unaudited key. It returns apikey.ErrNotFound if
-// there is no such key, and apikey.ErrAudited if operators administer it.
+// RemoveKey durably removes an unaudited key. It returns apikey.ErrNotFound if there is no key with this id,
+// and apikey.ErrAudited if operators administer the key.
 func (s *Store) RemoveKey(ctx context.Context, id string) error {
 	return s.update(ctx, func(tx *bbolt.Tx) error {
 		k, err := get(tx, keyBucket, id, apikey.DecodeKey, apikey.ErrNotFound)
@@ -121,7 +120,7 @@ func (s *Store) RemoveKey(ctx context.Context, id string) error {
 	})
 }
 
-// putKey stores a key, and the hashes of secrets that the store may not have.
+// putKey stores a key, and those hashes of its secrets that the store may lack.
 func putKey(tx *bbolt.Tx, k apikey.Key, hashes ...string) error {
 	text, err := k.Encode()
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// sessionBucket has the sessions of the console that were ended: id -> when it may be forgotten, in
-// µs since the Unix epoch.
+// sessionBucket has the console's sessions that were ended. It maps the id of a session to the time when the
+// session may be forgotten, in µs since the Unix epoch.
 var sessionBucket = []byte("ended-sessions")
 
-// EndSession durably ends a session of the console. It forgets those that have been over for long.
+// EndSession durably ends a session of the console. It also removes ended sessions that may be forgotten now.
 func (s *Store) EndSession(ctx context.Context, id string, forget time.Duration) error {
 	now := time.Now()
 	return s.batch(ctx, func(tx *bbolt.Tx) error {
@@ -37,7 +37,7 @@ func (s *Store) EndSession(ctx context.Context, id string, forget time.Duration)
 	})
 }
 
-// SessionEnded tells whether a session of the console was ended.
+// SessionEnded reports whether a session of the console was ended.
 func (s *Store) SessionEnded(ctx context.Context, id string) (ended bool, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		ended = tx.Bucket(sessionBucket).Get([]byte(id)) != nil

@@ -26,14 +26,14 @@ func (s *Store) LoadTransfer(ctx context.Context, id string) (t token.Transfer, 
 	return t, err
 }
 
-// ClaimTransfer durably stores token.Transfer.Claimed. It returns the transfer that the
-// store then has, or token.ErrNotFound.
+// ClaimTransfer durably stores the result of token.Transfer.Claimed. It returns the transfer that the store
+// then has, or token.ErrNotFound.
 func (s *Store) ClaimTransfer(ctx context.Context, id string, c token.Claim) (token.Transfer, error) {
 	return s.changeTransfer(ctx, id, func(t token.Transfer) token.Transfer { return t.Claimed(c) })
 }
 
-// SettleTransfer durably stores token.Transfer.Settled. It returns the transfer that the
-// store then has, or token.ErrNotFound.
+// SettleTransfer durably stores the result of token.Transfer.Settled. It returns the transfer that the store
+// then has, or token.ErrNotFound.
 func (s *Store) SettleTransfer(ctx context.Context, id string, c token.Claim, used bool) (token.Transfer, error) {
 	return s.changeTransfer(ctx, id, func(t token.Transfer) token.Transfer { return t.Settled(c, used) })
 }
@@ -57,8 +57,8 @@ func (s *Store) changeTransfer(
 // sweepStep is how many transfers a call of SweepTransfers reads.
 const sweepStep = 500
 
-// SweepTransfers removes expired transfers after the id in cursor. It returns the cursor
-// of the next call; "" if there are no more transfers.
+// SweepTransfers reads the next sweepStep transfers after the id in cursor, and removes the expired ones. It
+// returns the cursor of the next call; "" if there are no more transfers.
 func (s *Store) SweepTransfers(ctx context.Context, cursor string, now time.Time) (next string, err error) {
 	var due []string
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
@@ -91,7 +91,7 @@ func dueTransfers(tx *bbolt.Tx, cursor string, now time.Time) (due []string, nex
 	return due, next, nil
 }
 
-// sweep reads the due transfers again: a caller may have claimed one since.
+// sweep reads the expired transfers again before it removes them: somebody may have claimed one meanwhile.
 func sweep(tx *bbolt.Tx, due []string, now time.Time) error {
 	for _, id := range due {
 		t, err := getTransfer(tx, id)

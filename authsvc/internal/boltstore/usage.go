@@ -64,11 +64,11 @@ func decodeCount(value []byte) (int64, error) {
 	return int64(binary.BigEndian.Uint64(value)), nil
 }
 
-// keptDays is how many days of counts a key keeps: those that are shown, and two more.
+// keptDays is for how many days a key keeps counts: the days that are shown, and two more.
 const keptDays = apikey.UsageDays + 2
 
-// removeOld removes the counts of a key of all but its newest days. It goes by their number, not by
-// the time: a clock that is wrong for a while must not remove the others.
+// removeOld removes the counts of a key except those of its newest keptDays days. It counts the days that the
+// key has, and does not compare them with the clock: a clock that is wrong for a while must not remove counts.
 func removeOld(bucket *bbolt.Bucket, id string) error {
 	prefix, days := []byte(id+"\x00"), [][]byte{}
 	cursor := bucket.Cursor()
@@ -137,7 +137,7 @@ func keepUse(tx *bbolt.Tx, u authapi.Use) error {
 	return tx.Bucket(useBucket).Put([]byte(u.KeyID), text)
 }
 
-// Uses returns the last uses of each key by the number of its secret, newest first.
+// Uses returns the last uses of each key, newest first, by the number of the key's secret.
 func (s *Store) Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error) {
 	found := map[string]map[int][]adminapi.Use{}
 	err := s.view(ctx, func(tx *bbolt.Tx) error {
@@ -165,7 +165,7 @@ func newestFirst(of map[netip.Addr]int64) []adminapi.Use {
 	return sorted
 }
 
-// Counts returns a key's counts of days, without the days that have none.
+// Counts returns the counts of a key on some days. It leaves out days without counts.
 func (s *Store) Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error) {
 	found := []adminapi.Day{}
 	err := s.view(ctx, func(tx *bbolt.Tx) error {

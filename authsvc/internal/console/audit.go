@@ -27,17 +27,18 @@ type AuditLog interface {
 
 // auditPage is the body of a page of the audit log, newest entry first.
 type auditPage struct {
-	list            // the search; the log has no numbered pages
-	Entries         []auditEntry
-	Older           string // path of the older entries; "": there are none
-	Begun           bool   // this is not the first page
-	Actions         []string
-	Days            []option
-	CSV, NDJSON     string // paths of exports of the search
-	ReadMost, Until int64  // the search stopped after so many entries, before this one; 0: it did not
+	list        // the search, without numbers of pages
+	Entries     []auditEntry
+	Older       string // path of the page with older entries; "": there are none
+	Begun       bool   // the page begins with older entries, not with the newest
+	Actions     []string
+	Days        []option
+	CSV, NDJSON string // paths of exports of the search
+	// The search stopped after it had read ReadMost entries, before the entry Until. 0: it did not stop.
+	ReadMost, Until int64
 }
 
-// Narrow reports whether the search leaves anything out.
+// Narrow reports whether the search restricts the entries.
 func (p auditPage) Narrow() bool { return len(p.query) > 0 }
 
 // Newest returns the path of the search's first page.
@@ -46,10 +47,10 @@ func (p auditPage) Newest() string { return p.with("", "") }
 // Value returns a parameter of the search.
 func (p auditPage) Value(name string) string { return p.query.Get(name) }
 
-// option is a choice of a select.
+// option is a choice of an HTML select.
 type option struct{ Value, Label string }
 
-// auditDays are the times that an operator can choose.
+// auditDays returns the spans of time that an operator can choose.
 func auditDays() []option {
 	return []option{{"1", "24 hours"}, {"7", "7 days"}, {"30", "30 days"}, {"90", "90 days"}, {"365", "a year"}}
 }
@@ -57,10 +58,10 @@ func auditDays() []option {
 // The parameters of a search in the audit log.
 var auditParameters = []string{"who", "about", "broker", "action", "days"}
 
-// maxDays is the most days of a search.
+// maxDays is the most days that a search may go back.
 const maxDays = 36_500
 
-// auditQuery reads the search of a request.
+// auditQuery reads a search from the parameters of a request.
 func (c *Console) auditQuery(q url.Values) (audit.Query, error) {
 	query := audit.Query{
 		Who: strings.TrimSpace(q.Get("who")), About: strings.TrimSpace(q.Get("about")),
@@ -76,7 +77,7 @@ func (c *Console) auditQuery(q url.Values) (audit.Query, error) {
 	return query, nil
 }
 
-// actions returns every action that the audit log can have.
+// actions returns every action that an entry of the audit log can name.
 func actions() []string {
 	all := audit.Actions()
 	for _, action := range assetclient.WebhookActions() {

@@ -48,21 +48,21 @@ func (c *Console) listBrokers(w http.ResponseWriter, r *http.Request, by admin.A
 	return c.show(w, http.StatusOK, "brokers", view{Title: "Brokers", Section: "brokers", By: by, Body: body})
 }
 
-// brokerPage is the body of the page of a broker: its newest keys and its usage, or its
-// form.
+// brokerPage is the body of a page about a broker: either its newest keys and its usage, or the form that
+// changes it.
 type brokerPage struct {
 	Broker  adminapi.Broker // zero for a new broker
-	Keys    brokerKeys      // all but the revoked ones
+	Keys    brokerKeys      // the keys that are not revoked
 	Revoked brokerKeys
 	Usage   usage
 	Form    form
 }
 
-// brokerKeys are the newest keys of a broker in some states.
+// brokerKeys has the newest keys of a broker that are in some states.
 type brokerKeys struct {
 	Rows  keyRows
 	Total int
-	All   string // path of all of them; "": these are all
+	All   string // path of the list with all of them; "": Rows already has all
 }
 
 // brokerTitle returns the title of a broker, or its name if it has none.
@@ -96,8 +96,8 @@ func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 	})
 }
 
-// brokerKeys returns the newest keys of a broker that a value of the parameter state
-// selects.
+// brokerKeys returns the newest keys of a broker. state is a value of the parameter state, and selects the
+// keys.
 func (c *Console) brokerKeys(ctx context.Context, broker, state string) (brokerKeys, error) {
 	found, err := c.keys.FindKeys(ctx, admin.KeyQuery{Broker: broker, States: statesOf(state), Limit: listed})
 	if err != nil {
@@ -196,7 +196,7 @@ func (c *Console) editBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 		}
 		var unread problems.List
 		unknown(r, editBrokerFields, &unread)
-		raise, until := s.Raise, s.RaisedUntil // no form changes them
+		raise, until := s.Raise, s.RaisedUntil // no form changes these two
 		*s = brokerSettings(r)
 		s.Raise, s.RaisedUntil = raise, until
 		return unread.Err()

@@ -12,30 +12,30 @@ import (
 const (
 	chartWidth  = 720
 	chartHeight = 260
-	chartLeft   = 76 // space for the numbers of the axis, in the large type of narrow screens
+	chartLeft   = 76 // space for the numbers of the axis, whose type is large on narrow screens
 	chartRight  = 44 // space for half of the last day's label
-	chartTop    = 20 // space for half of the highest number
+	chartTop    = 20 // space for half the height of the highest number
 	chartBottom = 40 // space for the labels of days
 )
 
-// chart is a bar chart of requests by day. The browser only draws it.
+// chart is a bar chart of requests by day. All places and sizes are calculated here, not in the browser.
 type chart struct {
 	Width, Height int
 	Left, Right   int
 	Days          []chartDay
 	Ticks         []chartTick
 	Total         int64
-	Most          int64 // on one day
+	Most          int64 // requests on the day with the most
 	MostOn        string
 	Span          int
 }
 
 type chartDay struct {
 	Name   string
-	Counts []int64 // by class, in their order
+	Counts []int64 // requests of each class, in the order of chart.Classes
 	Total  int64
 	Bars   []chartBar
-	Label  string // under the axis; "" for most days
+	Label  string // text under the axis; "" for most days
 	Minor  bool   // narrow screens do not show the label
 	Middle float64
 }
@@ -50,7 +50,7 @@ type chartTick struct {
 	Label string
 }
 
-// Classes returns the classes of the bars, from the bottom up.
+// Classes returns the classes of requests in the order of a bar's parts, from the bottom up.
 func (c chart) Classes() []string { return authapi.Classes() }
 
 // newChart returns the chart of the last days, including days without requests.
@@ -78,7 +78,7 @@ func newChart(counts []adminapi.Day, days int, now time.Time) chart {
 
 func (c *chart) draw() {
 	step := niceStep(c.Most)
-	top := max(1, (c.Most+step-1)/step) * step // value at the top of the axis
+	top := max(1, (c.Most+step-1)/step) * step // value at the top end of the axis
 	height := float64(chartHeight - chartTop - chartBottom)
 	floor := float64(chartHeight - chartBottom)
 	scale := func(n int64) float64 { return height * float64(n) / float64(top) }
@@ -105,7 +105,7 @@ func (c *chart) draw() {
 	}
 }
 
-// niceStep returns 1, 2 or 5 times a power of ten. At most five steps reach n.
+// niceStep returns a step for the axis: 1, 2 or 5 times a power of ten, such that at most five steps reach n.
 func niceStep(n int64) int64 {
 	for power := int64(1); ; power *= 10 {
 		for _, digit := range []int64{1, 2, 5} {
@@ -116,7 +116,7 @@ func niceStep(n int64) int64 {
 	}
 }
 
-// short returns a number with a unit, if it is exact: "1.5k".
+// short returns a number, shortened with a unit if no digit is lost: "1.5k".
 func short(n int64) string {
 	for _, unit := range []struct {
 		size int64

@@ -1,7 +1,6 @@
-// Package console serves the admin API as web pages, on the same listener. The pages
-// work without JavaScript. The console keeps no state in the process, so any auth
-// service can answer any request: a sealed cookie holds the session, the store knows which
-// sessions were ended, and the audit log shows which forms were sent.
+// Package console serves the admin API as web pages, on the same listener. The pages work without JavaScript.
+// The console keeps no state in the process, so any auth service can answer any request: a sealed cookie holds
+// the session, the store has the sessions that were ended, and the audit log has the forms that were sent.
 package console
 
 import (
@@ -27,8 +26,8 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// Authenticator identifies a user by the hash of a key and the user's address. See
-// admin.Authenticator for the faults.
+// Authenticator identifies a user by the hash of a key and the user's address. admin.Authenticator describes
+// the faults that it returns.
 type Authenticator interface {
 	// Operator identifies the sender of a key.
 	Operator(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
@@ -36,11 +35,11 @@ type Authenticator interface {
 	SignedIn(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
 }
 
-// Sessions remembers the sessions that have ended before their time.
+// Sessions stores which sessions were ended before they expired.
 type Sessions interface {
-	// EndSession durably ends a session. The store may forget it after a time.
+	// EndSession durably ends a session. The store may forget the session after the time in forget.
 	EndSession(ctx context.Context, id string, forget time.Duration) error
-	// SessionEnded tells whether a session was ended.
+	// SessionEnded reports whether a session was ended.
 	SessionEnded(ctx context.Context, id string) (bool, error)
 }
 
@@ -50,9 +49,9 @@ var files embed.FS
 // root is the path prefix of all pages.
 const root = "/console/"
 
-// Options are what a console needs.
+// Options has what a console needs.
 type Options struct {
-	Secrets keyring.Ring // the first one seals sessions, any of them opens them
+	Secrets keyring.Ring // the first one seals sessions; any of them opens a session
 	Keys    Keys
 	Brokers Brokers
 	Audit   AuditLog
@@ -73,11 +72,11 @@ type Console struct {
 	notes    Notes
 	users    Authenticator
 	sessions Sessions
-	assets   Assets // nil: none
+	assets   Assets // nil: no pages about the public log, assets and webhooks
 	baseURL  string
 	seal     *sealer
 	views    views
-	exports  chan struct{} // holds an element for each export under way
+	exports  chan struct{} // holds one element for each export that runs
 	log      *slog.Logger
 	now      func() time.Time
 }
@@ -127,7 +126,7 @@ func (c *Console) Handler() http.Handler {
 	mux.Handle("GET /console/keys/{id}/revoke", c.changing(c.showRevokeKey))
 	mux.Handle("POST /console/keys/{id}/revoke", c.changing(c.revokeKey))
 
-	// The name of a broker can be any text, such as ".", so it is not in the path.
+	// The name of a broker can be any text, such as ".", so it is a parameter and not part of the path.
 	mux.Handle("GET /console/brokers", c.reading(c.listBrokers))
 	mux.Handle("GET /console/broker", c.reading(c.showBroker))
 	mux.Handle("GET /console/new-broker", c.changing(c.showNewBroker))
@@ -166,7 +165,8 @@ func (c *Console) Handler() http.Handler {
 
 var errNoPage = fault.New(fault.NotFound, fault.URL, "path", "There is no such page.")
 
-// noPage answers a request for a page that does not exist. A user who is signed in keeps the navigation.
+// noPage answers a request for a page that does not exist. For a user who is signed in, the answer has the
+// navigation.
 func (c *Console) noPage(w http.ResponseWriter, r *http.Request) error {
 	by, err := c.user(w, r)
 	if err != nil {
@@ -180,8 +180,8 @@ func toKeys(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/console/keys", http.StatusSeeOther)
 }
 
-// contentSecurityPolicy lets pages load scripts, styles and images of the console only,
-// and lets no page frame them.
+// contentSecurityPolicy lets pages load scripts, styles and images only from the console, and forbids other
+// pages to show them in frames.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
@@ -195,12 +195,12 @@ func headers(next http.Handler) http.Handler {
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Referrer-Policy", "same-origin") // no-referrer would make browsers send "Origin: null" with forms
+		h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers would send "Origin: null" with forms
 		next.ServeHTTP(w, r)
 	})
 }
 
-// page returns a handler that shows the error of another one as a page.
+// page returns a handler that shows the error of another handler as a page.
 func (c *Console) page(handler func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := handler(w, r); err != nil {
@@ -211,7 +211,8 @@ func (c *Console) page(handler func(http.ResponseWriter, *http.Request) error) h
 
 type handler func(w http.ResponseWriter, r *http.Request, by admin.Actor) error
 
-// reading serves a page to a user who is signed in. It redirects others to the sign-in.
+// reading serves a page to a user who is signed in. It redirects other users to the page where they can sign
+// in.
 func (c *Console) reading(next handler) http.Handler {
 	return c.page(func(w http.ResponseWriter, r *http.Request) error {
 		by, err := c.user(w, r)
@@ -230,9 +231,9 @@ func (c *Console) reading(next handler) http.Handler {
 	})
 }
 
-const maxForm = 64 << 10 // bytes
+const maxForm = 64 << 10 // most bytes of a form
 
-// changing serves a page to an operator. A form that was sent before changes nothing.
+// changing serves a page to an operator. It refuses other users. A form that was sent before changes nothing.
 func (c *Console) changing(next handler) http.Handler {
 	return c.reading(func(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 		if by.Role != apikey.Operator {
@@ -273,13 +274,13 @@ func parseForm(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// problem is the body of a page about an error.
+// problem is the body of a page that shows an error.
 type problem struct {
 	Title string
 	Texts []string
 }
 
-// titles are the titles of pages about faults.
+// titles has the titles of pages that show faults.
 var titles = map[fault.Kind]string{
 	fault.Invalid:     "This cannot be done",
 	fault.Forbidden:   "You may not do this",
@@ -290,8 +291,8 @@ var titles = map[fault.Kind]string{
 	fault.Unavailable: "Not available just now",
 }
 
-// fail shows a page about an error. The page shows the text of faults only; the log has
-// the text of any other error.
+// fail shows an error as a page. The page has the text of the error only if this is a fault; the text of any
+// other error goes to the log.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, by admin.Actor, err error) {
 	switch ended := r.Context().Err(); {
 	case errors.Is(ended, context.Canceled): // the client closed the connection

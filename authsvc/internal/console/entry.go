@@ -16,19 +16,19 @@ import (
 // auditEntry is an entry of the audit log as people read it.
 type auditEntry struct {
 	adminapi.Entry
-	Name    string // of the subject: name of a key, title of a broker; "": it has none
-	ID      string // of the subject
-	Kind    string // of the subject: "key", "broker", "webhook" or "asset"
-	Broker  string // broker of the key, webhook or asset; "": none
+	Name    string // name of the subject: of a key, or title of a broker; "": the subject has none
+	ID      string // id of the subject
+	Kind    string // kind of the subject: "key", "broker", "webhook" or "asset"
+	Broker  string // broker of the key, webhook or asset; "": not known
 	By      string // name of the caller
 	ByID    string // id of the caller's key; "": the caller is a command
 	Changes []difference
 }
 
-// IsChange reports whether the entry describes a change of something that was there.
+// IsChange reports whether the entry describes a change of something that existed before.
 func (e auditEntry) IsChange() bool { return len(e.Before) > 0 }
 
-// difference is a changed field, as text.
+// difference is a field that changed, with its values as text.
 type difference struct{ Field, Before, After string }
 
 // viewEntry returns an entry with the fields that it changed.
@@ -70,10 +70,10 @@ func fieldsOf(state json.RawMessage) (map[string]json.RawMessage, error) {
 	return fields, err
 }
 
-// implied are the fields that an entry says in other words.
+// implied has fields that are not shown, because other parts of an entry say the same.
 var implied = []string{"id", "created", "modified"}
 
-// order is the order of fields in an entry. Others come after them.
+// order is the order in which an entry shows its fields. Fields that are not listed come last.
 var order = []string{
 	"name", "title", "contact", "blocked", "broker", "role", "levels", "test", "expires", "limits", "allow", "secrets",
 	"revoked",
@@ -92,7 +92,7 @@ func inOrder(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// told returns the value of a field for people. An absent or empty value is "".
+// told returns the value of a field for people; "" if the value is absent or empty.
 func told(field string, value json.RawMessage) string {
 	if len(value) == 0 {
 		return ""
@@ -152,7 +152,7 @@ func plain(value any) string {
 	return fmt.Sprint(value)
 }
 
-// toldLevels returns accreditation levels as text: "1, 3", or "all".
+// toldLevels returns accreditation levels for people: "1, 3", or "all".
 func toldLevels(levels string) string {
 	if strings.Contains(levels, allLevels) {
 		return "all"

@@ -16,23 +16,23 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// ExportPath starts the paths of exports of the audit log. They take longer than pages.
+// ExportPath begins the paths of exports of the audit log, which may take longer than other requests.
 const ExportPath = "/console/audit/export/"
 
 func exportPath(format string, q url.Values) string {
 	return list{path: ExportPath + format, query: q}.with("", "")
 }
 
-// maxExports is the most exports that run at once.
+// maxExports is how many exports may run at the same time.
 const maxExports = 2
 
-// rows writes entries in a format.
+// rows writes entries in one of the formats.
 type rows interface {
 	write(e adminapi.Entry) error
 	flush() error
 }
 
-// formats are the formats of exports, by the end of their path.
+// formats has the formats of exports, by the end of the path.
 var formats = map[string]struct {
 	media string
 	rows  func(w io.Writer) rows
@@ -41,9 +41,9 @@ var formats = map[string]struct {
 	"ndjson": {"application/x-ndjson", newLines},
 }
 
-// exportAudit sends the entries that a search finds, in the order of the log. It holds one
-// block of entries in memory. An export that fails breaks the connection off, so that
-// nobody takes it for whole.
+// exportAudit sends the entries that a search finds, in the order of the log. It holds one block of entries in
+// memory. If an export fails, exportAudit breaks the connection off, so that nobody takes the export for
+// complete.
 func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	format, ok := formats[r.PathValue("format")]
 	if !ok {
@@ -79,7 +79,7 @@ func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request, by admin.A
 		return out.write(e)
 	})
 	switch {
-	case err == nil && out == nil: // nothing was found
+	case err == nil && out == nil: // no entry was found
 		begin()
 	case err != nil && out == nil:
 		return err
@@ -94,7 +94,7 @@ func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request, by admin.A
 	return nil
 }
 
-// lines writes an entry as a line of JSON, with all that a check of the chain needs.
+// lines writes each entry as a line of JSON, with everything that a check of the chain needs.
 type lines struct{ to *json.Encoder }
 
 func newLines(w io.Writer) rows { return lines{json.NewEncoder(w)} }
@@ -106,15 +106,14 @@ func (l lines) flush() error { return nil }
 // table writes entries for spreadsheets.
 type table struct{ to *csv.Writer }
 
-// csvHeadings are the first row of a table.
+// csvHeadings is the first row of a table.
 var csvHeadings = []string{
 	"number", "time", "action", "name", "subject", "broker", "by", "by key", "from", "changes", "request", "hash",
 }
 
-// newCSV begins with a byte order mark: without it, some spreadsheets misread letters
-// beyond ASCII.
+// newCSV begins the table with a byte order mark. Without it, some spreadsheets misread letters beyond ASCII.
 func newCSV(w io.Writer) rows {
-	io.WriteString(w, "\uFEFF") // flush reports an error of w
+	io.WriteString(w, "\uFEFF") // an error of w is returned by flush
 	t := table{csv.NewWriter(w)}
 	t.to.Write(csvHeadings)
 	return t
@@ -148,8 +147,8 @@ func (t table) flush() error {
 	return t.to.Error()
 }
 
-// harmless returns a text that spreadsheets do not take for a formula: an apostrophe stands
-// before a first character that begins one.
+// harmless returns a text that spreadsheets do not take for a formula. If the first character could begin a
+// formula, it puts an apostrophe in front.
 func harmless(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(text)[0]) {
 		return "'" + text

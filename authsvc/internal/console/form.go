@@ -21,14 +21,14 @@ import (
 // form is the content of a form: the values of its fields, and their problems.
 type form struct {
 	Values url.Values
-	Wrong  map[string][]string // problems by field; "": of no field
+	Wrong  map[string][]string // problems by the name of their field; "": not about a field
 }
 
-// idAlphabet is the alphabet of rand.Text, which makes the ids of forms. The audit log
-// stores these ids.
+// idAlphabet is the alphabet of rand.Text, which makes the ids of forms. The audit log stores these ids, so a
+// form must not send any other.
 const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
-// newForm returns an empty form. It makes only one change, however often it is sent.
+// newForm returns an empty form with a new id. The form makes only one change, however often it is sent.
 func (c *Console) newForm(ctx context.Context) (form, error) {
 	head, err := c.audit.Head(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *Console) newForm(ctx context.Context) (form, error) {
 	return form{Values: url.Values{"once": {strconv.FormatInt(head.Seq, 10) + "." + rand.Text()}}}, nil
 }
 
-// once returns the sender of a form with the form's id as the request's id.
+// once returns the user who sent a form, as an actor whose request has the form's id.
 func once(by admin.Actor, r *http.Request) (admin.Actor, error) {
 	seq, id, _ := strings.Cut(r.PostForm.Get("once"), ".")
 	after, err := strconv.ParseInt(seq, 10, 64)
@@ -48,8 +48,8 @@ func once(by admin.Actor, r *http.Request) (admin.Actor, error) {
 	return by, nil
 }
 
-// refused returns the sent form with the problems of a fault. It returns false if the
-// user cannot solve the error with another input.
+// refused returns the form that was sent, with the problems of a fault. It returns false if the user cannot
+// solve the problem by other values in the form.
 func refused(r *http.Request, err error, fields []string) (form, bool) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind != fault.Invalid && f.Kind != fault.Conflict {
@@ -66,11 +66,11 @@ func refused(r *http.Request, err error, fields []string) (form, bool) {
 	return sent, true
 }
 
-// limitField is the prefix of fields with the limits of a class.
+// limitField begins the names of the fields with the limits of a class.
 const limitField = "limit-"
 
-// fieldOf returns the field of a form for a field of the admin API: "allow" for
-// "allow.0", "limit-write" for "limits.write.1m".
+// fieldOf returns the field of a form that stands for a field of the admin API: "allow" for "allow.0",
+// "limit-write" for "limits.write.1m".
 func fieldOf(name string) string {
 	name, inside, nested := strings.Cut(name, ".")
 	if name == "limits" && nested {
@@ -80,7 +80,7 @@ func fieldOf(name string) string {
 	return name
 }
 
-// unknown adds a problem for each value that is not of the form's fields.
+// unknown adds a problem for each value in the request that belongs to no field of the form.
 func unknown(r *http.Request, fields []string, found *problems.List) {
 	for _, name := range slices.Sorted(maps.Keys(r.PostForm)) {
 		if name != "once" && name != "was" && !slices.Contains(fields, name) {
@@ -89,7 +89,7 @@ func unknown(r *http.Request, fields []string, found *problems.List) {
 	}
 }
 
-// statusOf returns the status of a page with a form: 422 if the form has problems.
+// statusOf returns the status of the answer with a form: 422 if the form has problems.
 func statusOf(f form) int {
 	if len(f.Wrong) > 0 {
 		return http.StatusUnprocessableEntity
@@ -132,8 +132,8 @@ func (f field) Described() string {
 	return strings.Join(ids, " ")
 }
 
-// unchanged returns the digest of the settings that a form shows. The form sends it back,
-// and mustBe compares it with the settings of that moment.
+// unchanged returns a digest of the settings that a form shows. The form sends the digest back. Then mustBe
+// compares it with the settings of that time, to see whether they are unchanged.
 func unchanged(settings any) (string, error) {
 	text, err := json.Marshal(settings)
 	if err != nil {
@@ -142,8 +142,8 @@ func unchanged(settings any) (string, error) {
 	return digest(text), nil
 }
 
-// mustBe returns a fault of kind Conflict if the settings differ from those that the form
-// showed.
+// mustBe returns a fault of kind Conflict if the settings are not the ones that the form showed. shown is their
+// digest from unchanged.
 func mustBe(settings any, shown string) error {
 	now, err := unchanged(settings)
 	if err != nil {

@@ -13,16 +13,16 @@ import (
 // keyList is the body of the page of all keys.
 type keyList struct {
 	list
-	State  string // "": all but the revoked ones
+	State  string // value of the parameter state; "": all keys that are not revoked
 	Tabs   []tab
-	Orders []column // for narrow screens, which have no headings
+	Orders []column // for narrow screens, where the table has no headings
 	Rows   keyRows
 }
 
-// Narrow reports whether the search leaves anything out beside revoked keys.
+// Narrow reports whether the search leaves out any keys that are not revoked.
 func (l keyList) Narrow() bool { return l.Text() != "" || l.Broker() != "" || l.State != "" }
 
-// Revoked returns the path of the revoked keys that the search leaves out; "" if there are
+// Revoked returns the path of the list with the revoked keys that the search leaves out; "" if it leaves out
 // none.
 func (l keyList) Revoked() string {
 	for _, t := range l.Tabs {
@@ -33,7 +33,7 @@ func (l keyList) Revoked() string {
 	return ""
 }
 
-// tab is a link to the keys in some states.
+// tab is a link to the list of keys in some states.
 type tab struct {
 	Label, Path string
 	Count       int
@@ -54,8 +54,8 @@ func statesOf(state string) []string {
 	return []string{state}
 }
 
-// tabs returns the tabs of a list with the number of keys in each state. States without
-// keys have no tab.
+// tabs returns the tabs of a list. Each tab shows how many keys are in its state. A state without keys has no
+// tab.
 func tabs(l list, state string, counts map[string]int) []tab {
 	all := tab{Label: "all", Path: l.with("state", anyState), Current: state == anyState}
 	for _, n := range counts {
@@ -79,10 +79,10 @@ type keyRows struct {
 	Keys    []adminapi.Key
 }
 
-// column is a column of a table, or an order that it can have.
+// column is a column of a table, or an order in which the table can be sorted.
 type column struct {
 	Label, Order string
-	Path         string // sorts the table by the column; "": it cannot
+	Path         string // path that sorts the table by the column; "": the column cannot be sorted
 	Sorted       string // value of aria-sort; "": the table is not sorted by the column
 }
 

@@ -35,8 +35,8 @@ type Keys interface {
 
 type keyPage struct {
 	Key    adminapi.Key
-	Secret string // only in the response to the form that made it
-	Try    string // command that tries the secret
+	Secret string // set only in the response to the form that made the secret
+	Try    string // a command with which an operator can try the secret
 	Usage  usage
 }
 
@@ -73,8 +73,8 @@ type keyForm struct {
 	Key     adminapi.Key // zero for a new key
 	Roles   []role
 	Brokers []adminapi.Broker // to choose from
-	Used    *time.Time        // last use of the key; nil: none
-	Confirm bool              // the user must type the name of the key
+	Used    *time.Time        // when the key was last used; nil: never
+	Confirm bool              // the user must type the name of the key to confirm
 }
 
 type role struct{ Name, Told string }
@@ -90,10 +90,10 @@ func (keyForm) Levels() []level {
 	}
 }
 
-// level is an accreditation level. Contract 35 says what each one allows.
+// level is an accreditation level. Contract 35 defines what each level allows.
 type level struct{ Value, Name, Allows string }
 
-// allLevels is the level that stands for all.
+// allLevels is the level that stands for all levels.
 const allLevels = "0"
 
 var (
@@ -130,7 +130,7 @@ func (c *Console) showNewKey(w http.ResponseWriter, r *http.Request, by admin.Ac
 	return c.newKeyPage(w, r, by, f)
 }
 
-const offered = 500 // brokers that the form suggests; users can type any other
+const offered = 500 // how many brokers the form suggests; users can type any other
 
 func (c *Console) newKeyPage(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
 	brokers, _, err := c.brokers.Brokers(r.Context(), admin.Filter{Limit: offered})
@@ -156,8 +156,7 @@ func (c *Console) createKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	return c.showSecret(w, r, by, "Key created", keyPage{Key: k, Secret: secret})
 }
 
-// showSecret shows a new secret. No cache keeps this response, and a repeated form does
-// not get it.
+// showSecret shows a new secret. No cache keeps this response. A form that is sent again does not get it again.
 func (c *Console) showSecret(
 	w http.ResponseWriter, r *http.Request, by admin.Actor, title string, p keyPage,
 ) error {
@@ -165,11 +164,10 @@ func (c *Console) showSecret(
 	return c.show(w, http.StatusOK, "secret", view{Title: title, Section: "keys", By: by, Body: p})
 }
 
-// plainHost is a host with a port, without any character that a shell reads.
+// plainHost matches a host with a port and without characters that a shell would interpret.
 var plainHost = regexp.MustCompile(`^[0-9A-Za-z.:\[\]-]+$`)
 
-// tryLine returns a command that shows whether a secret works. "" if the console does not
-// know the address.
+// tryLine returns a command that shows whether a secret works; "" if the console does not know the address.
 func (c *Console) tryLine(r *http.Request, p keyPage) string {
 	if p.Key.Broker != "" {
 		if c.baseURL == "" {
@@ -272,11 +270,10 @@ func (c *Console) showRevokeKey(w http.ResponseWriter, r *http.Request, by admin
 	return c.confirm(w, r, by, revocation, nil)
 }
 
-// recently is how long after its last use a key is revoked only by somebody who types its
-// name.
+// recently is how long after the last use of a key the user must type the key's name to revoke it.
 const recently = 24 * time.Hour
 
-// lastUse returns the last use of a key; nil if it was never used.
+// lastUse returns when a key was last used; nil if it was never used.
 func lastUse(k adminapi.Key) (last *time.Time) {
 	for _, s := range k.Secrets {
 		for _, use := range s.Uses {
@@ -288,7 +285,7 @@ func lastUse(k adminapi.Key) (last *time.Time) {
 	return last
 }
 
-// confirmation is a page that asks the user to confirm a change of a key.
+// confirmation is a page on which the user confirms a change of a key.
 type confirmation struct{ template, title string }
 
 var (

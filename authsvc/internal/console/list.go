@@ -10,33 +10,33 @@ import (
 	"asset-registry/shared/fault"
 )
 
-const listed = 25 // most keys, brokers or entries of a page
+const listed = 25 // most keys, brokers or entries on a page
 
-// list is a page of a longer list, with the search that made it.
+// list is one page of a longer list, with the search whose result it is.
 type list struct {
 	path  string
-	query url.Values // of the search, without the page
+	query url.Values // parameters of the search, without the number of the page
 
 	Skip, Shown, Total int
-	Cut                bool // the list is longer than a search reads
+	Cut                bool // the registry has more than a search reads
 }
 
-// Text returns what the user searches for.
+// Text returns the text for which the user searches.
 func (l list) Text() string { return l.query.Get("q") }
 
-// Broker returns the broker that the user searches for.
+// Broker returns the broker for whose keys the user searches.
 func (l list) Broker() string { return l.query.Get("broker") }
 
-// First and Last return the numbers of the page's first and last element.
+// First returns the number of the page's first element.
 func (l list) First() int { return l.Skip + 1 }
 
 // Last returns the number of the page's last element.
 func (l list) Last() int { return l.Skip + l.Shown }
 
-// Most returns the most elements that a search reads.
+// Most returns how many elements a search reads at most.
 func (l list) Most() int64 { return admin.MaxFound }
 
-// Previous returns the path of the page before; "" on the first page.
+// Previous returns the path of the previous page; "" on the first page.
 func (l list) Previous() string {
 	if l.Skip == 0 {
 		return ""
@@ -59,8 +59,8 @@ func (l list) page(n int) string {
 	return l.with("page", strconv.Itoa(n+1))
 }
 
-// with returns the path of the search's first page with another value of a parameter; ""
-// removes it.
+// with returns the path of the search's first page after one parameter has changed its value. An empty value
+// removes the parameter.
 func (l list) with(name, value string) string {
 	q := maps.Clone(l.query)
 	q.Set(name, value)
@@ -75,8 +75,8 @@ func (l list) with(name, value string) string {
 	return l.path + "?" + q.Encode()
 }
 
-// listOf returns the list that a request asks for, with the named parameters as search. It
-// has the elements before the page, and no result yet.
+// listOf returns the list for which a request asks, with the search in the named parameters. It sets how many
+// elements precede the page, but does not search yet.
 func listOf(r *http.Request, parameters ...string) (list, error) {
 	sent := r.URL.Query()
 	l := list{path: r.URL.Path, query: url.Values{}}

@@ -14,8 +14,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Assets reads the public log, the history of assets and webhooks, gives assets new tokens, and
-// changes webhooks (assetclient.Client).
+// Assets calls the asset services (assetclient.Client): it reads the public log, the history of assets and
+// webhooks, gives assets new tokens, and changes webhooks.
 type Assets interface {
 	Log(ctx context.Context) (assetclient.Log, error)
 	History(ctx context.Context, keyID, id, offset string) (assetclient.History, error)
@@ -29,7 +29,7 @@ type Assets interface {
 // logPage is the body of the page of the public log.
 type logPage struct {
 	Log   assetclient.Log
-	Empty bool // there is no checkpoint
+	Empty bool // the log has no checkpoint yet
 }
 
 // showLog shows the newest checkpoint and its signatures.
@@ -47,10 +47,10 @@ func (c *Console) showLog(w http.ResponseWriter, r *http.Request, by admin.Actor
 type historyPage struct {
 	ID      string
 	History assetclient.History
-	Older   string // path; "": there is no older page
+	Older   string // path of the page with older changes; "": there is none
 }
 
-// historyPath returns the path of a page of an asset's history. Offset is "" for the newest.
+// historyPath returns the path of a page of an asset's history. offset is "" for the newest changes.
 func historyPath(id, offset string) string {
 	query := url.Values{"id": {id}}
 	if offset != "" {
@@ -61,8 +61,8 @@ func historyPath(id, offset string) string {
 
 var assetID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// showHistory shows the changes of an asset to an operator. Auditors may not see
-// them: drafts are not public.
+// showHistory shows the changes of an asset to an operator. Auditors may not see them, because drafts are not
+// public.
 func (c *Console) showHistory(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	if by.Role != apikey.Operator {
 		return fault.New(fault.Forbidden, fault.Header, "Authorization", "Only operators may read the history of assets.")
@@ -83,7 +83,7 @@ func (c *Console) showHistory(w http.ResponseWriter, r *http.Request, by admin.A
 	return c.show(w, http.StatusOK, "asset", v)
 }
 
-// assetOf returns the asset's id in the query of a request.
+// assetOf returns the id of the asset that the query of a request names.
 func assetOf(r *http.Request) (string, error) {
 	id := strings.TrimSpace(r.URL.Query().Get("id"))
 	if !assetID.MatchString(id) {
@@ -93,10 +93,10 @@ func assetOf(r *http.Request) (string, error) {
 	return id, nil
 }
 
-// longestValue is the most bytes of a value that a page shows.
+// longestValue is how many bytes of a value a page shows at most.
 const longestValue = 400
 
-// shorten cuts a JSON value for a page.
+// shorten returns the text of a JSON value, shortened for a page.
 func shorten(value []byte) string {
 	if len(value) <= longestValue {
 		return string(value)

@@ -12,8 +12,8 @@ import (
 // recoverPage is the body of the pages that give an asset new tokens.
 type recoverPage struct {
 	ID      string
-	Form    form                  // zero once the tokens are there
-	Access  assetclient.Recovered // zero before
+	Form    form                  // zero once the asset has new tokens
+	Access  assetclient.Recovered // the new tokens; zero before
 	History string                // path of the asset's history
 }
 
@@ -39,9 +39,9 @@ func (c *Console) recoverPage(w http.ResponseWriter, r *http.Request, by admin.A
 	return c.show(w, statusOf(f), "recover-asset", v)
 }
 
-// recoverAsset gives an asset new tokens and shows them once (docs/recovery.md). The auth
-// service that the asset service then asks writes the entry of the audit log, under the id of
-// the form. A form with an entry does nothing again.
+// recoverAsset gives an asset new tokens and shows them once (docs/recovery.md). It asks the asset service,
+// which asks an auth service, which writes the entry of the audit log under the id of the form. If this entry
+// exists already, the form does nothing again.
 func (c *Console) recoverAsset(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	id, err := assetOf(r)
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 
 const (
 	idleTime    = 20 * time.Minute // a session ends after this time without a request
-	longest     = 4 * time.Hour    // longest time of a session
+	longest     = 4 * time.Hour    // a session ends after this time at the latest
 	clockError  = time.Minute      // most by which the clocks of two services may differ
 	renewEvery  = time.Minute      // least time between two renewals of the cookie
 	plainCookie = "registry-console"
@@ -36,27 +36,27 @@ const (
 
 // session holds the hash of the user's key. Each request verifies the key again.
 type session struct {
-	ID    string    `json:"id"` // "" for one that a former release has begun
+	ID    string    `json:"id"` // "" for a session that an earlier release has begun
 	Hash  string    `json:"hash"`
 	Begun time.Time `json:"begun"`
 	Used  time.Time `json:"used"`
 }
 
-// name identifies a session.
+// name returns a text that identifies the session.
 func (s session) name() string {
 	return cmp.Or(s.ID, digest([]byte(s.Hash+" "+s.Begun.Format(time.RFC3339Nano))))
 }
 
-// over tells whether a session has ended. One that begins in the future was begun by a clock that
-// was wrong, so nothing would end it in time.
+// over reports whether the session has ended. This includes a session that begins in the future: a wrong clock
+// has begun it, so it would not end in time.
 func (s session) over(now time.Time) bool {
 	used, begun := now.Sub(s.Used), now.Sub(s.Begun)
 	return used >= idleTime || begun >= longest || used < -clockError || begun < -clockError
 }
 
-// sealer seals sessions for cookies. Its keys are derived from the registry's secrets,
-// so every auth service can open a cookie, and nobody else can.
-type sealer struct{ aeads []cipher.AEAD } // the first one seals, all open
+// sealer seals sessions for cookies. Its keys are derived from the registry's secrets. So every auth service
+// can open a cookie, and nobody else can.
+type sealer struct{ aeads []cipher.AEAD } // the first one seals; any of them opens
 
 func newSealer(secrets keyring.Ring) (*sealer, error) {
 	keys, err := secrets.Derive("asset-registry console session")
@@ -86,7 +86,7 @@ func (s *sealer) close(of session) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aeads[0].Seal(nil, nil, text, nil)), nil
 }
 
-// open returns the session that close sealed; false for any other text.
+// open returns the session in a text that close has sealed, or false for any other text.
 func (s *sealer) open(text string) (of session, ok bool) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
@@ -100,8 +100,8 @@ func (s *sealer) open(text string) (of session, ok bool) {
 	return of, false
 }
 
-// secure reports whether the browser uses TLS, to this server or to a proxy. A false
-// header only means that the sender's own browser drops the cookie.
+// secure reports whether the browser uses TLS, to this server or to a proxy. A client that sends a false header
+// only makes its own browser drop the cookie.
 func secure(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
@@ -109,7 +109,7 @@ func secure(r *http.Request) bool {
 func cookie(r *http.Request) *http.Cookie {
 	name, path := plainCookie, strings.TrimSuffix(root, "/")
 	if secure(r) {
-		name, path = hostCookie, "/" // a __Host- cookie has no other path
+		name, path = hostCookie, "/" // a cookie with the prefix __Host- must have this path
 	}
 	return &http.Cookie{Name: name, Path: path, HttpOnly: true, Secure: secure(r), SameSite: http.SameSiteStrictMode}
 }
@@ -131,8 +131,8 @@ func (c *Console) forget(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, gone)
 }
 
-// user identifies the user of a request, or returns a fault of kind Unauthorized if the
-// session is missing or over. It renews the session.
+// user identifies the user of a request and renews the session. It returns a fault of kind Unauthorized if the
+// session is missing or over.
 func (c *Console) user(w http.ResponseWriter, r *http.Request) (admin.Actor, error) {
 	nobody := fault.New(fault.Unauthorized, fault.Header, "Cookie", "You are not signed in.")
 	sent, err := r.Cookie(cookie(r).Name)
@@ -158,10 +158,10 @@ func (c *Console) user(w http.ResponseWriter, r *http.Request) (admin.Actor, err
 	return by, err
 }
 
-// identify is a method of Authenticator.
+// identify is the type of the methods of Authenticator.
 type identify func(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
 
-// enter identifies the user with the hash of a key, from the address of a request.
+// enter identifies a user by the hash of a key and the address from which the request came.
 func enter(r *http.Request, hash string, who identify) (admin.Actor, error) {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -174,8 +174,8 @@ func enter(r *http.Request, hash string, who identify) (admin.Actor, error) {
 
 // signInPage is the body of the sign-in page.
 type signInPage struct {
-	Next  string // path of the page after the sign-in
-	Wrong string // problem of the key; "": none
+	Next  string // path of the page that is shown after the sign-in
+	Wrong string // what is wrong with the key; "": nothing
 }
 
 func signInPath(r *http.Request) string {
@@ -186,8 +186,8 @@ func signInPath(r *http.Request) string {
 	return "/console/sign-in?" + url.Values{"next": {next}}.Encode()
 }
 
-// inside returns a path of the console as it is, and the path of its first page for any
-// other. So the sign-in never redirects to another site, nor out of the console by "..".
+// inside returns a path of the console unchanged, and the path of the console's first page for any other text.
+// So the sign-in never redirects to another site, or out of the console by "..".
 func inside(path string) string {
 	at, err := url.Parse(path)
 	if err != nil || at.IsAbs() || at.Host != "" || !strings.HasPrefix(at.Path, root) ||
@@ -226,7 +226,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// signOut ends the session on the server too: a copy of the cookie opens nothing.
+// signOut ends the session on the server too, so that a copy of the cookie opens nothing.
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 	c.forget(w, r)
 	if sent, err := r.Cookie(cookie(r).Name); err == nil {

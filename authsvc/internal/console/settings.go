@@ -18,8 +18,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// keySettings returns the settings that a form sent for a key with the settings was. It
-// adds the fields that it cannot read to found.
+// keySettings returns the settings that a form has sent for a key. was has the settings before. keySettings
+// adds to found the fields that it cannot read.
 func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List) adminapi.KeySettings {
 	s := adminapi.KeySettings{
 		Name: strings.TrimSpace(sent.Get("name")), Role: sent.Get("role"),
@@ -27,14 +27,15 @@ func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List
 		Allow: strings.FieldsFunc(sent.Get("allow"), func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }),
 	}
 	switch {
-	case apikey.Administers(identity.Role(s.Role)): // the form offers levels, but the key has none
+	case apikey.Administers(identity.Role(s.Role)): // the form always offers levels
 		s.Levels = ""
 	case strings.Contains(s.Levels, allLevels) && strings.Trim(s.Levels, "01234") == "":
 		s.Levels = allLevels
 	}
 	switch text := sent.Get("expires"); {
 	case text == "":
-	case was.Expires != nil && stamp(*was.Expires) == text: // the form shows the time without fractions of a second
+	// The form shows the time without fractions of a second, so an unchanged time keeps them.
+	case was.Expires != nil && stamp(*was.Expires) == text:
 		s.Expires = was.Expires
 	default:
 		at, err := time.Parse(stampLayout, text)
@@ -66,7 +67,7 @@ const stampLayout = "2006-01-02T15:04:05"
 
 func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
-// rate is the limits of a class of requests as text: "5/1s, 100/1m".
+// rate has the limits of a class of requests as text: "5/1s, 100/1m".
 type rate struct{ Class, Told string }
 
 func rates(limits map[string]map[string]int64) []rate {
@@ -87,7 +88,7 @@ func rates(limits map[string]map[string]int64) []rate {
 func byLength(a, b string) int {
 	length := func(window string) time.Duration {
 		d, err := time.ParseDuration(window)
-		if err != nil { // the store has no such window
+		if err != nil { // the store never has such a window
 			return 0
 		}
 		return d
@@ -95,8 +96,8 @@ func byLength(a, b string) int {
 	return cmp.Or(cmp.Compare(length(a), length(b)), cmp.Compare(a, b))
 }
 
-// parseRates reads limits such as "5/1s, 100/1m". It returns the limits that it can read,
-// and an error that lists the others.
+// parseRates reads limits such as "5/1s, 100/1m". It returns the limits that it can read, and an error that
+// lists the other ones.
 func parseRates(text string) (map[string]int64, error) {
 	windows := map[string]int64{}
 	var wrong []string
@@ -122,5 +123,5 @@ func parseRates(text string) (map[string]int64, error) {
 	return windows, nil
 }
 
-// maxWrong is the most faulty limits in an error of parseRates.
+// maxWrong is how many faulty limits an error of parseRates lists at most.
 const maxWrong = 10

@@ -10,12 +10,12 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// usage is a chart of requests, and links to other spans of days.
+// usage is a chart of requests, with links to charts of other numbers of days.
 type usage struct {
 	Chart chart
 	Of    string // "this key" or "this broker"
 	Spans []span
-	Cut   bool // the chart leaves out some keys
+	Cut   bool // the chart does not include all keys
 }
 
 type span struct {
@@ -24,9 +24,9 @@ type span struct {
 	Current bool
 }
 
-const usualSpan = 30 // days
+const usualSpan = 30 // usual number of days
 
-// daysOf returns the parameter days of a request.
+// daysOf returns the parameter days of a request, or usualSpan.
 func daysOf(r *http.Request) (int, error) {
 	text := r.URL.Query().Get("days")
 	if text == "" {
@@ -39,8 +39,8 @@ func daysOf(r *http.Request) (int, error) {
 	return days, nil
 }
 
-// newUsage returns the usage of the last days, with links from a path with parameters to
-// other spans.
+// newUsage returns the usage of the last days. offered has other numbers of days; the links to them have the
+// path and the parameters q.
 func newUsage(counts []adminapi.Day, days int, now time.Time, path string, q url.Values, offered ...int) usage {
 	u := usage{Chart: newChart(counts, days, now)}
 	for _, n := range offered {

@@ -20,11 +20,11 @@ import (
 // view is the data of a page.
 type view struct {
 	Title   string
-	Section string // current section of the navigation
+	Section string // the section of the navigation to which the page belongs
 	By      admin.Actor
 	Notice  string
 	Body    any
-	HasLog  bool // the console has the pages of the public log and of webhooks; show sets it
+	HasLog  bool // the console has pages about the public log and webhooks; show sets this
 }
 
 // MayChange reports whether the user may change anything.
@@ -57,7 +57,7 @@ var notices = map[string]string{
 	revoked:   "The key is revoked. Every gateway refuses it within a second.",
 	signedOut: "You are signed out.",
 
-	// The entry of the audit log comes before the action, which may have failed.
+	// The entry of the audit log is written before the action, so the action may have failed.
 	webhookAgain: "This form was sent before, and nothing was done again. The first attempt may have failed: " +
 		"this page shows the webhook as it is now. If its change is not there, make it again from here.",
 	webhookChanged: "Done.",
@@ -90,14 +90,14 @@ func subjectPath(subject string) string {
 	if id, ok := audit.AssetOf(subject); ok {
 		return historyPath(id, "")
 	}
-	if _, ok := audit.FileOf(subject); ok { // the console has no page of a file
+	if _, ok := audit.FileOf(subject); ok { // the console has no page about a file
 		return "/console/audit?" + url.Values{"about": {subject}}.Encode()
 	}
 	id, _ := audit.KeyOf(subject)
 	return keyPath(id)
 }
 
-// views are the templates by the name of the page.
+// views has the templates, by the name of the page.
 type views map[string]*template.Template
 
 func parseViews(now func() time.Time) (views, error) {
@@ -143,7 +143,7 @@ func parseViews(now func() time.Time) (views, error) {
 	return parsed, nil
 }
 
-// hostOf returns the host of an address, or the whole text if it is none.
+// hostOf returns the host of an address, or the whole text if it is not an address.
 func hostOf(address string) string {
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		return u.Host
@@ -156,7 +156,7 @@ func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 // exactly returns a time with its seconds.
 func exactly(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// ago returns how long something is past, in the largest whole unit.
+// ago returns how long ago something was, in the largest whole unit.
 func ago(past time.Duration) string {
 	for _, unit := range []struct {
 		name string
@@ -172,7 +172,7 @@ func ago(past time.Duration) string {
 	return "just now"
 }
 
-// labels are the names of fields that differ from what label makes of them.
+// labels has the names of fields for people that differ from what label would make of the field.
 var labels = map[string]string{"allow": "Addresses", "levels": "Accreditation levels", "confirm": "Name of the key"}
 
 // label returns the name of a form's field for people: "Limit read" for "limit-read".
@@ -183,7 +183,7 @@ func label(field string) string {
 	return strings.ToUpper(field[:1]) + strings.ReplaceAll(field[1:], "-", " ")
 }
 
-// show writes a page, completely or not at all.
+// show writes a page, either completely or not at all.
 func (c *Console) show(w http.ResponseWriter, status int, name string, v view) error {
 	v.HasLog = c.assets != nil
 	var text bytes.Buffer
@@ -192,12 +192,12 @@ func (c *Console) show(w http.ResponseWriter, status int, name string, v view) e
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	w.Write(text.Bytes()) // an error means that the browser has gone
+	w.Write(text.Bytes()) // an error means that the browser has closed the connection
 	return nil
 }
 
-// flat leaves out the characters that change the direction of text: a page's title has no elements
-// that keep them to their text, as <bdi> does elsewhere.
+// flat leaves out the characters that change the direction of text. The title of a page cannot have elements
+// such as <bdi>, which confine these characters to one text elsewhere.
 func flat(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Bidi_Control, r) {

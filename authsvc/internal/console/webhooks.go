@@ -12,8 +12,8 @@ import (
 	"asset-registry/authsvc/internal/problems"
 )
 
-// Notes writes entries about webhooks to the audit log, and finds out whether a request has an
-// entry (admin.Service).
+// Notes writes entries about webhooks to the audit log, and finds out whether a request already has an entry
+// (admin.Service).
 type Notes interface {
 	Note(ctx context.Context, by admin.Actor, action, subject string, what any) error
 	NotDone(ctx context.Context, by admin.Actor) error
@@ -22,9 +22,9 @@ type Notes interface {
 // webhookList is the body of the page of all webhooks.
 type webhookList struct {
 	Broker   string
-	Begun    bool // this is not the first page
+	Begun    bool // the page does not begin with the first webhook
 	Webhooks []assetclient.Webhook
-	Next     string // path; "": this is the last page
+	Next     string // path of the next page; "": this is the last page
 }
 
 // keyOf returns the id of a user's key.
@@ -51,7 +51,7 @@ func (c *Console) listWebhooks(w http.ResponseWriter, r *http.Request, by admin.
 // webhookPage is the body of the pages of one webhook.
 type webhookPage struct {
 	Webhook assetclient.Webhook
-	Form    form // zero for an auditor
+	Form    form // zero for an auditor, who may change nothing
 }
 
 func webhookPath(id string) string { return "/console/webhooks/" + url.PathEscape(id) }
@@ -76,7 +76,7 @@ func (c *Console) showRemoveWebhook(w http.ResponseWriter, r *http.Request, by a
 	return c.webhookPage(w, r, view{By: by}, "remove-webhook", webhookPage{Form: f})
 }
 
-// webhookPage shows a page with the webhook of the request.
+// webhookPage shows a page about the webhook that the request names.
 func (c *Console) webhookPage(w http.ResponseWriter, r *http.Request, v view, template string, body webhookPage) error {
 	found, err := c.assets.Webhook(r.Context(), keyOf(v.By), r.PathValue("id"))
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Console) webhookPage(w http.ResponseWriter, r *http.Request, v view, te
 	return c.show(w, statusOf(body.Form), template, v)
 }
 
-// The fields of the form that replays.
+// The fields of the form that replays a webhook.
 var replayFields = []string{"offset"}
 
 func (c *Console) stopWebhook(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
@@ -106,16 +106,16 @@ func (c *Console) removeWebhook(w http.ResponseWriter, r *http.Request, by admin
 	return c.changeWebhook(w, r, by, assetclient.RemoveWebhook)
 }
 
-// webhookEntry is what the audit log shows of an action on a webhook. It has no address:
-// that may hold a secret of the receiver.
+// webhookEntry is what the audit log shows of an action on a webhook. It leaves out the webhook's address,
+// which may hold a secret of the receiver.
 type webhookEntry struct {
 	Broker string `json:"broker"`
 	State  string `json:"state"` // before the action
 	Offset string `json:"offset,omitempty"`
 }
 
-// changeWebhook does something to a webhook. The entry of the audit log comes first, so
-// that nothing is done without one.
+// changeWebhook does something to a webhook. It writes the entry of the audit log first, so that nothing is
+// done without an entry.
 func (c *Console) changeWebhook(
 	w http.ResponseWriter, r *http.Request, by admin.Actor, do assetclient.WebhookAction, fields ...string,
 ) error {
@@ -135,7 +135,7 @@ func (c *Console) changeWebhook(
 	}
 	err = c.assets.ChangeWebhook(r.Context(), keyOf(by), id, do, offset)
 	if f, ok := refused(r, err, fields); ok {
-		fresh, err := c.newForm(r.Context()) // this form has its entry already
+		fresh, err := c.newForm(r.Context()) // a new form, because this one already has an entry
 		if err != nil {
 			return err
 		}

@@ -22,20 +22,20 @@ import (
 	"asset-registry/shared/static"
 )
 
-// Admin serves the admin API, on a listener of its own.
+// Admin serves the admin API, on a separate listener.
 type Admin struct {
 	service   *admin.Service
 	log       *audit.Checker
 	operators *admin.Authenticator
 }
 
-// NewAdmin returns the admin API of a service and its audit log, for operators.
+// NewAdmin returns the admin API of a service and its audit log, for callers whom operators identifies.
 func NewAdmin(service *admin.Service, log *audit.Checker, operators *admin.Authenticator) *Admin {
 	return &Admin{service, log, operators}
 }
 
-// Route adds the routes to engine, and the documents that describe them, which
-// need no key. The service decides what the caller may do.
+// Route adds the routes to engine. It also adds the documents that describe the routes; these need no key. The
+// service decides what a caller may do.
 func (a *Admin) Route(engine *gin.Engine) {
 	documents := engine.Group(adminapi.Prefix)
 	documents.GET("/openapi.json", gin.WrapH(static.New("application/json", "no-cache", openapi.JSON())))
@@ -78,8 +78,8 @@ func (a *Admin) identify(c *gin.Context) error {
 
 func actor(c *gin.Context) admin.Actor { return c.MustGet(actorKey).(admin.Actor) }
 
-// needJSON refuses a change that is not JSON. A page of another site can make a browser
-// send other types without a CORS preflight.
+// needJSON refuses a change whose body is not JSON. A page of another site can make a browser send other types
+// without a CORS preflight.
 func needJSON(c *gin.Context) error {
 	if c.Request.Method != http.MethodGet && c.ContentType() != "application/json" {
 		return fault.New(fault.UnsupportedMedia, fault.Header, "Content-Type",
@@ -105,8 +105,8 @@ func filter(c *gin.Context) (admin.Filter, error) {
 	return f, found.Err()
 }
 
-// bounds are the values of a query parameter: from 1 to most.
-type bounds struct{ otherwise, most int } // otherwise: the value of a missing parameter
+// bounds are the bounds of a query parameter with a number: from 1 to most.
+type bounds struct{ otherwise, most int } // the value if the parameter is missing
 
 // number reads a query parameter, and adds a problem to found if it is out of bounds.
 func number(c *gin.Context, found *problems.List, name string, b bounds) int {

@@ -22,7 +22,7 @@ import (
 // sent is the body of a request of the admin API.
 type sent struct {
 	data  map[string]json.RawMessage
-	rogue []string // fields of the body other than "data"
+	rogue []string // fields of the body other than "data", which are not allowed
 }
 
 // readData reads a body of the form {"data": {...}}.
@@ -37,7 +37,7 @@ func readData(c *gin.Context) (sent, error) {
 	return parseData(text)
 }
 
-// form is the form of a body, for errors.
+// form describes the form of a body in error messages.
 const form = `{"data": {...}}`
 
 func parseData(text []byte) (sent, error) {
@@ -59,9 +59,9 @@ func parseData(text []byte) (sent, error) {
 	return s, nil
 }
 
-// into sets the fields that the data names in the struct that of points to; null clears
-// a field. It returns the problems of fields that it cannot read. Such a field keeps
-// its value, or has zero values in place of faulty elements.
+// into sets the fields that the data names, in the struct to which of points; null clears a field. It returns a
+// problem for each field that it cannot read. This field keeps its value, or, if it is a list, has zero values
+// in place of faulty elements.
 func (s sent) into(of any) *problems.List {
 	var found problems.List
 	for _, name := range s.rogue {
@@ -95,8 +95,8 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// decode decodes a JSON value into v. It adds a problem for each part of another type,
-// named by its path.
+// decode decodes a JSON value into v. It adds a problem for each part of the value that has a wrong type, with
+// the path of this part.
 func decode(found *problems.List, path string, text json.RawMessage, v reflect.Value) {
 	switch {
 	case string(text) == "null":
@@ -133,7 +133,7 @@ func decode(found *problems.List, path string, text json.RawMessage, v reflect.V
 	}
 }
 
-// wanted describes the values that a field takes.
+// wanted describes the values that a field accepts.
 func wanted(v reflect.Value) string {
 	if _, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return "a time such as 2027-01-31T00:00:00Z"

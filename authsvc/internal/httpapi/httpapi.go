@@ -23,7 +23,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// maxBody bounds the body of a request, in bytes. No request needs nearly as much.
+// maxBody is the most bytes in the body of a request. No request needs nearly as many.
 const maxBody = 64 << 10
 
 // API serves the internal API.
@@ -41,8 +41,8 @@ type Keys struct {
 	*apikey.Meter
 }
 
-// New returns the internal API for keys and tokens. It writes recoveries of assets and removals of
-// files to the audit log of notes.
+// New returns the internal API for keys and tokens. It uses notes to write recoveries of assets and removals of
+// files to the audit log.
 func New(keys Keys, tokens *token.Service, notes *admin.Service, now func() time.Time) *API {
 	return &API{keys, tokens, notes, now}
 }
@@ -119,7 +119,7 @@ func (a *API) changeOwner(c *gin.Context) error {
 	return httpserver.JSON(c, http.StatusOK, answer)
 }
 
-// recoverTokens answers with new tokens only after the audit log has its entry.
+// recoverTokens answers with new tokens only after the audit log has an entry about the recovery.
 func (a *API) recoverTokens(c *gin.Context) error {
 	var r authapi.RecoverTokensRequest
 	if err := read(c, &r); err != nil {

@@ -4,7 +4,7 @@
 //	go test ./deploy/openapi -update
 package openapi
 
-import _ "embed" // the document
+import _ "embed" // embeds the document
 
 //go:embed admin.json
 var asJSON []byte

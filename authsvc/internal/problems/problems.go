@@ -1,5 +1,5 @@
-// Package problems collects everything wrong with a request, so that one response
-// reports it: one error object for each faulty field.
+// Package problems collects everything wrong with a request, so that one response can report all of it, with
+// one error object for each faulty field.
 package problems
 
 import (
@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// The bounds of a response. A body can have thousands of problems.
+// The bounds of a response. They are needed because a body can have thousands of problems.
 const (
 	maxDetails = 200
 	maxName    = 300 // characters
@@ -19,7 +19,7 @@ const (
 // List is a list of problems of a request. The zero value is an empty list.
 type List struct {
 	details []fault.Detail
-	invalid bool // some problem is of kind Invalid; otherwise all are of kind Conflict
+	invalid bool // at least one problem is of kind Invalid; otherwise all are of kind Conflict
 }
 
 // Of returns a list with problems of kind Invalid.
@@ -31,20 +31,18 @@ func Of(found ...fault.Detail) *List {
 	return &l
 }
 
-// Add adds a problem of a field of the body. The list keeps only the first problem
-// of a field.
+// Add adds a problem with a field of the body. The list keeps only the first problem of each field.
 func (l *List) Add(name, format string, args ...any) {
 	l.add(fault.Invalid, fault.Detail{Location: fault.Body, Name: name, Description: fmt.Sprintf(format, args...)})
 }
 
-// AddQuery adds a problem of a query parameter, as Add does.
+// AddQuery adds a problem with a query parameter. The list keeps only the first problem of each parameter.
 func (l *List) AddQuery(name, format string, args ...any) {
 	l.add(fault.Invalid, fault.Detail{Location: fault.Query, Name: name, Description: fmt.Sprintf(format, args...)})
 }
 
-// Take adds the problems of err that the client can solve with another request to the
-// same URL: those of a fault of kind Invalid or Conflict, unless it is about the URL.
-// It returns any other error.
+// Take adds the problems of err if the client can solve them with another request to the same URL: if err is a
+// fault of kind Invalid or Conflict and is not about the URL. Otherwise it returns err.
 func (l *List) Take(err error) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind != fault.Invalid && f.Kind != fault.Conflict || f.Details[0].Location == fault.URL {
@@ -56,8 +54,8 @@ func (l *List) Take(err error) error {
 	return nil
 }
 
-// With takes err and returns all problems as one fault, as Err does. It returns err
-// alone if Take refuses it.
+// With adds the problems of err and returns all problems as one fault, as Err does. If Take does not accept
+// err, With returns only err.
 func (l *List) With(err error) error {
 	if err := l.Take(err); err != nil {
 		return err

@@ -18,7 +18,7 @@ const (
 	auditKey = "registry:{admin}:audit" // number -> entry
 )
 
-// Head returns the end of the audit log. Gateways trust keys while they hear of it.
+// Head returns the end of the audit log. Gateways trust cached keys only while they hear about the head.
 func (s *Store) Head(ctx context.Context) (adminapi.Head, error) {
 	text, err := s.watcher.Get(ctx, headKey).Result()
 	if errors.Is(err, redis.Nil) {
@@ -30,8 +30,8 @@ func (s *Store) Head(ctx context.Context) (adminapi.Head, error) {
 	return adminapi.ParseHead(text)
 }
 
-// Entries returns up to limit audit entries after number after, in order. It leaves
-// out an entry that is missing.
+// Entries returns up to limit audit entries, in order. The first one follows the entry with the number in
+// after. An entry that Redis lacks is left out.
 func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
 	head, err := s.Head(ctx)
 	if err != nil {
@@ -46,11 +46,10 @@ func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]adminapi
 	})
 }
 
-// commit makes a change if the log ends at ARGV[1] and, if ARGV[8] is 1, the record
-// exists. KEYS: head, audit, records, index of their names, hashes. ARGV: head
-// before, head after, number and text of the entry, name and text of the record,
-// hash. An empty name stands for no record. It runs without free memory too: operators must always be able to revoke a
-// key.
+// commit makes a change if the log ends at ARGV[1] and, if ARGV[8] is 1, the record exists. KEYS: head, audit,
+// records, index of the records' names, hashes. ARGV: head before the change, head after it, number and text of
+// the entry, name and text of the record, hash. If the name is empty, no record changes. The script also runs
+// when Redis has no free memory, because operators must always be able to revoke a key.
 var commit = redis.NewScript(`#!lua flags=allow-oom
 if (redis.call('GET', KEYS[1]) or '0:') ~= ARGV[1] then return 0 end
 if ARGV[8] == '1' and redis.call('HEXISTS', KEYS[3], ARGV[5]) == 0 then return 0 end
@@ -64,8 +63,8 @@ redis.call('SET', KEYS[1], ARGV[2])
 return 1
 `)
 
-// target is the broker or key of a change, and the place where Redis keeps it. Without
-// either, the name is empty.
+// target is the place where Redis keeps the broker or key of a change. Its name is empty if the change has
+// neither.
 type target struct {
 	records, index string // Redis keys
 	name           string
@@ -115,7 +114,7 @@ func (s *Store) Commit(ctx context.Context, head adminapi.Head, c admin.Change) 
 	return nil
 }
 
-// Reseal durably replaces audit entries by copies with other seals.
+// Reseal durably replaces audit entries by copies that are sealed with another secret.
 func (s *Store) Reseal(ctx context.Context, entries []adminapi.Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -134,8 +133,8 @@ func (s *Store) Reseal(ctx context.Context, entries []adminapi.Entry) error {
 	return nil
 }
 
-// Restore stores a part of a change that another store has (admin.Target). The log
-// then ends at the last restored entry.
+// Restore stores a part of a change that another store has (admin.Target). Restoring an entry makes it the last
+// one of the log.
 func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) error {
 	if err := s.format.run(ctx, s.client); err != nil {
 		return err

@@ -11,24 +11,24 @@ import (
 	"asset-registry/shared/dataformat"
 )
 
-// formatKey holds the format of the stored keys and tokens.
+// formatKey is the name under which Redis has the format of the stored keys and tokens.
 const (
 	formatKey = "registry:{admin}:format"
 	format    = "asset-registry tokens 3"
 )
 
-// Data before the first release could lack a format.
+// noFormat is assumed for data that have no format: data from before the first release may lack it.
 const noFormat = "asset-registry tokens 1"
 
-// stored matches the records of keys, tokens and transfers, of each format. It leaves out
-// backupKey and the limits of gateways.
+// stored matches the names of keys, tokens and transfers in Redis, in every format of the data. It does not
+// match backupKey or the limits of gateways.
 const stored = "registry:[{kt]*"
 
-// scanStep is how many keys Redis looks at in one step.
+// scanStep is how many names Redis looks at in one step.
 const scanStep = 1000
 
-// formatCheck refuses a Redis with data of another format, and writes the format into a
-// Redis without data. It is safe for concurrent use, also by several services.
+// formatCheck refuses a Redis that has data in another format, and writes the format into a Redis without data.
+// It is safe for concurrent use, also by several services.
 type formatCheck struct {
 	done   atomic.Bool
 	turn   chan struct{} // holds one element while a check runs
@@ -37,9 +37,9 @@ type formatCheck struct {
 
 func newFormatCheck() *formatCheck { return &formatCheck{turn: make(chan struct{}, 1)} }
 
-// run returns an error unless Redis has the format of this store. It asks Redis until it has
-// once found the format. Redis with many keys of other programs may take longer than ctx
-// allows; the next run then continues.
+// run returns an error unless Redis has the format of this store. Once Redis has had the format, run does not
+// ask again. If Redis has many names of other programs, the check may need more time than ctx allows; the next
+// run then continues it.
 func (f *formatCheck) run(ctx context.Context, client *redis.Client) error {
 	if f.done.Load() {
 		return nil
@@ -55,7 +55,7 @@ func (f *formatCheck) run(ctx context.Context, client *redis.Client) error {
 	}
 	err := f.check(ctx, client)
 	if err != nil && ctx.Err() == nil {
-		f.cursor = 0 // another server may answer next, for which the cursor means nothing
+		f.cursor = 0 // the next answer may come from another server, where the cursor means nothing
 	}
 	if err != nil {
 		return fmt.Errorf("check the format: %w", err)
@@ -88,7 +88,8 @@ func (f *formatCheck) check(ctx context.Context, client *redis.Client) error {
 	return f.again(ctx, client)
 }
 
-// again reads the format of a Redis with data: another service may have written both.
+// again reads the format of a Redis that has data by now: another service may have written both the format and
+// data.
 func (f *formatCheck) again(ctx context.Context, client *redis.Client) error {
 	found, err := client.Get(ctx, formatKey).Result()
 	if errors.Is(err, redis.Nil) {

@@ -9,9 +9,9 @@ import (
 	"asset-registry/authsvc/internal/apikey"
 )
 
-// Brokers, keys and the audit log share one hash tag. So one script can change a
-// key and append to the log, in a cluster too. They are few and gateways cache
-// them, so one node can serve them all.
+// The names for brokers, keys and the audit log share one hash tag. So one script can change a key and append
+// to the log, in a cluster too. They all are on one node, which is enough: the data are small, and gateways
+// cache them.
 const (
 	brokersKey = "registry:{admin}:brokers"      // name -> broker
 	namesKey   = "registry:{admin}:broker-names" // index: all names, in order
@@ -25,7 +25,7 @@ func (s *Store) Broker(ctx context.Context, name string) (apikey.Broker, error) 
 	return one(ctx, s, brokersKey, name, apikey.DecodeBroker)
 }
 
-// Brokers returns up to limit brokers with names after a name, in order.
+// Brokers returns up to limit brokers in the order of their names. The first one follows the name in after.
 func (s *Store) Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error) {
 	names, err := s.follow(ctx, namesKey, after, limit)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Store) Key(ctx context.Context, id string) (apikey.Key, error) {
 	return one(ctx, s, keysKey, id, apikey.DecodeKey)
 }
 
-// Keys returns up to limit keys with ids after an id, in order.
+// Keys returns up to limit keys in the order of their ids. The first one follows the id in after.
 func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error) {
 	if err := s.format.run(ctx, s.client); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key
 	return load(ctx, s, keysKey, ids, apikey.DecodeKey)
 }
 
-// KeysBack returns up to limit keys with ids before an id, in reverse order; for "" the
-// last keys.
+// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id in before,
+// or is the last key if before is "".
 func (s *Store) KeysBack(ctx context.Context, before string, limit int) ([]apikey.Key, error) {
 	if err := s.format.run(ctx, s.client); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s *Store) KeysBack(ctx context.Context, before string, limit int) ([]apike
 	return load(ctx, s, keysKey, ids, apikey.DecodeKey)
 }
 
-// follow returns up to limit names of an index after a name, in order.
+// follow returns up to limit names of an index, in order. The first one follows the name in after.
 func (s *Store) follow(ctx context.Context, index, after string, limit int) ([]string, error) {
 	names, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{
 		Key: index, Start: "(" + after, Stop: "+", ByLex: true, Count: int64(limit),
@@ -84,7 +84,7 @@ func (s *Store) follow(ctx context.Context, index, after string, limit int) ([]s
 	return names, nil
 }
 
-// load decodes the fields of a hash. It leaves out fields that the hash lacks.
+// load decodes some fields of a Redis hash. It leaves out fields that the hash lacks.
 func load[T any](
 	ctx context.Context, s *Store, key string, fields []string, decode func([]byte) (T, error),
 ) (found []T, err error) {
@@ -120,10 +120,9 @@ func one[T any](
 	return found[0], nil
 }
 
-// find returns the key of a secret's hash, and the key's broker. It reads the hash,
-// the key and the broker in any case. A key without its place in the index is
-// missing: lists and the check of the audit log would not show it. KEYS: hashes,
-// keys, brokers, index of ids.
+// find returns the key that has a secret with this hash, and the key's broker. It always reads the hash, the
+// key and the broker. A key that is not in the index counts as missing, because lists and the check of the
+// audit log would not show it. KEYS: hashes, keys, brokers, index of ids.
 var find = redis.NewScript(`
 local id = redis.call('HGET', KEYS[1], ARGV[1]) or ''
 local key = redis.call('HGET', KEYS[2], id)
@@ -155,9 +154,8 @@ func (s *Store) FindSecret(ctx context.Context, hash string) (k apikey.Key, b ap
 	return k, b, err
 }
 
-// add stores a new key: ARGV[1] is its id, ARGV[2] its text, ARGV[3] the hash of
-// its secret. It returns 0 if the id exists, and -1 if the hash exists. KEYS: keys, index
-// of ids, hashes.
+// add stores a new key: its id is ARGV[1], its text ARGV[2], and the hash of its secret ARGV[3]. It returns 0
+// if the id exists, and -1 if the hash exists. KEYS: keys, index of ids, hashes.
 var add = redis.NewScript(`
 if redis.call('HEXISTS', KEYS[3], ARGV[3]) == 1 then return -1 end
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return 0 end
@@ -190,9 +188,8 @@ func (s *Store) AddKey(ctx context.Context, k apikey.Key) error {
 	return nil
 }
 
-// remove removes the key with the id in ARGV[1] and the hashes of its secrets. It
-// returns 0 if there is none, and -1 if the key is not unaudited. KEYS: keys, index
-// of ids, hashes.
+// remove removes the key with the id in ARGV[1] and the hashes of its secrets. It returns 0 if there is no such
+// key, and -1 if the key is not unaudited. KEYS: keys, index of ids, hashes.
 var remove = redis.NewScript(`
 local text = redis.call('HGET', KEYS[1], ARGV[1])
 if not text then return 0 end
@@ -204,8 +201,8 @@ redis.call('ZREM', KEYS[2], ARGV[1])
 return 1
 `)
 
-// RemoveKey durably removes an unaudited key. It returns apikey.ErrNotFound if
-// there is no such key, and apikey.ErrAudited if operators administer it.
+// RemoveKey durably removes an unaudited key. It returns apikey.ErrNotFound if there is no key with this id,
+// and apikey.ErrAudited if operators administer the key.
 func (s *Store) RemoveKey(ctx context.Context, id string) error {
 	if err := s.format.run(ctx, s.client); err != nil {
 		return err

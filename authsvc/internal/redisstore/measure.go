@@ -13,8 +13,8 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// backupKey holds the end of the last complete backup, in seconds since the Unix
-// epoch. The backup script sets it.
+// backupKey is the name under which Redis has the time when the last complete backup ended, in seconds since
+// the Unix epoch. The backup script sets it.
 const backupKey = "registry:backup"
 
 // askTimeout bounds the wait for Redis when metrics are read.
@@ -44,8 +44,8 @@ func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
 	return func() error { return errors.Join(memory(), backups.Unregister()) }, nil
 }
 
-// memory returns the memory that Redis uses and may use. It returns zeros if Redis
-// does not answer.
+// memory returns how much memory Redis uses, and how much it may use. It returns zeros if Redis does not
+// answer.
 func (s *Store) memory(ctx context.Context) telemetry.StoreUse {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -65,12 +65,12 @@ func (s *Store) memory(ctx context.Context) telemetry.StoreUse {
 	return telemetry.StoreUse{MemoryUsed: number("used_memory"), MemoryMax: number("maxmemory")}
 }
 
-// lastBackup returns the end of the last complete backup, in seconds since the Unix
-// epoch; 0 if there is none. known is false if Redis does not answer.
+// lastBackup returns when the last complete backup ended, in seconds since the Unix epoch; 0 if there was no
+// backup. known is false if Redis does not answer.
 func (s *Store) lastBackup(ctx context.Context) (at float64, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	text, err := s.watcher.MGet(ctx, backupKey).Result() // MGET returns no error for a missing key
+	text, err := s.watcher.MGet(ctx, backupKey).Result() // MGET returns no error if Redis lacks the name
 	if err != nil || len(text) != 1 {
 		return 0, false
 	}

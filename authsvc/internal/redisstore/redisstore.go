@@ -1,11 +1,10 @@
 // Package redisstore keeps token records, transfers, API keys and the audit log in
 // Redis.
 //
-// A token record is one Redis hash, and so is a transfer. One script changes it and
-// touches no other key, so the change is atomic on a single server and in a
-// cluster. Redis must keep all data (append-only file, no eviction);
-// Store.Warnings reports a server that does not. If Redis loses token records
-// nevertheless, the sealed ones bring them back (package token).
+// A token record is one Redis hash, and so is a transfer. Each is changed by one script that touches no other
+// data, so a change is atomic on a single server and in a cluster. Redis must keep all data (append-only file,
+// no eviction); Store.Warnings reports a server that does not. If Redis loses token records all the same, the
+// sealed records that other services keep bring them back (package token).
 package redisstore
 
 import (
@@ -23,11 +22,10 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// timeouts bound the calls of Redis. Callers of the auth service wait at most two seconds. A
-// server that is down refuses the connection at once. A server with a busy disk needs
-// its time, because it writes each change before it answers. A request that finds no free
-// connection is refused before its caller gives up: a service that does not answer would
-// count as dead.
+// timeouts bound the calls of Redis. Callers of the auth service wait at most two seconds. A server that is
+// down refuses a connection at once, so Dial can be short. A server with a busy disk needs more time, because
+// it writes each change before it answers. A request that finds no free connection is refused before its caller
+// gives up, because callers treat a service that does not answer as dead.
 var timeouts = redisclient.Timeouts{Dial: 200 * time.Millisecond, Call: time.Second, Pool: 500 * time.Millisecond}
 
 // Store is the store of the auth service in Redis. It is safe for concurrent use.
@@ -38,9 +36,8 @@ type Store struct {
 	silence func() error // removes the metrics
 }
 
-// Open returns a store on the server at an address (redisclient.OpenServer). It adds
-// the metrics of connections and operations to a meter. Open does not connect: Ready
-// reports whether the server answers.
+// Open returns a store on the Redis server at url (redisclient.OpenServer). It adds metrics of connections and
+// operations to a meter. Open does not connect; Ready reports whether the server answers.
 func Open(url string, meter metric.Meter) (*Store, error) {
 	client, err := redisclient.OpenServer(url, timeouts)
 	if err != nil {
@@ -70,8 +67,8 @@ func Open(url string, meter metric.Meter) (*Store, error) {
 	return s, nil
 }
 
-// newWatcher returns a client with connections of its own. Ready, the metrics and the watch of
-// changed keys use it, so requests that need all other connections make no server look dead.
+// newWatcher returns a client with separate connections for Ready, the metrics and the watch of changed keys.
+// So the server does not look dead while requests use all other connections.
 func newWatcher(url string, operations *telemetry.Operations) (*redis.Client, error) {
 	watcher, err := redisclient.OpenServer(url, timeouts)
 	if err != nil {
@@ -105,8 +102,8 @@ var durable = []struct{ setting, want, otherwise string }{
 	{"maxmemory-policy", "noeviction", "it removes data when its memory is full"},
 }
 
-// Warnings returns one sentence for each setting with which the server can lose
-// data. It returns nil if there is none, or if the server does not answer.
+// Warnings returns one sentence for each setting with which the server can lose data. It returns nil if there
+// is no such setting, or if the server does not answer.
 func (s *Store) Warnings(ctx context.Context) []string {
 	var warnings []string
 	for _, d := range durable {
@@ -115,7 +112,7 @@ func (s *Store) Warnings(ctx context.Context) []string {
 			return []string{"Redis does not show its settings. " +
 				"Make sure that it has appendonly yes, appendfsync always and maxmemory-policy noeviction."}
 		}
-		if err != nil { // Ready reports a server that does not answer
+		if err != nil { // it is Ready that reports a server which does not answer
 			return nil
 		}
 		if got := settings[d.setting]; got != d.want {
@@ -125,8 +122,8 @@ func (s *Store) Warnings(ctx context.Context) []string {
 	return append(warnings, s.lossOfFailovers(ctx)...)
 }
 
-// lossOfFailovers returns a warning if a failover may lose changes that were answered: a replica may
-// take over that did not get them.
+// lossOfFailovers returns a warning if a failover may lose changes that were already answered. This happens if
+// a replica takes over that has not got these changes.
 func (s *Store) lossOfFailovers(ctx context.Context) []string {
 	const setting = "min-replicas-to-write"
 	replication, err1 := s.watcher.Info(ctx, "replication").Result()

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// sessionKey has a session of the console that was ended.
+// sessionKey returns the Redis name for a session of the console that was ended.
 func sessionKey(id string) string { return "registry:session:{" + id + "}" }
 
-// EndSession durably ends a session of the console. Redis forgets it after a time.
+// EndSession durably ends a session of the console. Redis forgets the session after the time in forget.
 func (s *Store) EndSession(ctx context.Context, id string, forget time.Duration) error {
 	if err := s.client.Set(ctx, sessionKey(id), "ended", forget).Err(); err != nil {
 		return fmt.Errorf("end session: %w", err)
@@ -17,7 +17,7 @@ func (s *Store) EndSession(ctx context.Context, id string, forget time.Duration)
 	return nil
 }
 
-// SessionEnded tells whether a session of the console was ended.
+// SessionEnded reports whether a session of the console was ended.
 func (s *Store) SessionEnded(ctx context.Context, id string) (bool, error) {
 	n, err := s.client.Exists(ctx, sessionKey(id)).Result()
 	if err != nil {

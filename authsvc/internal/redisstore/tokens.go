@@ -10,14 +10,16 @@ import (
 	"asset-registry/authsvc/internal/token"
 )
 
-// recordKey has the asset's id as hash tag (Redis Cluster, key distribution).
+// recordKey returns the Redis name of a token record. The asset's id is its hash tag (Redis Cluster, key
+// distribution).
 func recordKey(assetID string) string { return "registry:tokens:{" + assetID + "}" }
 
-// recordField is the field of a record's hash with its text. The field
-// "generation" is for save.
+// recordField is the field of a record's Redis hash that has the record's text. The script save also uses a
+// field "generation".
 const recordField = "record"
 
-// save keeps the newer one of the stored record and ARGV, and returns it.
+// save stores the record ARGV[2] unless Redis has one of the same or a newer generation. It returns the record
+// that Redis then has.
 var save = redis.NewScript(`
 local generation = redis.call('HGET', KEYS[1], 'generation')
 if generation and tonumber(generation) >= tonumber(ARGV[1]) then

@@ -16,11 +16,11 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// watching is a hook that measures each command. A command of a recorded trace gets
-// a span with its name, never its arguments.
+// watching is a hook that measures each command. If a trace is recorded, the command gets a span with its name,
+// never with its arguments.
 type watching struct{ operations *telemetry.Operations }
 
-// DialHook returns next.
+// DialHook returns next: connecting is not measured.
 func (watching) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook measures a command.
@@ -36,7 +36,7 @@ func (w watching) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// pipeline is the name of a pipeline in metrics and traces.
+// pipeline stands for the name of the command in metrics and traces of a pipeline.
 const pipeline = "PIPELINE"
 
 // ProcessPipelineHook measures a pipeline.
@@ -52,14 +52,15 @@ func (w watching) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// states are the prefixes of errors that Redis returns while it cannot work, or not for one more.
+// states are the prefixes of errors that Redis returns while it cannot work, or has no room for one more
+// command or client.
 var states = []string{
 	"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "BUSY ", "TRYAGAIN", "UNKILLABLE",
 	"ERR max number of clients",
 }
 
-// unavailable wraps err in a fault of kind Unavailable if Redis did not answer or
-// cannot work now. It returns any other error as it is.
+// unavailable wraps err in a fault of kind Unavailable if Redis did not answer, or cannot work now. It returns
+// any other error unchanged.
 func unavailable(err error) error {
 	if err == nil {
 		return nil
@@ -74,7 +75,7 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", f, err)
 }
 
-// failure returns err, or nil for redis.Nil: a missing value is an answer.
+// failure returns err, but nil for redis.Nil: that a value is missing is an answer, not a failure.
 func failure(err error) error {
 	if errors.Is(err, redis.Nil) {
 		return nil

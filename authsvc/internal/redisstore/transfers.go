@@ -12,18 +12,19 @@ import (
 	"asset-registry/authsvc/internal/token"
 )
 
-// transferKey has the transfer's id as hash tag.
+// transferKey returns the Redis name of a transfer. The transfer's id is its hash tag.
 func transferKey(id string) string { return "registry:transfer:{" + id + "}" }
 
-// The fields of a transfer's hash. Before there was openField, each claim was a use.
+// The fields of a transfer's Redis hash. Older versions had no openField and no claims that can end: claimField
+// was then a use.
 const (
-	transferField = "transfer" // text of the transfer, without its claim
+	transferField = "transfer" // text of the transfer, without its claim or use
 	claimField    = "claim"    // date and asset of the claim or of the use
 	openField     = "open"     // generation and expiry of a claim; absent after the use
 )
 
-// create stores a transfer. It expires after ARGV[2], in ms, unless that is 0 or the transfer exists
-// and is claimed. A length of time is right whatever the clock of Redis shows.
+// create stores a transfer. The transfer expires after ARGV[2] ms, unless this is 0, or the transfer exists and
+// is claimed. A length of time is used because it is right even if the clock of Redis is wrong.
 var create = redis.NewScript(`
 redis.call('HSET', KEYS[1], 'transfer', ARGV[1])
 if ARGV[2] ~= '0' and redis.call('HEXISTS', KEYS[1], 'claim') == 0 then
@@ -47,7 +48,7 @@ func (s *Store) CreateTransfer(ctx context.Context, t token.Transfer) error {
 	return nil
 }
 
-// lifeOf returns the time until an end in µs since the Unix epoch, in ms and at least 1; 0 for 0.
+// lifeOf returns how many ms remain until an end in µs since the Unix epoch, at least 1; 0 for an end of 0.
 func lifeOf(end int64) int64 {
 	if end == 0 {
 		return 0
@@ -64,9 +65,9 @@ func (s *Store) LoadTransfer(ctx context.Context, id string) (token.Transfer, er
 	return decodeTransfer(id, fields)
 }
 
-// replace changes claimField and openField of a transfer that exists from ARGV[2] and ARGV[3]
-// to ARGV[4] and ARGV[5], if others have not changed them. ” stands for no field. The transfer
-// then expires after ARGV[1], in ms; 0: never.
+// replace changes claimField from ARGV[2] to ARGV[4], and openField from ARGV[3] to ARGV[5], if the transfer
+// exists and the fields have the old values. An empty text stands for a missing field. The transfer then
+// expires after ARGV[1] ms; 0: never.
 var replace = redis.NewScript(`
 local old = redis.call('HMGET', KEYS[1], 'transfer', 'claim', 'open')
 if old[1] and (old[2] or '') == ARGV[2] and (old[3] or '') == ARGV[3] then
@@ -79,20 +80,20 @@ end
 return redis.call('HMGET', KEYS[1], 'transfer', 'claim', 'open')
 `)
 
-// ClaimTransfer durably stores token.Transfer.Claimed. It returns the transfer that Redis
-// then has, or token.ErrNotFound.
+// ClaimTransfer durably stores the result of token.Transfer.Claimed. It returns the transfer that Redis then
+// has, or token.ErrNotFound.
 func (s *Store) ClaimTransfer(ctx context.Context, id string, c token.Claim) (token.Transfer, error) {
 	return s.changeTransfer(ctx, id, func(t token.Transfer) token.Transfer { return t.Claimed(c) })
 }
 
-// SettleTransfer durably stores token.Transfer.Settled. It returns the transfer that Redis
-// then has, or token.ErrNotFound.
+// SettleTransfer durably stores the result of token.Transfer.Settled. It returns the transfer that Redis then
+// has, or token.ErrNotFound.
 func (s *Store) SettleTransfer(ctx context.Context, id string, c token.Claim, used bool) (token.Transfer, error) {
 	return s.changeTransfer(ctx, id, func(t token.Transfer) token.Transfer { return t.Settled(c, used) })
 }
 
-// changeTries is how often changeTransfer begins anew because others have changed the
-// transfer. Each of them has succeeded.
+// changeTries is how often changeTransfer tries to change a transfer while others change it too. Whenever a try
+// fails, another change has succeeded.
 const changeTries = 16
 
 func (s *Store) changeTransfer(
@@ -123,7 +124,7 @@ func (s *Store) changeTransfer(
 	return token.Transfer{}, fmt.Errorf("change transfer %s: others have changed it %d times", id, changeTries)
 }
 
-// claimFields returns claimField and openField of a transfer, "" for a field that it lacks.
+// claimFields returns claimField and openField of a transfer; "" stands for a missing field.
 func claimFields(t token.Transfer) (claim, open string) {
 	switch {
 	case t.AssetID != "":
@@ -140,8 +141,8 @@ func (s *Store) SweepTransfers(context.Context, string, time.Time) (next string,
 	return "", nil
 }
 
-// RestoreTransfer stores a transfer that another store has, with its claim or its use. A
-// use that Redis has stays.
+// RestoreTransfer stores a transfer that another store has, with its claim or its use. If Redis already has a
+// use, this use stays.
 func (s *Store) RestoreTransfer(ctx context.Context, t token.Transfer) error {
 	made := t
 	made.AssetID, made.Claim = "", token.Claim{}
@@ -161,8 +162,7 @@ func (s *Store) RestoreTransfer(ctx context.Context, t token.Transfer) error {
 	return err
 }
 
-// decodeTransfer returns the transfer with the fields of its hash: transferField,
-// claimField and openField.
+// decodeTransfer decodes a transfer from the fields of its Redis hash: transferField, claimField and openField.
 func decodeTransfer(id string, fields []any) (token.Transfer, error) {
 	text, there := fields[0].(string)
 	if !there {

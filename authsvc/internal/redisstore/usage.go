@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/authapi"
 )
 
-// The usage of a key has the key's id as hash tag.
+// countsKey and usesKey have the key's id as hash tag.
 func countsKey(id, day string) string { return "registry:key-counts:{" + id + "}:" + day }
 
 func usesKey(id string, secret int) string {
@@ -35,7 +35,7 @@ func (s *Store) AddUsage(ctx context.Context, uses []authapi.Use, counts []autha
 		}
 		for _, u := range uses {
 			key := usesKey(u.KeyID, u.Secret)
-			p.ZAddGT(ctx, key, redis.Z{Score: float64(u.Micros), Member: u.Addr.String()}) // exact below 2^53
+			p.ZAddGT(ctx, key, redis.Z{Score: float64(u.Micros), Member: u.Addr.String()}) // exact: below 2^53
 			p.ZRemRangeByRank(ctx, key, 0, -apikey.MaxUses-1)
 		}
 		return nil
@@ -46,7 +46,7 @@ func (s *Store) AddUsage(ctx context.Context, uses []authapi.Use, counts []autha
 	return nil
 }
 
-// Uses returns the last uses of each key by the number of its secret, newest first.
+// Uses returns the last uses of each key, newest first, by the number of the key's secret.
 func (s *Store) Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error) {
 	keys, err := load(ctx, s, keysKey, ids, apikey.DecodeKey)
 	if err != nil || len(keys) == 0 {
@@ -79,7 +79,7 @@ func (s *Store) Uses(ctx context.Context, ids []string) (map[string]map[int][]ad
 	return found, nil
 }
 
-// Counts returns a key's counts of days, without the days that have none.
+// Counts returns the counts of a key on some days. It leaves out days without counts.
 func (s *Store) Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error) {
 	answers := make([]*redis.MapStringStringCmd, len(days))
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {

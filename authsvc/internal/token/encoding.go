@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// encoded is a record as stores keep it. The asset's id is the key.
+// encoded is a record as stores keep it, under the asset's id.
 type encoded struct {
 	Broker       string `json:"broker"`
 	OwnerHash    string `json:"owner"`
@@ -24,7 +24,7 @@ func (r Record) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// Decode returns the record of an asset from the text that Encode returned.
+// Decode decodes the record of an asset from a text of Record.Encode.
 func Decode(assetID string, text []byte) (Record, error) {
 	var e encoded
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -33,7 +33,7 @@ func Decode(assetID string, text []byte) (Record, error) {
 	return Record{assetID, e.Broker, e.OwnerHash, e.TransferHash, e.Generation, e.From, e.Former}, nil
 }
 
-// encodedTransfer is a transfer as stores keep it. Its id is the key.
+// encodedTransfer is a transfer as stores keep it, under its id.
 type encodedTransfer struct {
 	Broker       string `json:"broker"`
 	OwnerHash    string `json:"owner"`
@@ -54,7 +54,7 @@ func (t Transfer) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// DecodeTransfer returns the transfer with an id from the text that Encode returned.
+// DecodeTransfer decodes the transfer with an id from a text of Transfer.Encode.
 func DecodeTransfer(id string, text []byte) (Transfer, error) {
 	var e encodedTransfer
 	if err := json.Unmarshal(text, &e); err != nil {

@@ -10,13 +10,11 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// ErrForged is the error for a sealed record of another asset, or one that this
-// registry did not seal.
+// ErrForged is the error for a sealed record that is of another asset, or that this registry did not seal.
 var ErrForged = errors.New("this is not a token record of the asset")
 
-// Sealer seals records with the current secret, and opens records that any of the
-// registry's secrets sealed. Others can keep a sealed record, but not change or make
-// one. A Sealer is safe for concurrent use.
+// Sealer seals records with the current secret, and opens records that any of the registry's secrets sealed.
+// Others can keep a sealed record, but they cannot change or make one. A Sealer is safe for concurrent use.
 type Sealer struct {
 	current []byte
 	all     jwt.VerificationKeySet
@@ -26,9 +24,8 @@ type Sealer struct {
 // audience separates records from everything else that the registry signs.
 const audience = "asset-registry token record"
 
-// NewSealer returns a sealer with keys derived from the registry's secrets. Derived
-// keys ensure that a sealed record is never a valid signed identity. The first secret
-// is the current one.
+// NewSealer returns a sealer with keys derived from the registry's secrets. These keys are used for nothing
+// else, so a sealed record is never a valid signed identity. The first secret is the current one.
 func NewSealer(secrets keyring.Ring) (*Sealer, error) {
 	keys, err := secrets.Derive(audience)
 	if err != nil {
@@ -73,7 +70,7 @@ func (s *Sealer) Seal(r Record) (string, error) {
 	return sealed, nil
 }
 
-// Unseal returns the record that Seal sealed, or ErrForged.
+// Unseal returns the record in a text of Seal, or ErrForged for any other text.
 func (s *Sealer) Unseal(sealed string) (Record, error) {
 	if strings.ContainsAny(sealed, "\r\n") { // the decoder of base64 ignores them
 		return Record{}, ErrForged

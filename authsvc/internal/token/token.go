@@ -1,14 +1,12 @@
 // Package token issues and verifies the tokens of assets (docs/architecture.md,
 // "Tokens and keys").
 //
-// A record holds the hashes of an asset's tokens and the asset's owner. There are
-// two copies of it. The asset service stores the sealed copy with the asset, in the
-// same atomic write; nobody else can make one. The Store has the working copy. The
-// copy with the newer generation is right. The service restores a lost or outdated
-// working copy from the sealed one, and returns a newer record to a caller with an
-// outdated sealed copy. The Store gets the record of a new asset when a token is
-// first verified. So creating an asset needs one durable write, and works while the
-// Store is down.
+// A record holds the hashes of an asset's tokens and the asset's owner. There are two copies of it. The asset
+// service stores the sealed copy with the asset, in the same atomic write; only the auth service can make a
+// sealed copy. The Store has the working copy. The copy with the newer generation is right. The service
+// restores a lost or outdated working copy from the sealed one, and returns a newer record to a caller with an
+// outdated sealed copy. The Store gets the record of a new asset only when a token of the asset is first
+// verified. So creating an asset needs one durable write, and works while the Store is down.
 package token
 
 import (
@@ -24,7 +22,7 @@ import (
 	"asset-registry/shared/authapi"
 )
 
-// Record holds the hashes of an asset's tokens, and no token.
+// Record holds the hashes of an asset's tokens, but not the tokens.
 type Record struct {
 	AssetID      string
 	Broker       string // owner of the asset
@@ -32,7 +30,7 @@ type Record struct {
 	TransferHash string // authapi.Hash of the transfer token
 	Generation   int64  // 1 for a new asset, one more with each change of ownership and each recovery
 	From         string // id of the transfer that led to this record; "" for a new asset and after a recovery
-	Former       string // TransferHash of the record before the transfer; "" without one
+	Former       string // TransferHash of the record before the transfer in From; "" if there was no transfer
 }
 
 // ErrNotFound is the error of a Store that does not have a record or a transfer.
@@ -50,15 +48,15 @@ type Store interface {
 	CreateTransfer(ctx context.Context, t Transfer) error
 	// LoadTransfer returns a transfer, or ErrNotFound. It may return an expired one.
 	LoadTransfer(ctx context.Context, id string) (Transfer, error)
-	// ClaimTransfer durably stores Transfer.Claimed. It returns the transfer that the
-	// store then has, or ErrNotFound.
+	// ClaimTransfer durably stores the result of Transfer.Claimed. It returns the transfer that the store then
+	// has, or ErrNotFound.
 	ClaimTransfer(ctx context.Context, id string, c Claim) (Transfer, error)
-	// SettleTransfer durably stores Transfer.Settled. It returns the transfer that the
-	// store then has, or ErrNotFound.
+	// SettleTransfer durably stores the result of Transfer.Settled. It returns the transfer that the store then
+	// has, or ErrNotFound.
 	SettleTransfer(ctx context.Context, id string, c Claim, used bool) (Transfer, error)
-	// SweepTransfers reads a bounded number of transfers after a cursor, "" for the
-	// first ones. It removes expired transfers. It returns the cursor of the next call;
-	// "" if there are no more transfers.
+	// SweepTransfers reads a bounded number of transfers after a cursor, and removes the expired ones. The
+	// cursor is "" in the first call. SweepTransfers returns the cursor of the next call; "" if there are no
+	// more transfers.
 	SweepTransfers(ctx context.Context, cursor string, now time.Time) (next string, err error)
 }
 
@@ -66,11 +64,10 @@ type Store interface {
 type Service struct {
 	store    Store
 	sealer   *Sealer
-	lifetime time.Duration // of an unclaimed transfer
+	lifetime time.Duration // how long a transfer lasts that nobody has claimed
 }
 
-// NewService returns a service on a store. An unclaimed transfer expires after
-// lifetime.
+// NewService returns a service on a store. A transfer that nobody has claimed expires after lifetime.
 func NewService(store Store, sealer *Sealer, lifetime time.Duration) *Service {
 	return &Service{store, sealer, lifetime}
 }
@@ -92,7 +89,7 @@ func (s *Service) IssueAgain(assetID, broker string, seed []byte) (authapi.Issue
 	return s.issue(assetID, broker, owner, transfer, 1)
 }
 
-// issue returns the tokens of an asset with its sealed record, which no transfer led to.
+// issue returns the tokens of an asset with a sealed record that did not come from a transfer.
 func (s *Service) issue(
 	assetID, broker, owner, transfer string, generation int64,
 ) (authapi.IssueTokensResponse, error) {
@@ -109,8 +106,8 @@ func (s *Service) issue(
 	return authapi.IssueTokensResponse{Token: owner, Transfer: transfer, Sealed: sealed}, nil
 }
 
-// Verify reports whether a token is the owner token of an asset, and its bearer the
-// asset's owner. It returns ErrForged if the sealed record is not the asset's.
+// Verify reports whether a token is the owner token of an asset, and whether the caller's broker is the asset's
+// owner. It returns ErrForged if the sealed record is not the asset's.
 func (s *Service) Verify(ctx context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
 	current, err := s.newest(ctx, r.Sealed, r.AssetID)
 	if err != nil {
@@ -120,7 +117,7 @@ func (s *Service) Verify(ctx context.Context, r authapi.VerifyTokenRequest) (aut
 	if answer.Sealed, err = s.sealer.Seal(current); err != nil {
 		return authapi.VerifyTokenResponse{}, err
 	}
-	if answer.Sealed == r.Sealed { // with one secret, a record has only one sealed form
+	if answer.Sealed == r.Sealed { // with the same secret, a record always has the same sealed form
 		answer.Sealed = ""
 		return answer, nil
 	}
@@ -128,9 +125,9 @@ func (s *Service) Verify(ctx context.Context, r authapi.VerifyTokenRequest) (aut
 	return answer, nil
 }
 
-// Recover returns new random tokens of an asset for its owner, and the asset's next record.
-// The record takes effect with the asset's own atomic write, as with ChangeOwner. It returns
-// ErrForged if the sealed record is not the asset's.
+// Recover returns new random tokens of an asset for its owner, and the asset's next record. The record takes
+// effect when the asset service stores it with the asset, as after ChangeOwner. Recover returns ErrForged if
+// the sealed record is not the asset's.
 func (s *Service) Recover(ctx context.Context, assetID, sealed string) (authapi.RecoverTokensResponse, error) {
 	current, err := s.newest(ctx, sealed, assetID)
 	if err != nil {
@@ -140,16 +137,14 @@ func (s *Service) Recover(ctx context.Context, assetID, sealed string) (authapi.
 	return authapi.RecoverTokensResponse{IssueTokensResponse: issued, Owner: current.Broker}, err
 }
 
-// holds reports whether a sealed text holds exactly this record, maybe sealed with
-// another secret.
+// holds reports whether a sealed text holds exactly this record. The text may be sealed with a former secret.
 func (s *Service) holds(sealed string, r Record) bool {
 	held, err := s.sealer.Unseal(sealed)
 	return err == nil && held == r
 }
 
-// Reseal seals records with the current secret. The result is "" for a record that
-// already has the current seal, and for one that no secret of the registry sealed.
-// foreign is the number of the latter.
+// Reseal seals records with the current secret. The result is "" for a record that the current secret has
+// sealed already, and for one that no secret of the registry has sealed; foreign counts the latter.
 func (s *Service) Reseal(sealed []string) (resealed []string, foreign int, err error) {
 	resealed = make([]string, len(sealed))
 	for i, text := range sealed {
@@ -169,9 +164,8 @@ func (s *Service) Reseal(sealed []string) (resealed []string, foreign int, err e
 	return resealed, foreign, nil
 }
 
-// newest returns the newer one of the sealed and the stored record of an asset. It
-// restores a stored record that is missing or older, and settles the transfer that led to
-// the sealed one.
+// newest returns the sealed or the stored record of an asset, whichever is newer. If the store has no record or
+// an older one, newest stores the sealed record, and settles the transfer that led to it.
 func (s *Service) newest(ctx context.Context, text, assetID string) (Record, error) {
 	sealed, err := s.sealer.Unseal(text)
 	if err != nil {
@@ -187,7 +181,8 @@ func (s *Service) newest(ctx context.Context, text, assetID string) (Record, err
 	if err == nil && stored.Generation >= sealed.Generation {
 		return stored, nil
 	}
-	if sealed.From != "" { // before the store has the record, so that this is done for each record
+	// This comes before Save: otherwise a failure between the two would leave the transfer unsettled.
+	if sealed.From != "" {
 		if _, err := s.settle(ctx, sealed.From, sealed, time.Time{}); err != nil && !errors.Is(err, ErrNotFound) {
 			return Record{}, fmt.Errorf("settle transfer of asset %s: %w", sealed.AssetID, err)
 		}

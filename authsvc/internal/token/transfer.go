@@ -12,29 +12,29 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// Transfer lets a broker take an asset over. Its tokens become the asset's when it
-// is used. It holds only their hashes.
+// Transfer lets a broker take over an asset. It has the hashes of two tokens, which become the asset's tokens
+// when the transfer is used.
 type Transfer struct {
 	ID           string
-	Broker       string // creates the transfer, and will own the asset
+	Broker       string // the broker who creates the transfer, and will own the asset
 	OwnerHash    string // authapi.Hash of the owner token
 	TransferHash string // authapi.Hash of the transfer token
 	Date         int64  // when it was created or used, µs since the Unix epoch
-	AssetID      string // asset that has used it; "": none
-	Expires      int64  // µs since the Unix epoch; 0: never, as for a used transfer
-	Claim        Claim  // of an asset that may use it now; the zero value: none
+	AssetID      string // the asset that has used the transfer; "": none
+	Expires      int64  // when the transfer expires, µs since the Unix epoch; 0: never, because it was used
+	Claim        Claim  // the claim of an asset that may use the transfer now; zero: nobody has claimed it
 }
 
-// Claim reserves a transfer for an asset, until the asset has changed hands.
+// Claim reserves a transfer for an asset until the asset has changed its owner.
 type Claim struct {
 	AssetID    string `json:"asset"`
-	Generation int64  `json:"generation"` // of the asset's record that the transfer leads to
-	Date       int64  `json:"date"`       // of the newest request, µs since the Unix epoch
-	Expires    int64  `json:"expires"`    // of the transfer, if the claim is not settled; µs since the Unix epoch
+	Generation int64  `json:"generation"` // generation of the asset's record after the transfer
+	Date       int64  `json:"date"`       // time of the newest request with this claim, µs since the Unix epoch
+	Expires    int64  `json:"expires"`    // when the transfer expires if the claim is not settled, µs
 }
 
-// Claimed returns the transfer with a claim. The claim has no effect on a used transfer, and
-// none on a claim of another asset or of a newer generation.
+// Claimed returns the transfer with the claim c. It returns t unchanged if t was used, or has a claim of
+// another asset or of a newer generation.
 func (t Transfer) Claimed(c Claim) Transfer {
 	held := t.Claim
 	if t.AssetID == "" && (held.AssetID == "" || held.AssetID == c.AssetID && held.Generation <= c.Generation) {
@@ -43,8 +43,8 @@ func (t Transfer) Claimed(c Claim) Transfer {
 	return t
 }
 
-// Settled returns the transfer without a claim: used by the claim's asset, or free again. It
-// has no effect if the transfer has another claim.
+// Settled returns the transfer without the claim c: as used by the asset of c, or free again. It returns t
+// unchanged if t has another claim.
 func (t Transfer) Settled(c Claim, used bool) Transfer {
 	if t.Claim != c {
 		return t
@@ -56,18 +56,17 @@ func (t Transfer) Settled(c Claim, used bool) Transfer {
 	return t
 }
 
-// clockError is the most by which the clocks of two services, or one clock before and after it was
-// set, differ without a consequence.
+// clockError is how far the clocks of two services may differ, or one clock may be set, without a consequence.
 const clockError = time.Hour
 
-// Expired reports whether the transfer expired unused. It then may be removed.
+// Expired reports whether the transfer has expired unused. It may then be removed.
 func (t Transfer) Expired(now time.Time) bool {
 	ends := t.Ends()
 	return ends != 0 && ends <= now.UnixMicro()
 }
 
-// isOver reports whether nobody may use the transfer now: it has expired, or it comes from the
-// future. Then a clock was wrong, and nothing would end it in time.
+// isOver reports whether nobody may use the transfer now. It has expired, or its date is in the future: then a
+// clock was wrong, and the transfer would expire too late.
 func (t Transfer) isOver(now time.Time) bool {
 	begun := t.Date
 	if t.Claim.AssetID != "" {
@@ -76,8 +75,8 @@ func (t Transfer) isOver(now time.Time) bool {
 	return t.Expired(now) || t.Ends() != 0 && begun > now.Add(clockError).UnixMicro()
 }
 
-// Ends returns when the transfer expires, in µs since the Unix epoch; 0: never. A claim
-// delays it.
+// Ends returns when the transfer expires, in µs since the Unix epoch; 0: never. A claimed transfer expires
+// later than one that nobody has claimed.
 func (t Transfer) Ends() int64 {
 	switch {
 	case t.AssetID != "":
@@ -89,7 +88,7 @@ func (t Transfer) Ends() int64 {
 	}
 }
 
-// CreateTransfer creates a transfer for a broker. Only this response has its tokens.
+// CreateTransfer creates a transfer for a broker. Only the response to this call has the transfer's tokens.
 func (s *Service) CreateTransfer(
 	ctx context.Context, broker string, now time.Time,
 ) (authapi.CreateTransferResponse, error) {
@@ -104,8 +103,8 @@ func (s *Service) CreateTransfer(
 	return authapi.CreateTransferResponse{TransferResponse: t.shown(), Token: owner, Transfer: transfer}, nil
 }
 
-// Transfer returns the public fields of a transfer, or a fault of kind NotFound. With the
-// sealed record of the asset that claims the transfer, it settles the claim first.
+// Transfer returns the public fields of a transfer, or a fault of kind NotFound. If the request has the sealed
+// record of the asset that claims the transfer, Transfer first settles the claim.
 func (s *Service) Transfer(
 	ctx context.Context, r authapi.ReadTransferRequest, now time.Time,
 ) (authapi.TransferResponse, error) {
@@ -125,12 +124,12 @@ func (s *Service) Transfer(
 	return t.shown(), nil
 }
 
-// claimTime is how long a claim holds that leads to no change of the asset. It is longer
-// than a write of the asset service may take.
+// claimTime is how long an asset keeps a claim if its owner does not change. It is longer than a write of the
+// asset service may take.
 const claimTime = time.Minute
 
-// settle ends the claim of a transfer for the asset of current, if its outcome is known:
-// the asset has used the transfer, it has used another one, or the request has ended.
+// settle ends the claim of a transfer if the asset of current has it and its outcome is known: the asset has
+// used this transfer or another one, or the request with the claim is over.
 func (s *Service) settle(ctx context.Context, id string, current Record, now time.Time) (Transfer, error) {
 	t, err := s.store.LoadTransfer(ctx, id)
 	if err != nil || t.Claim.AssetID != current.AssetID || current.AssetID == "" {
@@ -144,7 +143,7 @@ func (s *Service) settle(ctx context.Context, id string, current Record, now tim
 	return s.store.SettleTransfer(ctx, id, t.Claim, used)
 }
 
-// transfer returns a transfer. One that is over is ErrNotFound.
+// transfer returns a transfer. If the transfer is over, it returns ErrNotFound.
 func (s *Service) transfer(ctx context.Context, id string, now time.Time) (Transfer, error) {
 	t, err := s.store.LoadTransfer(ctx, id)
 	if err == nil && t.isOver(now) {
@@ -153,7 +152,7 @@ func (s *Service) transfer(ctx context.Context, id string, now time.Time) (Trans
 	return t, err
 }
 
-// sweepPause is the time between two steps of a sweep, for other users of the store.
+// sweepPause is the pause between two steps of a sweep, in which others can use the store.
 const sweepPause = 10 * time.Millisecond
 
 // Sweep removes expired transfers, in steps.
@@ -180,12 +179,11 @@ func (t Transfer) shown() authapi.TransferResponse {
 // ChangeOwner claims a transfer for an asset and returns the asset's next record. The
 // caller must have the asset's transfer token.
 //
-// The store does not get the next record yet. The record takes effect with the
-// asset's own atomic write, which the asset's revision guards. So one of two
-// concurrent callers wins, and the old tokens end with the same write. After a
-// failure between the claim and that write, the caller repeats the call and gets the
-// same record. A call with the record that the asset then has settles the claim, for
-// the winner and for the others. For the faults see docs/contract.md, "Ownership".
+// The store does not get the next record yet. The record takes effect when the asset service stores it with the
+// asset, in one atomic write that fails if the asset has changed. So one of two concurrent callers wins, and
+// the same write ends the old tokens. After a failure between the claim and that write, the caller repeats the
+// call and gets the same record. A call with the record that the asset then has settles the claim, both for the
+// winner and for the others. For the faults see docs/contract.md, "Ownership".
 func (s *Service) ChangeOwner(
 	ctx context.Context, r authapi.ChangeOwnerRequest, now time.Time,
 ) (authapi.ChangeOwnerResponse, error) {
@@ -194,10 +192,10 @@ func (s *Service) ChangeOwner(
 		return authapi.ChangeOwnerResponse{}, err
 	}
 	if current.From == r.TransferID && current.Broker == r.Broker && equal(current.Former, r.TransferHash) {
-		return s.owned(current, r.Sealed) // an earlier call did this
+		return s.owned(current, r.Sealed) // an earlier call has changed the owner already
 	}
 	invalid := fault.New(fault.Forbidden, fault.Body, "transfer", "Invalid transfer")
-	if !equal(current.TransferHash, r.TransferHash) { // another transfer may have won
+	if !equal(current.TransferHash, r.TransferHash) { // the asset may have used another transfer
 		if _, err := s.settle(ctx, r.TransferID, current, now); err != nil && !errors.Is(err, ErrNotFound) {
 			return authapi.ChangeOwnerResponse{}, fmt.Errorf("settle transfer: %w", err)
 		}
@@ -228,8 +226,8 @@ func (s *Service) ChangeOwner(
 	}, r.Sealed)
 }
 
-// owned returns the response with the next record of an asset, which has the sealed
-// record before.
+// owned returns the response with the next record of an asset. before is the sealed record that the asset has
+// now.
 func (s *Service) owned(r Record, before string) (authapi.ChangeOwnerResponse, error) {
 	sealed, err := s.sealer.Seal(r)
 	resealed := sealed != before && s.holds(before, r)
@@ -238,7 +236,7 @@ func (s *Service) owned(r Record, before string) (authapi.ChangeOwnerResponse, e
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// missing returns a fault of kind NotFound for ErrNotFound.
+// missing replaces ErrNotFound by a fault of kind NotFound. It returns any other error unchanged.
 func missing(err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return fault.New(fault.NotFound, fault.URL, "transfer_id", "Not Found")
