@@ -36,7 +36,7 @@ func startAdmin(t *testing.T) (s *Server, address, key string) {
 	return startAdminFor(t.Context(), t, Config{})
 }
 
-// startAdminFor is startAdmin with the settings of c. The service runs until ctx is done.
+// startAdminFor does the same as startAdmin, with the settings of c. The service runs until ctx is done.
 func startAdminFor(ctx context.Context, t *testing.T, c Config) (s *Server, address, key string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -190,7 +190,7 @@ func TestTheAdminAPITellsEveryProblemOfARequestByField(t *testing.T) {
 	for _, c := range []struct {
 		name, method, path, body string
 		status                   int
-		want                     []string // prefixes of the errors, in order
+		want                     []string // how the errors begin, in order
 	}{
 		{
 			"create a key with faults in every field", "POST", "/keys",
@@ -357,7 +357,7 @@ func TestTheConsoleIsOnTheAdminListenerAlone(t *testing.T) {
 		status int
 		kind   string
 	}{
-		"/console":         {200, "text/html; charset=utf-8"}, // the page after the redirect to /console/sign-in
+		"/console":         {200, "text/html; charset=utf-8"}, // /console redirects to /console/sign-in
 		"/console/sign-in": {200, "text/html; charset=utf-8"},
 		"/console/none":    {404, "text/html; charset=utf-8"},
 		"/none":            {404, "application/json"},
@@ -433,7 +433,7 @@ func TestTheAuditLogHasTheAddressThatTrustedProxiesTell(t *testing.T) {
 			}
 			req.SetBasicAuth(key, "")
 			req.Header.Set("Content-Type", "application/json")
-			req.Header.Set(httpserver.ClientHeader, "192.0.2.66") // the service ignores this header of a client
+			req.Header.Set(httpserver.ClientHeader, "192.0.2.66") // the service ignores it
 			if c.forwarded != "" {
 				req.Header.Set("X-Forwarded-For", c.forwarded)
 			}

@@ -214,7 +214,7 @@ func TestValidateTellsEveryFault(t *testing.T) {
 	}
 }
 
-// call returns a pool with one server.
+// call returns a client of the server at url.
 func call(t *testing.T, url string) *upstream.Pool {
 	t.Helper()
 	pool, err := upstream.New(upstream.Config{
@@ -295,8 +295,8 @@ func TestARemovalOfAFileIsInTheAuditLog(t *testing.T) {
 	}
 }
 
-// TestARecoveryIsInTheAuditLog asks for new tokens of an asset. Each call makes an entry, which has
-// the reason and no token.
+// TestARecoveryIsInTheAuditLog asks for new tokens of an asset. Each call adds an entry with the reason and
+// without a token.
 // Promises: recovery-reason
 func TestARecoveryIsInTheAuditLog(t *testing.T) {
 	var log bytes.Buffer

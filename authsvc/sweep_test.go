@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestAClockThatLeapsIsNotTrusted sets clocks while they are watched.
+// TestAClockThatLeapsIsNotTrusted sets the time of day while a clock watches it.
 func TestAClockThatLeapsIsNotTrusted(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for name, c := range map[string]struct {

@@ -27,7 +27,7 @@ func TestAnAddressMayBeAHost(t *testing.T) {
 }
 
 func TestANetworkWithoutThisMachineIsAnError(t *testing.T) {
-	l, err := listen("203.0.113.0/24:0") // reserved for documentation
+	l, err := listen("203.0.113.0/24:0") // a network reserved for documentation
 	if err == nil {
 		l.Close()
 		t.Fatal("got a listener in a network without this machine, want an error")

@@ -30,7 +30,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// world is a service on a store. A test can change the store's answers and count calls.
+// world is a service on a store. A test can change the store's answers, and count its calls.
 type world struct {
 	storetest.Store
 	service   *admin.Service
@@ -41,7 +41,7 @@ type world struct {
 	metrics   *sdkmetric.ManualReader
 	now       time.Time
 	found     int // calls of FindSecret
-	stale     int // number of next commits that fail with ErrStale
+	stale     int // how many of the next commits fail with ErrStale
 
 	entries func([]adminapi.Entry) []adminapi.Entry
 	keys    func([]apikey.Key) []apikey.Key
@@ -169,7 +169,7 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 			return all
 		}
 	}
-	// remade returns a valid chain of changed entries. It does not know the registry's secret.
+	// remade returns the entries in a valid chain, made without the registry's secret.
 	remade := func(all []adminapi.Entry) []adminapi.Entry {
 		all = slices.Clone(all)
 		prev := ""
@@ -180,8 +180,8 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 		}
 		return all
 	}
-	// otherBranch has an entry that this registry sealed after the same entry before it, in another
-	// copy of the log.
+	// otherBranch replaces the last entry by one from another copy of the log: this registry sealed it after
+	// the same previous entry.
 	otherBranch := func(all []adminapi.Entry) []adminapi.Entry {
 		sealer, err := audit.NewSealer(secrets)
 		if err != nil {
@@ -197,7 +197,7 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		tamper func(*world)
-		says   []string // nil: no problem
+		says   []string // parts of the problems that are found; nil: no problem
 	}{
 		"an untouched log": {func(*world) {}, nil},
 		"an entry has another author": {func(w *world) {
@@ -271,7 +271,7 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 	}
 }
 
-// told returns the names and values of the gauges, sorted.
+// told returns the gauges with their values, sorted.
 func (w *world) told(t *testing.T) string {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -321,7 +321,7 @@ func TestAHeadKnownFromBeforeFindsWhatTheServerCannot(t *testing.T) {
 	head := func(e adminapi.Entry) adminapi.Head { return adminapi.Head{Seq: e.Seq, Hash: e.Hash} }
 	for name, c := range map[string]struct {
 		known  adminapi.Head
-		length int // entries in the log now
+		length int // number of entries that the log has now
 		fine   bool
 	}{
 		"no head is known":                {adminapi.Head{}, 3, true},

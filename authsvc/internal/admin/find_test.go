@@ -18,8 +18,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// stock makes brokers a and b and seven keys named n-k0 to n-k6, an hour apart. k1 is revoked, k2
-// expires first, k5 is expired. k3 was used last, k0 before. Keys with even numbers are a's.
+// stock creates the brokers a and b and seven keys named n-k0 to n-k6, an hour apart. k1 is revoked, k2 expires
+// first, and k5 has expired. k3 was used last, and before it k0. The keys with even numbers belong to a.
 func (w *world) stock(t *testing.T) {
 	t.Helper()
 	w.broker(t, "a")
@@ -143,7 +143,7 @@ func TestBrokersAreFoundInPages(t *testing.T) {
 	}
 }
 
-// endless is a store with keys without end. It counts the keys that were read.
+// endless is a store whose list of keys never ends. It counts the keys that were read.
 type endless struct {
 	*world
 	read int

@@ -10,15 +10,15 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// TestAFloodOfNetworksDoesNotFillTheMemory counts windows instead of bytes: a store
-// has at most one network for each window that began in it.
+// TestAFloodOfNetworksDoesNotFillTheMemory counts windows, not bytes. The store of a limiter has at most as
+// many networks as windows began in it.
 func TestAFloodOfNetworksDoesNotFillTheMemory(t *testing.T) {
 	var g guesses
 	stores := map[limiter.Store]int{}
 	var from [16]byte
 	const networks = 3*maxGuessers + 7
 	for i := range networks {
-		binary.BigEndian.PutUint32(from[:], uint32(i)+1) // another /64 each time
+		binary.BigEndian.PutUint32(from[:], uint32(i)+1) // each address is in a different /64
 		for range 2 {
 			if err := g.count(t.Context(), netip.AddrFrom16(from)); err != nil {
 				t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// TestTheAuditLogOutlivesItsSecret rotates the secret of a log from a to b.
+// TestTheAuditLogOutlivesItsSecret replaces the secret a of a log by b.
 func TestTheAuditLogOutlivesItsSecret(t *testing.T) {
 	store := openBolt(t)
 	a, b := bytes.Repeat([]byte("a"), 32), bytes.Repeat([]byte("b"), 32)

@@ -38,7 +38,7 @@ func TestAKeyOfACommandIsValidAndNeedsNoEntry(t *testing.T) {
 	if err != nil || got.Identity != want {
 		t.Errorf("got %+v, %v; want %+v", got.Identity, err, want)
 	}
-	if got.GoodFor <= 0 || got.GoodFor >= time.Second { // gateways do not learn of the key's removal
+	if got.GoodFor <= 0 || got.GoodFor >= time.Second { // short, because gateways do not hear when the key is removed
 		t.Errorf("got GoodFor %v, want more than 0 and less than 1s", got.GoodFor)
 	}
 	if got := w.problems(t); len(got) > 0 {

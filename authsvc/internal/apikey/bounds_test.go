@@ -63,7 +63,7 @@ func TestBoundsOfSettings(t *testing.T) {
 	long := strings.Repeat("я", maxText)
 	for _, c := range []struct {
 		of   Broker
-		want string // "": no fault
+		want string // text of the fault; "": no fault
 	}{
 		{Broker{Name: long, Title: long, Contact: long}, ""},
 		{Broker{}, "body/name: This field is required."},
@@ -99,7 +99,7 @@ func TestBoundsOfSettings(t *testing.T) {
 	}
 }
 
-// recorder keeps the number of uses and counts, or fails.
+// recorder counts the uses and counts that it gets, or fails.
 type recorder struct {
 	uses, counts int
 	err          error

@@ -12,7 +12,7 @@ import (
 
 const year = 365 * 24 * time.Hour
 
-// TestAGraceOfAWrongClockEnds rotates a key by clocks a year ahead and behind.
+// TestAGraceOfAWrongClockEnds rotates a key with clocks that are a year ahead or behind.
 func TestAGraceOfAWrongClockEnds(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 30, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -47,7 +47,7 @@ func (k *recorded) AddUsage(_ context.Context, uses []authapi.Use, counts []auth
 	return nil
 }
 
-// TestUsageOfAWrongClockCountsAsNow reports by clocks a year ahead and behind.
+// TestUsageOfAWrongClockCountsAsNow reports usage with clocks that are a year ahead or behind.
 func TestUsageOfAWrongClockCountsAsNow(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 30, 0, 0, time.UTC)
 	for name, c := range map[string]struct {

@@ -16,7 +16,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// found is a store with one key, or one that fails.
+// found is a store that has one key, or that fails.
 type found struct {
 	key Key
 	err error
@@ -35,8 +35,8 @@ func TestOnlyAKeyThatTheStoreHasOpensTheRegistry(t *testing.T) {
 	for _, c := range []struct {
 		name, hash string
 		store      found
-		want       string // the broker; "": none
-		err        error  // nil: the refusal
+		want       string // broker in the answer; "": none
+		err        error  // nil: the fault of Refusal
 	}{
 		{"a stored key", "second", found{key: kept()}, "b", nil},
 		{"a fixed key, while the store is down", "fixed", found{err: down}, "f", nil},
@@ -58,7 +58,8 @@ func TestOnlyAKeyThatTheStoreHasOpensTheRegistry(t *testing.T) {
 	}
 }
 
-// TestAKeyHasTheSettingsOfItsRole checks keys that mix those of brokers and of the admin API.
+// TestAKeyHasTheSettingsOfItsRole checks keys that mix settings of a broker's key with settings of a key of the
+// admin API.
 func TestAKeyHasTheSettingsOfItsRole(t *testing.T) {
 	const needs, none = "body/broker: A key with this role needs a broker.", "body/broker: A key of the admin API has no broker."
 	const mixed = "body/role: A key of the admin API has no levels, no test mode and no limits."
@@ -66,7 +67,7 @@ func TestAKeyHasTheSettingsOfItsRole(t *testing.T) {
 		name   string
 		broker string
 		s      Settings
-		want   string // "": no fault
+		want   string // text of the fault; "": no fault
 	}{
 		{"a broker's key", "b", Settings{Role: identity.Broker, Levels: "1"}, ""},
 		{"a broker's key without its broker", "", Settings{Role: identity.Broker}, needs},
@@ -95,14 +96,14 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestAKeyStaysOnItsSideOfTheAdminAPI changes the roles of keys. Each has one fault.
+// TestAKeyStaysOnItsSideOfTheAdminAPI changes the roles of keys. A change across the border has one fault.
 func TestAKeyStaysOnItsSideOfTheAdminAPI(t *testing.T) {
 	operator := Key{ID: "o", Settings: Settings{Name: "n", Role: Operator}}
 	for _, c := range []struct {
 		name string
 		key  Key
 		to   identity.Role
-		want int // faults
+		want int // number of faults
 	}{
 		{"a broker's key to a concierge's", kept(), identity.Concierge, 0},
 		{"a broker's key to an operator's", kept(), Operator, 1},
@@ -127,7 +128,8 @@ func TestAKeyStaysOnItsSideOfTheAdminAPI(t *testing.T) {
 	}
 }
 
-// TestLimitsAreRaisedUpToATime admits keys of brokers whose limits are raised, not raised and no more raised.
+// TestLimitsAreRaisedUpToATime admits keys of brokers whose limits are raised, never were raised, or are no
+// longer raised.
 func TestLimitsAreRaisedUpToATime(t *testing.T) {
 	for _, c := range []struct {
 		raise int
@@ -146,7 +148,8 @@ func TestLimitsAreRaisedUpToATime(t *testing.T) {
 	}
 }
 
-// TestAKeysFileIsRead reads files and checks entries. A hash has 64 hexadecimal digits and nothing else.
+// TestAKeysFileIsRead reads keys files and checks their entries. A hash must have 64 hexadecimal digits and
+// nothing else.
 func TestAKeysFileIsRead(t *testing.T) {
 	hash := authapi.Hash("k")
 	path := filepath.Join(t.TempDir(), "keys.yaml")
@@ -187,13 +190,14 @@ func TestEachCharacterOfAKeyIsEquallyLikely(t *testing.T) {
 	}
 	const want = keys * random / len(alphabet)
 	for _, r := range alphabet {
-		if off := count[r] - want; off > 500 || off < -500 { // seven times the usual deviation
+		if off := count[r] - want; off > 500 || off < -500 { // seven times the standard deviation
 			t.Errorf("got %q %d times, want about %d", r, count[r], want)
 		}
 	}
 }
 
-// TestTheOldestDayOfAReportCounts reports the use of a key on the oldest and on the newest day that a list may show.
+// TestTheOldestDayOfAReportCounts reports the use of a key on the oldest and on the newest day that a report
+// may name.
 func TestTheOldestDayOfAReportCounts(t *testing.T) {
 	for _, days := range []int{-UsageDays, 1} {
 		to := &dayOf{}

@@ -41,7 +41,7 @@ func TestAdmit(t *testing.T) {
 		hash    string
 		change  func(*Key, *Broker)
 		at      time.Duration
-		levels  string // "": the key is refused
+		levels  string // levels that the key gives; "": the key is refused
 		goodFor time.Duration
 		state   string
 	}{
@@ -146,8 +146,8 @@ func validAt(k Key, at time.Time) (numbers []int) {
 	return numbers
 }
 
-// Keys were stored whose older secrets last longer than newer ones, some of which had
-// ended. Only the valid ones count.
+// TestAKeyIsLimitedByItsValidSecrets rotates keys whose older secrets last longer than newer ones, some of
+// which have ended. Earlier versions stored such keys. Only valid secrets count.
 func TestAKeyIsLimitedByItsValidSecrets(t *testing.T) {
 	k := kept()
 	k.Secrets = []Secret{{Number: MaxSecrets, Hash: "5", Created: now}}
@@ -173,7 +173,8 @@ func TestAKeyIsLimitedByItsValidSecrets(t *testing.T) {
 	}
 }
 
-// Every order of five rotations with the shortest, a short and the longest grace.
+// TestNoFormerSecretOutlastsTheShortestGraceSince tries every sequence of five rotations with no grace, a very
+// short, a short and the longest grace.
 func TestNoFormerSecretOutlastsTheShortestGraceSince(t *testing.T) {
 	graces := []time.Duration{0, 1, 90 * time.Second, MaxGrace}
 	for order := range 1 << (2 * MaxSecrets) {
@@ -184,7 +185,7 @@ func TestNoFormerSecretOutlastsTheShortestGraceSince(t *testing.T) {
 			at, did = at.Add(time.Minute), append(did, grace)
 			rotated, err := k.Rotate(fmt.Sprint(did), grace, at)
 			if err != nil {
-				continue // TestAKeyIsLimitedByItsValidSecrets tests when
+				continue // TestAKeyIsLimitedByItsValidSecrets tests when this happens
 			}
 			k = rotated
 			for j := range ends {

@@ -57,8 +57,8 @@ func (r *record) add(subject string) string {
 	return adminapi.Head{Seq: n, Hash: e.Hash}.String()
 }
 
-// TestAWatchTellsEachChangeOrAll asks for the changes since several heads. A gateway must drop every key that may have
-// changed.
+// TestAWatchTellsEachChangeOrAll asks for the changes since several heads. The answer must name every key that
+// may have changed, because a gateway keeps all others.
 func TestAWatchTellsEachChangeOrAll(t *testing.T) {
 	r := &record{}
 	first := r.add("key k1")
@@ -89,7 +89,7 @@ func TestAWatchTellsEachChangeOrAll(t *testing.T) {
 		}
 	}
 	kept := r.entries
-	for lost := range 3 { // entries are missing from the store, as after a restore of a part
+	for lost := range 3 { // the store lacks these entries, as after a restore of only some data
 		r.entries = kept[lost+1:]
 		if got, err := w.Await(t.Context(), first, time.Hour); err != nil || !got.All {
 			t.Errorf("%d entries are lost: got %+v, %v; want all", lost+1, got, err)
@@ -97,11 +97,11 @@ func TestAWatchTellsEachChangeOrAll(t *testing.T) {
 	}
 }
 
-// TestAWatchOfManyChangesSaysAll has answers at their bounds.
+// TestAWatchOfManyChangesSaysAll asks for answers that are just within their bounds, or just beyond.
 func TestAWatchOfManyChangesSaysAll(t *testing.T) {
 	for _, c := range []struct {
 		changes int
-		length  int // of a key's id
+		length  int // length of a key's id
 		all     bool
 	}{{maxChanges - 1, 5, false}, {maxChanges, 5, true}, {400, 100, true}} {
 		r := &record{}
@@ -116,13 +116,13 @@ func TestAWatchOfManyChangesSaysAll(t *testing.T) {
 	}
 }
 
-// TestAWatchWaits has callers who wait for a change, in virtual time. They share the reads of the log.
+// TestAWatchWaits lets callers wait for a change, in virtual time. They must share the reads of the log.
 func TestAWatchWaits(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		within   time.Duration // the deadline of the callers
+		within   time.Duration // time until the deadline of the callers
 		wait     time.Duration
-		change   time.Duration // when there is one
+		change   time.Duration // time until a change comes
 		took     time.Duration
 		mostRead int
 	}{
@@ -160,7 +160,8 @@ func TestAWatchWaits(t *testing.T) {
 	}
 }
 
-// TestAWatchWithoutItsLogIsAnError fails each read of the log: a gateway trusts its keys while answers come.
+// TestAWatchWithoutItsLogIsAnError lets each read of the log fail. Then the watch must not answer, because a
+// gateway trusts its keys while answers come.
 func TestAWatchWithoutItsLogIsAnError(t *testing.T) {
 	down := errors.New("down")
 	r := &record{headErr: down}

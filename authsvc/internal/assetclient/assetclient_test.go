@@ -20,7 +20,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// newClient returns a client of a handler, and the signer that both share.
+// newClient returns a client that calls a handler, and the signer of its requests.
 func newClient(t *testing.T, handler http.HandlerFunc) (*assetclient.Client, *identity.Signer) {
 	t.Helper()
 	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), 32)}, time.Now)

@@ -14,19 +14,19 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// sealed is a log whose entries were written as the registry does. It shows the first ones only.
+// sealed is a log with entries that the registry has sealed. It shows only the first ones.
 type sealed struct {
 	memory
 	shown int
-	grow  int // entries that each reading of entries lets it show more
+	grow  int // after each read, the log shows this many entries more
 
-	err    error // of all calls but the first ones
-	works  int   // the number of the first calls
-	once   bool  // only the first call after these fails
+	err    error // error of all calls after the first ones, which work
+	works  int   // how many calls still work
+	once   bool  // only one call fails, and the next ones work again
 	failed bool
 }
 
-// ring returns secrets of a letter each.
+// ring returns a keyring with a secret for each letter.
 func ring(letters string) (r keyring.Ring) {
 	for _, letter := range letters {
 		r = append(r, bytes.Repeat([]byte(string(letter)), keyring.MinLength))
@@ -91,7 +91,7 @@ func (s *sealed) Reseal(_ context.Context, entries []adminapi.Entry) error {
 	return err
 }
 
-// records visits the key that the log is about.
+// records calls visit with the key that the log is about.
 func (s *sealed) records(_ context.Context, visit func(audit.Record) error) error {
 	if err := visit(audit.Record{Subject: audit.OfKey("k"), Text: []byte(`{}`)}); err != nil {
 		return err
@@ -113,7 +113,8 @@ func newSealer(t *testing.T, letters string) *audit.Sealer {
 	return sealer
 }
 
-// TestAResealReachesEachEntry replaces the secret a by b, in logs that end with a block of a reading and elsewhere.
+// TestAResealReachesEachEntry replaces the secret a by b in logs of several lengths. Some are multiples of the
+// number of entries that are read at a time.
 func TestAResealReachesEachEntry(t *testing.T) {
 	for _, n := range []int{1, 499, 500, 501, 1000} {
 		log := newSealed(t, n)
@@ -132,7 +133,7 @@ func TestAResealReachesEachEntry(t *testing.T) {
 	}
 }
 
-// TestALogWithAProblemIsNotResealed has a key that no entry describes.
+// TestALogWithAProblemIsNotResealed has a log that lacks an entry about a key.
 func TestALogWithAProblemIsNotResealed(t *testing.T) {
 	const want = "no entry describes key k"
 	got, err := newSealed(t, 0).checker(t, "ba").Reseal(t.Context())
@@ -141,7 +142,8 @@ func TestALogWithAProblemIsNotResealed(t *testing.T) {
 	}
 }
 
-// TestAForgedEntryIsNotResealed adds an entry that the registry has not sealed, after the check of a reseal.
+// TestAForgedEntryIsNotResealed adds an entry that the registry has not sealed, after Reseal has checked the
+// log.
 func TestAForgedEntryIsNotResealed(t *testing.T) {
 	log := newSealed(t, 3)
 	log.entries[2].Seal, log.shown = "forged", 2
@@ -154,8 +156,8 @@ func TestAForgedEntryIsNotResealed(t *testing.T) {
 	}
 }
 
-// TestSubjectsOfOtherServicesNeedNoRecord has entries about a webhook, an asset and a file, which
-// other services keep.
+// TestSubjectsOfOtherServicesNeedNoRecord checks logs with an entry about a webhook, an asset or a file. Other
+// services keep these.
 func TestSubjectsOfOtherServicesNeedNoRecord(t *testing.T) {
 	for _, subject := range []string{audit.OfWebhook("w"), audit.OfAsset("a"), audit.OfFile("f")} {
 		log := newSealed(t, 1)
@@ -203,7 +205,8 @@ func TestALogThatGrowsIsNoProblem(t *testing.T) {
 	}
 }
 
-// TestALogThatDoesNotAnswerIsNoResult lets each call of the log fail in turn, alone or with all that follow.
+// TestALogThatDoesNotAnswerIsNoResult lets each call of the log fail in turn: only this call, or all calls from
+// this one on.
 func TestALogThatDoesNotAnswerIsNoResult(t *testing.T) {
 	since := audit.Query{Since: begun.Add(30 * time.Hour)}
 	for _, c := range []struct {
@@ -250,7 +253,7 @@ func TestALogThatDoesNotAnswerIsNoResult(t *testing.T) {
 	}
 }
 
-// TestOneCheckRunsAtATime holds a check and begins another one.
+// TestOneCheckRunsAtATime begins a check while another one is held up.
 func TestOneCheckRunsAtATime(t *testing.T) {
 	log := newSealed(t, 3)
 	begins, ends := make(chan bool), make(chan bool)

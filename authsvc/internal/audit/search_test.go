@@ -15,11 +15,11 @@ import (
 
 var begun = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 
-// memory is a log with an entry each hour. It counts the entries that it returns.
+// memory is a log with one entry for each hour. It counts the entries that it returns.
 type memory struct {
 	entries []adminapi.Entry
 	read    int
-	most    int // most entries of one call
+	most    int // most entries that one call returned
 }
 
 func (m *memory) Head(context.Context) (adminapi.Head, error) {
@@ -33,8 +33,8 @@ func (m *memory) Entries(_ context.Context, after int64, limit int) ([]adminapi.
 	return found, nil
 }
 
-// newMemory returns a log of n entries. Each tenth is about broker acme, and each third of those
-// is about one of its keys.
+// newMemory returns a log of n entries. Every tenth entry is about the broker acme, and every third of these is
+// about one of the broker's keys.
 func newMemory(n int) *memory {
 	m := &memory{}
 	for i := range n {
@@ -150,7 +150,7 @@ func TestASearchGoesOnBeforeANumber(t *testing.T) {
 	}
 }
 
-// growing is a log with entries that were written after its head was read.
+// growing is a log that has got entries after its head was read.
 type growing struct {
 	*memory
 	head int64
@@ -171,7 +171,7 @@ func TestAnExportEndsWhereTheLogEndedWhenItBegan(t *testing.T) {
 	}
 }
 
-// holey is a log that lacks an entry.
+// holey is a log in which one entry is missing.
 type holey struct {
 	*memory
 	hole int64

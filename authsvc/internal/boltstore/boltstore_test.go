@@ -26,8 +26,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestFilesOfOtherFormatsAreRefused stamps a file with each name that a format had before the
-// first release, and with others. The refusal is one line and names the version that reads it.
+// TestFilesOfOtherFormatsAreRefused writes other names of formats into a file, including each name from before
+// the first release. The refusal must be one line, and name the version that reads the file.
 func TestFilesOfOtherFormatsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.db")
 	s, err := Open(path, Options{})

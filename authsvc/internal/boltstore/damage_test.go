@@ -31,7 +31,7 @@ func filled(t *testing.T) (*Store, string) {
 	return s, path
 }
 
-// spoil replaces all values of a bucket.
+// spoil replaces each value of a bucket by value.
 func spoil(t *testing.T, s *Store, bucket []byte, value string) {
 	t.Helper()
 	err := s.file.Update(func(tx *bbolt.Tx) error {
@@ -75,12 +75,12 @@ var sweepCall = storetest.Call{Name: "SweepTransfers", Do: func(ctx context.Cont
 	return err
 }}
 
-// TestADamagedValueIsAnError spoils the values of one bucket. The calls that read it must say so, the others must go
-// on, and so must a check of the file.
+// TestADamagedValueIsAnError damages the values of one bucket. Calls that read the bucket must report this, and
+// so must a check of the file. All other calls must work.
 func TestADamagedValueIsAnError(t *testing.T) {
 	for _, c := range []struct {
 		bucket []byte
-		reads  []string // names of calls
+		reads  []string // names of the calls that read the bucket
 	}{
 		{recordBucket, []string{"Load", "Save"}},
 		{transferBucket, []string{"LoadTransfer", "ClaimTransfer", "SettleTransfer", "SweepTransfers"}},
@@ -93,9 +93,10 @@ func TestADamagedValueIsAnError(t *testing.T) {
 		t.Run(string(c.bucket), func(t *testing.T) {
 			s, path := filled(t)
 			spoil(t, s, c.bucket, "{")
-			for _, damaged := range []bool{false, true} { // a file takes no change after the first damage that is found
+			for _, damaged := range []bool{false, true} { // after a call has found damage, the file takes no change
 				for _, call := range append(storetest.Calls(), sweepCall) {
-					if damaged != slices.Contains(c.reads, call.Name) || call.Name == "Reseal" { // it would replace the entry
+					// Reseal is left out, because it would replace the damaged entry.
+					if damaged != slices.Contains(c.reads, call.Name) || call.Name == "Reseal" {
 						continue
 					}
 					if damaged {
@@ -117,12 +118,12 @@ func TestADamagedValueIsAnError(t *testing.T) {
 	}
 }
 
-// TestACheckFindsWhatDoesNotFit checks files whose values are well-formed.
+// TestACheckFindsWhatDoesNotFit checks files with well-formed values that contradict each other.
 func TestACheckFindsWhatDoesNotFit(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		spoil func(tx *bbolt.Tx) error
-		want  string // in the only fault; "" for none
+		want  string // text in the only fault; "": no fault
 	}{
 		{"a whole file", func(*bbolt.Tx) error { return nil }, ""},
 		{"a secret without a key", func(tx *bbolt.Tx) error { return tx.Bucket(hashBucket).Put([]byte("h"), []byte("none")) },
@@ -157,7 +158,8 @@ func TestACheckFindsWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestACheckOfADamagedFileIsShort checks a file with many damaged values of two kinds.
+// TestACheckOfADamagedFileIsShort checks a file with many damaged values of two kinds. The check must not list
+// all of them.
 func TestACheckOfADamagedFileIsShort(t *testing.T) {
 	s, path := filled(t)
 	err := s.file.Update(func(tx *bbolt.Tx) error {
@@ -177,7 +179,7 @@ func TestACheckOfADamagedFileIsShort(t *testing.T) {
 	}
 }
 
-// TestADamagedFileIsNotSwept finds damage of another kind first.
+// TestADamagedFileIsNotSwept lets another call find damage before the sweep.
 func TestADamagedFileIsNotSwept(t *testing.T) {
 	s, _ := filled(t)
 	due := token.Transfer{ID: "due", Expires: time.Now().Add(-time.Hour).UnixMicro()}

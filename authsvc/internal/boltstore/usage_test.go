@@ -25,7 +25,8 @@ func empty(t *testing.T) *Store {
 	return s
 }
 
-// TestAKeyKeepsTheCountsOfItsNewestDays counts three days more than a key keeps, beside keys with similar ids.
+// TestAKeyKeepsTheCountsOfItsNewestDays counts on three days more than a key keeps. Keys with similar ids must
+// keep theirs.
 func TestAKeyKeepsTheCountsOfItsNewestDays(t *testing.T) {
 	s := empty(t)
 	var days []string
@@ -55,7 +56,8 @@ func TestAKeyKeepsTheCountsOfItsNewestDays(t *testing.T) {
 	}
 }
 
-// TestSessionsThatAreOverAreForgotten has a session that is over, and a damaged one.
+// TestSessionsThatAreOverAreForgotten begins with a session that is over, and a damaged one. The next end of a
+// session removes both.
 func TestSessionsThatAreOverAreForgotten(t *testing.T) {
 	s := empty(t)
 	if err := s.EndSession(t.Context(), "over", -time.Second); err != nil {
@@ -77,8 +79,8 @@ func TestSessionsThatAreOverAreForgotten(t *testing.T) {
 	}
 }
 
-// TestASweepLooksAgain sweeps transfers that were due when somebody read them: one that a caller has claimed since, and
-// one that is gone.
+// TestASweepLooksAgain sweeps two transfers that were expired when they were read. Meanwhile one was claimed,
+// and one has disappeared.
 func TestASweepLooksAgain(t *testing.T) {
 	s := empty(t)
 	want := token.Transfer{ID: "one", Broker: "b", Expires: time.Now().Add(time.Hour).UnixMicro()}
@@ -91,7 +93,7 @@ func TestASweepLooksAgain(t *testing.T) {
 	}
 }
 
-// TestASweepGoesOn has more transfers that are not due than one step reads, and two behind them that are due.
+// TestASweepGoesOn needs two steps: the two expired transfers follow more unexpired ones than one step reads.
 func TestASweepGoesOn(t *testing.T) {
 	s := empty(t)
 	now := time.Now()
@@ -121,7 +123,8 @@ func TestASweepGoesOn(t *testing.T) {
 	}
 }
 
-// TestADayIsForgottenWithAllItsClasses has two classes in the day that goes, and one in the day that comes.
+// TestADayIsForgottenWithAllItsClasses counts two classes on the day that is forgotten, and one class on the
+// new day.
 func TestADayIsForgottenWithAllItsClasses(t *testing.T) {
 	s := empty(t)
 	var days []string
@@ -142,7 +145,7 @@ func TestADayIsForgottenWithAllItsClasses(t *testing.T) {
 	}
 }
 
-// TestTwoDueTransfersAreSweptAtOnce sweeps one step.
+// TestTwoDueTransfersAreSweptAtOnce sweeps two expired transfers in one step.
 func TestTwoDueTransfersAreSweptAtOnce(t *testing.T) {
 	s := empty(t)
 	now := time.Now()
@@ -173,7 +176,7 @@ func TestAVisitOfTransfersEndsWithItsError(t *testing.T) {
 	}
 }
 
-// TestWhatTheFileCannotHoldIsRefused has names that are longer than a key of the file.
+// TestWhatTheFileCannotHoldIsRefused uses names that are longer than a key of the file can be.
 func TestWhatTheFileCannotHoldIsRefused(t *testing.T) {
 	s, long := empty(t), strings.Repeat("x", 1<<16)
 	count := authapi.Count{KeyID: "k", Day: "2025-01-01", Class: long, Requests: 1}

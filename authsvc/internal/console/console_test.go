@@ -40,7 +40,7 @@ func TestASecretIsShownOnce(t *testing.T) {
 	if err != nil || got.Broker != "acme" || got.Levels != "13" {
 		t.Errorf("got %+v, %v; want broker acme with levels 13", got, err)
 	}
-	for n, console := range d.consoles { // a repeated form may reach the same service or another
+	for n, console := range d.consoles { // a form that is sent again may reach the same service or another one
 		b.base = console.URL
 		repeated := b.post("/console/new-key", form)
 		repeated.must(t, 200, "Nothing was done again", "production")
@@ -441,7 +441,7 @@ func TestListsAreSearchedAndPaged(t *testing.T) {
 	}
 }
 
-// broken has keys and an audit log in a store that fails.
+// broken reads keys and the audit log from a store that fails.
 type broken struct{ administration }
 
 func (broken) FindKeys(context.Context, admin.KeyQuery) (admin.KeyPage, error) {

@@ -23,13 +23,13 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// desk is two consoles on one new store.
+// desk has two consoles on one new store.
 type desk struct {
 	store     *boltstore.Store
 	service   administration
 	verifier  *apikey.Verifier
 	operators *admin.Authenticator
-	consoles  []*httptest.Server // share the store, like several auth services
+	consoles  []*httptest.Server // consoles that share the store, like several auth services
 	assets    records
 	now       time.Time
 	log       bytes.Buffer
@@ -37,7 +37,7 @@ type desk struct {
 	secrets   keyring.Ring
 }
 
-// administration has the use cases of the console.
+// administration has the use cases that the console needs.
 type administration struct {
 	*admin.Service
 	*audit.Checker
@@ -99,7 +99,7 @@ func settings(name, role string) adminapi.KeySettings {
 	return adminapi.KeySettings{Name: name, Role: role}
 }
 
-// browser is a client of one console. It keeps cookies and follows redirects.
+// browser is a client of one console at a time. It keeps cookies and follows redirects.
 type browser struct {
 	t      *testing.T
 	client *http.Client
@@ -191,7 +191,7 @@ func (b *browser) submit(path string, fields url.Values) answer {
 	return b.post(path, b.fill(path, fields))
 }
 
-// must fails the test unless the answer is an HTML page with the status and the texts.
+// must fails the test unless the answer is an HTML page that has the status and the texts.
 func (a answer) must(t *testing.T, status int, says ...string) {
 	t.Helper()
 	if kind := a.Header.Get("Content-Type"); a.StatusCode != status || kind != "text/html; charset=utf-8" {

@@ -21,7 +21,7 @@ import (
 	"asset-registry/shared/authapi"
 )
 
-// use reports a use of a key at a time.
+// use reports that a key was used at a time.
 func (d *desk) use(t *testing.T, id string, at time.Time) {
 	t.Helper()
 	use := authapi.Use{KeyID: id, Secret: 1, Addr: netip.MustParseAddr("192.0.2.7"), Micros: at.UnixMicro()}
@@ -171,7 +171,7 @@ func TestAKeyWithoutUseSaysSoInWords(t *testing.T) {
 	}
 }
 
-// history makes a log with changes by two operators.
+// history fills the audit log with changes by two operators.
 func history(t *testing.T, d *desk) (b *browser, key string) {
 	t.Helper()
 	b = d.signedIn(t, "operator")
@@ -284,7 +284,7 @@ func TestTheAuditLogIsExported(t *testing.T) {
 	stranger.get("/console/audit/export/csv").must(t, 200, "<h1>Sign in</h1>")
 }
 
-// stuck is an audit log whose export does not end before end is closed.
+// stuck is an audit log whose export only ends after end is closed.
 type stuck struct {
 	console.AuditLog
 	begun, end chan struct{}

@@ -15,15 +15,15 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// records is what the asset services answer. The zero value has no log and no assets.
+// records has what the asset services answer. The zero value has no log and no assets.
 type records struct {
 	log     *assetclient.Log
 	history map[string]assetclient.History // by id and offset
-	keyID   string                         // of the last reader of a history or caller of webhooks
+	keyID   string                         // id of the key of the last caller, except for the public log
 
 	webhooks []assetclient.Webhook
-	done     []string // changes of webhooks, and recoveries
-	refusal  error    // of a change
+	done     []string // changes of webhooks and recoveries that were made
+	refusal  error    // error of the next changes
 	service  *admin.Service
 }
 

@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Recover answers as the asset services do: the auth service behind them writes the entry.
+// Recover does what the asset services do: they call an auth service, which writes the entry of the audit log.
 func (r *records) Recover(
 	ctx context.Context, by assetclient.Recoverer, id, reason string,
 ) (assetclient.Recovered, error) {
@@ -24,8 +24,8 @@ func (r *records) Recover(
 	return assetclient.Recovered{Owner: "acme", Token: "tok<1>", Transfer: "tra1"}, err
 }
 
-// TestAnOperatorRecoversAnAsset sends the form, and sends it again. The tokens are shown once, and
-// the audit log has one entry, with the reason and without a token.
+// TestAnOperatorRecoversAnAsset sends the form twice. The tokens are shown once, and the audit log has one
+// entry, with the reason and without a token.
 func TestAnOperatorRecoversAnAsset(t *testing.T) {
 	d := newDesk(t)
 	d.assets.service = d.service.Service

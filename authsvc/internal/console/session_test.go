@@ -172,7 +172,7 @@ func TestSigningIn(t *testing.T) {
 	if got := b.get("/console/keys"); got.Request.URL.Path != "/console/sign-in" {
 		t.Errorf("after the sign-out: got the page %s, want /console/sign-in", got.Request.URL)
 	}
-	copied := d.browser(t) // whose cookie somebody has copied, and sends to another auth service
+	copied := d.browser(t) // a browser that sends a copy of the cookie to another auth service
 	copied.base = d.consoles[1].URL
 	copied.client.CheckRedirect = stay
 	sent := b.postFrom("/console/sign-in", url.Values{"key": {good}}, http.Header{})
@@ -209,7 +209,7 @@ func TestSigningIn(t *testing.T) {
 	}
 }
 
-// TestTheSignInGoesNowhereElse signs in with places to go to that are not pages of the console.
+// TestTheSignInGoesNowhereElse signs in with next pages that are not pages of the console.
 func TestTheSignInGoesNowhereElse(t *testing.T) {
 	d := newDesk(t)
 	_, good := d.key(t, adminapi.NewKey{KeySettings: settings("Ольга", "operator")})

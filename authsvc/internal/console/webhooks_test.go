@@ -80,8 +80,8 @@ func TestWebhooksAreListed(t *testing.T) {
 	}
 }
 
-// TestOperatorsChangeWebhooks does each action. Each has an entry in the audit log, which
-// has no address.
+// TestOperatorsChangeWebhooks takes each action. Each must have an entry in the audit log, without the address
+// of the webhook.
 func TestOperatorsChangeWebhooks(t *testing.T) {
 	d := newDesk(t)
 	d.assets.webhooks = newWebhooks()
@@ -96,7 +96,7 @@ func TestOperatorsChangeWebhooks(t *testing.T) {
 		form.must(t, 200)
 		values.Set("once", onceOf(t, form.text))
 		b.post(action, values).must(t, 200)
-		b.post(action, values).must(t, 200, "was sent before") // the browser sends it again
+		b.post(action, values).must(t, 200, "was sent before") // as if the browser sent the form again
 	}
 	send("/console/webhooks/w1", "/console/webhooks/w1/stop", url.Values{})
 	send("/console/webhooks/w2", "/console/webhooks/w2/resume", url.Values{})
@@ -131,8 +131,8 @@ func TestOperatorsChangeWebhooks(t *testing.T) {
 	b.get("/console/audit").must(t, 200, "/console/webhooks/w2")
 }
 
-// TestAFailedActionIsNotCalledDone sends a form while the asset service is down, and once more when
-// it is back. The first attempt has left an entry in the audit log and has changed nothing.
+// TestAFailedActionIsNotCalledDone sends a form while the asset service is down, and again when it works. The
+// first attempt has added an entry to the audit log, but has changed nothing.
 func TestAFailedActionIsNotCalledDone(t *testing.T) {
 	d := newDesk(t)
 	d.assets.webhooks = newWebhooks()
@@ -165,7 +165,7 @@ func TestARefusedReplayShowsTheForm(t *testing.T) {
 	b.post("/console/webhooks/w2/replay", values).must(t, 200, "Done.")
 }
 
-// onceOf returns the id of a page's forms.
+// onceOf returns the id of the forms on a page.
 func onceOf(t *testing.T, page string) string {
 	t.Helper()
 	for _, field := range hidden.FindAllStringSubmatch(page, -1) {

@@ -11,14 +11,15 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// TestADamagedValueIsAnError spoils values in Redis. The calls that read them must say so, and the others must go on.
+// TestADamagedValueIsAnError damages values in Redis. The calls that read them must report this, and the others
+// must work.
 func TestADamagedValueIsAnError(t *testing.T) {
 	const text = "{"
 	server := redistest.Start(t)
 	for _, c := range []struct {
 		name  string
 		spoil func(ctx context.Context, client *redis.Client) error
-		reads []string // names of calls
+		reads []string // names of the calls that read the value
 	}{
 		{"the record", func(ctx context.Context, client *redis.Client) error {
 			return client.HSet(ctx, recordKey("00112233445566778899aabbccddeeff"), recordField, text, "generation", 9).Err()
@@ -60,7 +61,7 @@ func TestADamagedValueIsAnError(t *testing.T) {
 			}
 			for _, call := range storetest.Calls() {
 				if call.Name == "Reseal" {
-					continue // it would replace the damaged entry
+					continue // Reseal would replace the damaged entry
 				}
 				err := call.Do(t.Context(), s)
 				if want := slices.Contains(c.reads, call.Name); (err != nil) != want {
@@ -71,7 +72,8 @@ func TestADamagedValueIsAnError(t *testing.T) {
 	}
 }
 
-// TestARedisThatIsDownIsNoAnswer makes each call while nothing listens.
+// TestARedisThatIsDownIsNoAnswer makes each call while Redis is down. A call must report this, and not that
+// data are missing.
 func TestARedisThatIsDownIsNoAnswer(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, server.URL())

@@ -19,8 +19,8 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// TestARedisOfAnotherFormatIsRefused has data as the formats until the first release have
-// them, and as a later one may. The refusal is one line and names the version that reads them.
+// TestARedisOfAnotherFormatIsRefused tries data in the formats from before the first release, and in a later
+// format. The refusal must be one line, and name the version that reads the data.
 func TestARedisOfAnotherFormatIsRefused(t *testing.T) {
 	for _, c := range []struct{ name, key, value, found string }{
 		{"keys of commands apart, without a format", "registry:key-name:{acme-1}", "hash", noFormat},
@@ -51,8 +51,8 @@ func TestARedisOfAnotherFormatIsRefused(t *testing.T) {
 	}
 }
 
-// TestARedisWithoutDataGetsTheFormat has other programs' keys, and more of them than one step
-// of the check reads.
+// TestARedisWithoutDataGetsTheFormat begins with data of other programs only, with more names than one step of
+// the check reads.
 func TestARedisWithoutDataGetsTheFormat(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, server.URL())
@@ -79,7 +79,8 @@ func TestARedisWithoutDataGetsTheFormat(t *testing.T) {
 	}
 }
 
-// failing is a hook that ends one command, from 1, as Redis would not. It notes the cursors of the scans.
+// failing is a hook that calls end in place of the command with the number at; the first command is 1. It notes
+// the cursors of all scans.
 type failing struct {
 	at, count int
 	end       func() error
@@ -112,8 +113,8 @@ func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// join adds the hook to clients that have their connections, one for commands and one for pipelines. The greetings of
-// new ones are no commands of callers.
+// join adds the hook to clients that are already connected, with one connection for commands and one for
+// pipelines. So the hook does not see the commands with which a new connection begins.
 func join(t *testing.T, hook redis.Hook, clients ...*redis.Client) {
 	t.Helper()
 	for _, client := range clients {
@@ -128,8 +129,9 @@ func join(t *testing.T, hook redis.Hook, clients ...*redis.Client) {
 
 var errFailing = errors.New("the command failed")
 
-// TestACheckOfTheFormatLooksAtAllKeys ends a check in its second step, because the caller leaves or because the server
-// fails. After a caller the next check goes on. After a server it begins anew, because another one may answer.
+// TestACheckOfTheFormatLooksAtAllKeys stops a check in its second step: the caller leaves, or the server fails.
+// After the caller has left, the next check continues. After the failure it begins again, because another
+// server may answer.
 func TestACheckOfTheFormatLooksAtAllKeys(t *testing.T) {
 	server := redistest.Start(t)
 	var others []any
@@ -145,7 +147,7 @@ func TestACheckOfTheFormatLooksAtAllKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, leave := context.WithCancel(t.Context())
-		hook := &failing{at: 3, end: func() error { // after GET and the first SCAN
+		hook := &failing{at: 3, end: func() error { // the second SCAN, after GET and the first SCAN
 			if leaves {
 				leave()
 			}
@@ -174,8 +176,8 @@ func TestACheckOfTheFormatLooksAtAllKeys(t *testing.T) {
 	}
 }
 
-// TestEachFailureOfRedisIsTold fails one command after another of each call. The call must return an error, and none
-// that says what Redis has.
+// TestEachFailureOfRedisIsTold repeats each call, and each time lets another one of its commands fail. The call
+// must return this failure, and no error about the data in Redis.
 func TestEachFailureOfRedisIsTold(t *testing.T) {
 	server := redistest.Start(t)
 	for _, call := range storetest.Calls() {
@@ -186,7 +188,7 @@ func TestEachFailureOfRedisIsTold(t *testing.T) {
 			hook := &failing{at: at, end: func() error { return errFailing }}
 			join(t, hook, s.client, s.watcher)
 			err := call.Do(t.Context(), s)
-			if hook.count < at { // all commands of the call were failed once
+			if hook.count < at { // each command of the call has failed once
 				if err != nil || at == 1 {
 					t.Errorf("%s: got %v after %d commands, want no error after one or more", call.Name, err, hook.count)
 				}
@@ -199,11 +201,11 @@ func TestEachFailureOfRedisIsTold(t *testing.T) {
 	}
 }
 
-// TestAnEmptyRedisGetsOneFormat fails one command after another of a check. Then it lets another program write its
-// format just before the check writes.
+// TestAnEmptyRedisGetsOneFormat repeats a check, and each time lets another one of its commands fail. At last
+// another program writes a different format just before the check writes.
 func TestAnEmptyRedisGetsOneFormat(t *testing.T) {
 	server := redistest.Start(t)
-	const write = 3 // after GET and SCAN
+	const write = 3 // the number of the command that writes, after GET and SCAN
 	for at := 1; at <= write+1; at++ {
 		server.Flush(t)
 		s := open(t, server.URL())

@@ -58,7 +58,8 @@ func TestAVerificationCostsOneRoundTrip(t *testing.T) {
 		k.Broker, k.Settings.Role, k.Unaudited = "", apikey.Operator, false
 	})
 	verifier := apikey.NewVerifier(apikey.Sandbox(), s, time.Now)
-	if _, err := verifier.Verify(t.Context(), authapi.Hash("good")); err != nil { // Redis caches the script
+	// The first call also loads the script, which Redis then caches.
+	if _, err := verifier.Verify(t.Context(), authapi.Hash("good")); err != nil {
 		t.Fatal(err)
 	}
 	trips := &roundTrips{}
@@ -67,7 +68,7 @@ func TestAVerificationCostsOneRoundTrip(t *testing.T) {
 		name   string
 		secret string
 		valid  bool
-		want   int // round trips
+		want   int // number of round trips
 	}{
 		{"a stored key", "good", true, 1},
 		{"an unknown key", "unknown", false, 1},
@@ -87,7 +88,8 @@ func TestAVerificationCostsOneRoundTrip(t *testing.T) {
 	}
 }
 
-// TestTheCountsOfADayExpire adds to the counts of a day. Redis keeps them for the days that lists show, and two more.
+// TestTheCountsOfADayExpire adds to the counts of a day. Redis must keep them as long as lists can show the
+// day, and two days more.
 func TestTheCountsOfADayExpire(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
 	count := authapi.Count{KeyID: "k", Day: "2026-11-21", Class: "read", Requests: 1}

@@ -27,7 +27,7 @@ func TestMemoryAndTheLastBackupAreTold(t *testing.T) {
 	if got, known := told["registry.backup.finished"]; !known || got != 0 {
 		t.Errorf("no backup yet: got %v, %v; want 0, true", got, known)
 	}
-	if err := s.client.Set(t.Context(), "registry:backup", "1790000000", 0).Err(); err != nil { // backup.sh sets this key
+	if err := s.client.Set(t.Context(), "registry:backup", "1790000000", 0).Err(); err != nil { // as backup.sh does
 		t.Fatal(err)
 	}
 	if got := meter.Read(t)["registry.backup.finished"]; got != 1790000000 {

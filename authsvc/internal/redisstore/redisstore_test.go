@@ -36,7 +36,7 @@ func open(t *testing.T, url string) *Store {
 
 func TestConformance(t *testing.T) {
 	server := redistest.Start(t)
-	var before string // the test that opened the store last
+	var before string // name of the test that opened the store last
 	storetest.Run(t, func(t *testing.T, _ string) storetest.Store {
 		s := open(t, server.URL())
 		if t.Name() != before {
@@ -72,7 +72,8 @@ func TestAKeyThatNoListWouldShowIsNone(t *testing.T) {
 	if err := find(); !errors.Is(err, apikey.ErrNotFound) {
 		t.Errorf("a key that is not in the index: got %v, want ErrNotFound", err)
 	}
-	// Redis orders members by name only if all have the same score. The index uses score 0.
+	// Redis orders members by name only if all have the same score. The index uses the score 0, so a key with
+	// another score is not found.
 	for score, found := range map[float64]bool{-1: false, 1: false, 0: true} {
 		if err := s.client.ZAdd(t.Context(), idsKey, redis.Z{Score: score, Member: k.ID}).Err(); err != nil {
 			t.Fatal(err)
@@ -96,7 +97,7 @@ func TestAKeyIsRevokedWhenRedisIsFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for size := 100_000; size > 0; size /= 10 { // smaller values fill the rest: the memory of a command counts, too
+	for size := 100_000; size > 0; size /= 10 { // small values fill the rest: the memory of a command counts too
 		for n, err := 0, error(nil); err == nil; n++ {
 			err = s.client.Set(t.Context(), fmt.Sprint("filler", size, n), strings.Repeat("x", size), 0).Err()
 			if err != nil && !strings.Contains(err.Error(), "OOM") {
@@ -117,7 +118,7 @@ func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
 	primary := redistest.Start(t, "--requirepass", password, "--masterauth", password)
 	replica := primary.Replicate(t)
 	sentinel := primary.Watch(t, "registry", password)
-	// No sentinel listens at the first address.
+	// No sentinel listens at the first address of the URL, 127.0.0.1:1.
 	s := open(t, "redis+sentinel://:p%40ss@127.0.0.1:1,"+sentinel+"/registry/0")
 	_, sealer := newService(t, s)
 	first, _ := record(t, sealer, "broker", 1)
@@ -233,7 +234,7 @@ func TestAnOldSnapshotBringsNoOldOwnerBack(t *testing.T) {
 	service, sealer := newService(t, s)
 	old, _ := record(t, sealer, "old", 1)
 	recent, sealed := record(t, sealer, "new", 2)
-	if _, err := s.Save(t.Context(), old); err != nil { // an old snapshot has this record
+	if _, err := s.Save(t.Context(), old); err != nil { // the record from an old snapshot
 		t.Fatal(err)
 	}
 	if verify(t, service, "old", sealed) || !verify(t, service, "new", sealed) {
@@ -267,7 +268,8 @@ func TestAKilledServerKeepsWhatItHasAnswered(t *testing.T) {
 	}
 }
 
-// TestARedisThatIsAwayIsUnavailable checks the kind of fault. A fault of kind Unavailable is not logged as a defect.
+// TestARedisThatIsAwayIsUnavailable checks the kind of the fault while Redis is down. A fault of kind
+// Unavailable is not logged as a defect.
 func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, server.URL())

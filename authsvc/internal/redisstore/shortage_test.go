@@ -14,8 +14,8 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// TestARedisThatCannotWorkNowIsUnavailable has one that runs a long script, and one whose connections
-// are all taken.
+// TestARedisThatCannotWorkNowIsUnavailable tries a server that runs a long script, and one whose connections
+// are all in use.
 func TestARedisThatCannotWorkNowIsUnavailable(t *testing.T) {
 	busy := redistest.Start(t, "--busy-reply-threshold", "1")
 	s := open(t, busy.URL())
@@ -27,7 +27,7 @@ func TestARedisThatCannotWorkNowIsUnavailable(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		script.Eval(t.Context(), "while true do end", nil) // until it is killed
+		script.Eval(t.Context(), "while true do end", nil) // runs until the script is killed
 	}()
 	for wait := time.Now().Add(20 * time.Second); ; {
 		_, err := s.Load(t.Context(), "a")
@@ -62,7 +62,7 @@ func TestARedisThatCannotWorkNowIsUnavailable(t *testing.T) {
 	}
 }
 
-// TestAFailoverThatMayLoseChangesIsAWarning has a server with a replica, with and without the setting.
+// TestAFailoverThatMayLoseChangesIsAWarning runs a server with a replica, with the setting and without it.
 func TestAFailoverThatMayLoseChangesIsAWarning(t *testing.T) {
 	for minimum, want := range map[string]int{"0": 1, "1": 0} {
 		server := redistest.Start(t, "--min-replicas-to-write", minimum)
@@ -74,7 +74,7 @@ func TestAFailoverThatMayLoseChangesIsAWarning(t *testing.T) {
 	}
 }
 
-// TestAShortageOfConnectionsIsNoOutage holds the only connection that requests have.
+// TestAShortageOfConnectionsIsNoOutage takes the only connection that requests have.
 func TestAShortageOfConnectionsIsNoOutage(t *testing.T) {
 	server := redistest.Start(t)
 	meter := metrictest.New()

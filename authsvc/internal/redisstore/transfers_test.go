@@ -9,8 +9,8 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// TestALateChangeReplacesNoUse sends changes of callers that have read a transfer before another one claimed it, or before
-// that one used it. It also restores the transfer from before the use.
+// TestALateChangeReplacesNoUse sends changes by callers that read a transfer too early: another caller has
+// claimed or used it since. It also restores the transfer from a copy that is older than the use.
 func TestALateChangeReplacesNoUse(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
 	expires := time.Now().Add(time.Hour).UnixMicro()
@@ -26,7 +26,7 @@ func TestALateChangeReplacesNoUse(t *testing.T) {
 	if err != nil || want.AssetID != "asset" {
 		t.Fatalf("settle: got %+v, %v; want the use by the asset", want, err)
 	}
-	for _, late := range [][]any{ // what claimFields gives before and after a change
+	for _, late := range [][]any{ // the values of claimFields before and after a change
 		{lifeOf(expires), "", "", "5 another", "1 1"},
 		{lifeOf(expires), "5 asset", fmt.Sprint("1 ", expires), "", ""},
 	} {
@@ -46,8 +46,8 @@ func TestALateChangeReplacesNoUse(t *testing.T) {
 	}
 }
 
-// TestTransfersAreRestored restores transfers of another store, twice: an unused one, a claimed one and a used one.
-// Only the last one never expires.
+// TestTransfersAreRestored restores transfers of another store, twice: an unclaimed one, a claimed one and a
+// used one. Only the used one must never expire.
 func TestTransfersAreRestored(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
 	now := time.Now()
@@ -61,7 +61,7 @@ func TestTransfersAreRestored(t *testing.T) {
 	used.ID, used.AssetID, used.Date, used.Expires = "used", "asset", 6, 0
 	for _, c := range []struct {
 		want token.Transfer
-		life time.Duration // 0: for ever
+		life time.Duration // time until the transfer expires; 0: it never does
 	}{{unused, time.Hour}, {claimed, 2 * time.Hour}, {used, 0}} {
 		for range 2 {
 			if err := s.RestoreTransfer(t.Context(), c.want); err != nil {

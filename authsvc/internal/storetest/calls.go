@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// Call is a use of one method of a store with the data of Fill. None of them fails there.
+// Call is a call of one method of a store that has the data of Fill. It succeeds there.
 type Call struct {
 	Name string
 	Do   func(ctx context.Context, s Store) error
@@ -23,7 +23,7 @@ type Call struct {
 
 const countedDay = "2026-11-21"
 
-// claimed is a transfer that is claimed already.
+// claimed returns a transfer that is already claimed.
 func claimed() token.Transfer {
 	t := transfer("claimed")
 	t.Claim = token.Claim{AssetID: "asset", Generation: 2, Date: t.Date, Expires: t.Date * 2}
@@ -36,7 +36,7 @@ func unaudited(id string) apikey.Key {
 	return k
 }
 
-// Fill stores a record, transfers, a broker, keys, an entry and the use of a key.
+// Fill stores a record, transfers, a broker, keys, an entry, and the use of a key.
 func Fill(t *testing.T, s Store) {
 	t.Helper()
 	k, b, ctx := newKey("k1", "b"), apikey.Broker{Name: "b", Created: made, Modified: made}, t.Context()
@@ -53,8 +53,8 @@ func Fill(t *testing.T, s Store) {
 	}
 }
 
-// Calls returns a use of each method that asks the server or the file: all but SweepTransfers, which Redis does not
-// need.
+// Calls returns a call of each method that uses the server or the file. It leaves out SweepTransfers, which
+// does nothing in Redis.
 func Calls() []Call {
 	first := entry(adminapi.Head{}, "key k1")
 	added := newKey("k2", "b")
@@ -102,7 +102,7 @@ func Calls() []Call {
 
 func second[T any](_ T, err error) error { return err }
 
-// contents is what a store has of the data of Fill.
+// contents has everything that a store has of the data of Fill.
 type contents struct {
 	Record         token.Record
 	One, Claimed   token.Transfer
@@ -139,7 +139,8 @@ func contentsOf(t *testing.T, s Store) (c contents) {
 	return c
 }
 
-// testCancelled makes each call for a caller who has left, and then for one who is there.
+// testCancelled makes each call for a caller who has left, which must change nothing, and then for one who
+// waits.
 func testCancelled(t *testing.T, open Opener) {
 	s := open(t, "a")
 	Fill(t, s)

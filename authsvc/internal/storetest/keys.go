@@ -32,7 +32,7 @@ func newKey(id, broker string) apikey.Key {
 	}
 }
 
-// entry returns the entry after head about a subject.
+// entry returns the entry that follows head, with a subject.
 func entry(head adminapi.Head, about string) adminapi.Entry {
 	return adminapi.Entry{
 		Seq: head.Seq + 1, Time: made, Who: "хтось", Action: "x", Subject: about, After: []byte(`{"name":"я"}`),
@@ -124,7 +124,7 @@ func testCommit(t *testing.T, open Opener) {
 	equal(t, entries, err, []adminapi.Entry{first.Entry, second.Entry})
 	entries, err = s.Entries(t.Context(), 0, 1)
 	equal(t, entries, err, []adminapi.Entry{first.Entry})
-	third := commitChange(t, s, admin.Change{}) // about a record of another service
+	third := commitChange(t, s, admin.Change{}) // an entry about a thing of another service
 	entries, err = s.Entries(t.Context(), 1, 10)
 	equal(t, entries, err, []adminapi.Entry{second.Entry, third.Entry})
 	keys, err := s.Keys(t.Context(), "", 10)
@@ -371,7 +371,8 @@ func testUnaudited(t *testing.T, open Opener) {
 	if err := s.AddKey(t.Context(), sameID); err != nil {
 		t.Errorf("add a removed id: got %v, want no error", err)
 	}
-	_, _, err = s.FindSecret(t.Context(), authapi.Hash("one")) // it is not the secret of the other key with that id
+	// The key that now has this id has another secret.
+	_, _, err = s.FindSecret(t.Context(), authapi.Hash("one"))
 	missing(t, err)
 }
 

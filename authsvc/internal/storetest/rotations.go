@@ -16,7 +16,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// rotating rotates one key after the other, each in another order of graces.
+// rotating rotates keys, each with another sequence of grace periods.
 type rotating struct {
 	service  *admin.Service
 	verifier *apikey.Verifier
@@ -27,11 +27,11 @@ type rotating struct {
 // promised is a secret, and the moment at which it must end.
 type promised struct {
 	secret string
-	end    time.Time // zero: it is the newest
+	end    time.Time // zero: it does not end, because it is the newest
 }
 
-// testRotations rotates a key in every order of rotations with and without grace, and
-// once more than a key can have valid secrets. After each it tries every secret.
+// testRotations rotates keys as often as a key can have valid secrets, with grace and without. It tries every
+// sequence of these two. After each rotation it tries every secret.
 // Promises: rotation
 func testRotations(t *testing.T, open Opener) {
 	s := open(t, "a")
@@ -58,7 +58,7 @@ func testRotations(t *testing.T, open Opener) {
 	}
 }
 
-// rotate makes a key and rotates it with each of the graces, one a minute.
+// rotate creates a key and rotates it with each grace in turn, one minute apart.
 func (r *rotating) rotate(t *testing.T, graces []time.Duration) {
 	n := adminapi.NewKey{Broker: "b", KeySettings: adminapi.KeySettings{Name: "n", Role: "broker"}}
 	k, secret, err := r.service.CreateKey(t.Context(), r.by, n)
@@ -93,7 +93,7 @@ func (r *rotating) rotate(t *testing.T, graces []time.Duration) {
 	}
 }
 
-// try verifies every secret, and compares how long it is valid.
+// try verifies every secret, and checks for how long it is still valid.
 func (r *rotating) try(t *testing.T, rotation int, secrets []promised) {
 	t.Helper()
 	for i, p := range secrets {

@@ -7,7 +7,7 @@ import (
 
 func testSessions(t *testing.T, open Opener) {
 	s := open(t, "a")
-	for range 2 { // a browser may send it twice
+	for range 2 { // a browser may send the request twice
 		if err := s.EndSession(t.Context(), "ended", time.Hour); err != nil {
 			t.Fatal(err)
 		}

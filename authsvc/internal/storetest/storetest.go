@@ -1,5 +1,5 @@
-// Package storetest is the conformance suite of the auth service's stores. It tests every promise
-// of the interfaces that a store implements.
+// Package storetest has the tests that every store of the auth service must pass. They test every promise of
+// the interfaces that a store implements.
 package storetest
 
 import (
@@ -21,7 +21,7 @@ import (
 // Otherwise the store is empty. If the test does not close the store, Opener closes it when the test ends.
 type Opener func(t *testing.T, name string) Store
 
-// Store is everything that a store of the auth service does.
+// Store is everything that a store of the auth service implements.
 type Store interface {
 	token.Store
 	apikey.Finder

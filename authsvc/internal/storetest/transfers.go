@@ -55,19 +55,19 @@ func testTransfer(t *testing.T, open Opener) {
 	first, second := claimBy("asset", 2), claimBy("asset", 3)
 	want.Claim = first
 	claim(first)
-	claim(claimBy("another", 9)) // has no effect
+	claim(claimBy("another", 9)) // has no effect, because the transfer has a claim
 	want.Claim = second
 	claim(second)
-	claim(first)         // older
-	settle(first, false) // older
+	claim(first)         // has no effect: this claim is older
+	settle(first, false) // has no effect: this claim is older
 	want.Claim = token.Claim{}
 	settle(second, false)
-	settle(second, true) // the claim has ended
+	settle(second, true) // has no effect: the claim has ended
 	want.Claim = claimBy("another", 9)
 	claim(want.Claim)
 	want.AssetID, want.Date, want.Claim = "another", want.Claim.Date, token.Claim{}
 	settle(claimBy("another", 9), true)
-	claim(first) // the transfer is used
+	claim(first) // has no effect: the transfer is used
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -119,15 +119,15 @@ func testExpiry(t *testing.T, open Opener) {
 		}
 		return made
 	}
-	const claimed, unclaimed = 20, 600 // a sweep of the unclaimed transfers takes more than one step
-	var over time.Time                 // the last expiry of a claimed transfer
+	const claimed, unclaimed = 20, 600 // more unclaimed transfers than one step of a sweep reads
+	var over time.Time                 // the last expiry that a claimed transfer had before its claim
 	for n := range claimed {
 		made := ending(fmt.Sprint("claimed-", n), 2*time.Second)
 		c := claimBy("asset", int64(n))
 		if _, err := s.ClaimTransfer(t.Context(), made.ID, c); err != nil {
 			t.Fatal(err)
 		}
-		if n%2 == 0 { // a claim and a use both delay the expiry
+		if n%2 == 0 { // a use delays the expiry as a claim does
 			if _, err := s.SettleTransfer(t.Context(), made.ID, c, true); err != nil {
 				t.Fatal(err)
 			}

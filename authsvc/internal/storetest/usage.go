@@ -40,7 +40,7 @@ func testUses(t *testing.T, open Opener) {
 	equal(t, got["k1"][2], nil, []adminapi.Use{{Time: made, From: "2001:db8::1"}})
 }
 
-// testCountsOfAWrongClock counts a day a year ahead: the other days stay.
+// testCountsOfAWrongClock counts a request on a day a year ahead. The counts of the other days must stay.
 func testCountsOfAWrongClock(t *testing.T, open Opener) {
 	s := open(t, "a")
 	count := func(day string) authapi.Count {

@@ -8,7 +8,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// TestATransferOfAWrongClockEnds creates transfers by clocks a year ahead and behind.
+// TestATransferOfAWrongClockEnds creates transfers with clocks that are a year ahead or behind.
 func TestATransferOfAWrongClockEnds(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for name, c := range map[string]struct {

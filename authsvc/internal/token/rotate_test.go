@@ -23,7 +23,7 @@ func withSecrets(t *testing.T, letters string) *Service {
 	return NewService(&memory{records: map[string]Record{}, transfers: map[string]Transfer{}}, sealer, time.Hour)
 }
 
-// TestTokensOutliveTheirSecret rotates the secret of a record from a to b.
+// TestTokensOutliveTheirSecret replaces the secret a of a record by b.
 func TestTokensOutliveTheirSecret(t *testing.T) {
 	issued, err := withSecrets(t, "a").Issue(asset, "broker")
 	if err != nil {

@@ -18,15 +18,15 @@ const lifetime = 90 * 24 * time.Hour
 
 const asset = "00112233445566778899aabbccddeeff"
 
-// memory is a Store in memory. A test can clear it, replace its records and make it fail with err: each call but the
-// first ones, of which there are as many as works.
+// memory is a Store in memory. A test can clear it, replace its records, and make its calls fail with err after
+// as many as works have worked.
 type memory struct {
 	records   map[string]Record
 	transfers map[string]Transfer
 	err       error
 	works     int
-	once      bool     // only the first call after these fails
-	sweeps    []string // their cursors
+	once      bool     // only one call fails, and the next ones work again
+	sweeps    []string // the cursors of the calls of SweepTransfers
 }
 
 func (m *memory) fails() error {
@@ -94,7 +94,7 @@ func (m *memory) SettleTransfer(ctx context.Context, id string, c Claim, used bo
 	return t, err
 }
 
-// SweepTransfers takes two steps.
+// SweepTransfers removes all expired transfers in the first step, and returns a cursor for a second step.
 func (m *memory) SweepTransfers(_ context.Context, cursor string, now time.Time) (string, error) {
 	m.sweeps = append(m.sweeps, cursor)
 	for id, t := range m.transfers {
@@ -252,12 +252,13 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 	}
 }
 
-// TestAStoreThatDoesNotAnswerIsNoRefusal lets each call of the store fail in turn, alone or with all that follow.
+// TestAStoreThatDoesNotAnswerIsNoRefusal lets each call of the store fail in turn: only this call, or all calls
+// from this one on.
 func TestAStoreThatDoesNotAnswerIsNoRefusal(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		do    func(ctx context.Context, h *handover, changed authapi.ChangeOwnerResponse) error
-		calls int // of the store
+		calls int // number of calls of the store
 	}{
 		{"a verification", func(ctx context.Context, h *handover, _ authapi.ChangeOwnerResponse) error {
 			_, err := h.Verify(ctx, authapi.VerifyTokenRequest{AssetID: asset, Broker: "old", Sealed: h.issued.Sealed})
@@ -320,7 +321,7 @@ func TestAStoreThatDoesNotAnswerIsNoRefusal(t *testing.T) {
 	}
 }
 
-// TestAKnownRecordIsReadOnce verifies a token again, on a store that takes one reading and nothing else.
+// TestAKnownRecordIsReadOnce verifies a token again, on a store that allows one read and nothing else.
 func TestAKnownRecordIsReadOnce(t *testing.T) {
 	h := newHandover(t)
 	if !h.is(t, "old", h.issued.Token, h.issued.Sealed) {

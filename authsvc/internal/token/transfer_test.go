@@ -35,7 +35,7 @@ func newHandover(t *testing.T) *handover {
 	return &handover{s, store, sealer, issued, made}
 }
 
-// request returns the valid request.
+// request returns a valid request to change the asset's owner.
 func (h *handover) request() authapi.ChangeOwnerRequest {
 	return authapi.ChangeOwnerRequest{
 		AssetID: asset, Broker: "new", TransferID: h.made.ID, TransferHash: authapi.Hash(h.issued.Transfer),
@@ -43,7 +43,7 @@ func (h *handover) request() authapi.ChangeOwnerRequest {
 	}
 }
 
-// is reports whether the token is valid for the broker and the sealed record.
+// is reports whether a token is valid for the broker, according to the sealed record and the store.
 func (h *handover) is(t *testing.T, broker, token, sealed string) bool {
 	t.Helper()
 	got, err := h.Verify(t.Context(), authapi.VerifyTokenRequest{
@@ -78,13 +78,13 @@ func TestAnAssetChangesHands(t *testing.T) {
 	}
 }
 
-// read returns the transfer. Sealed is the record of the asset, or "".
+// read returns the transfer of h.made. sealed is the asset's sealed record, or "".
 func (h *handover) read(sealed string, now time.Time) (authapi.TransferResponse, error) {
 	return h.Transfer(context.Background(), authapi.ReadTransferRequest{ID: h.made.ID, Sealed: sealed}, now)
 }
 
-// TestOnlyTheWinnersTransferIsUsed has two transfers claimed for one asset. The asset takes
-// one of them. The other one is free again, in each way in which its outcome comes out.
+// TestOnlyTheWinnersTransferIsUsed claims two transfers for one asset. The asset uses one of them. The other
+// one becomes free again, in each of the ways in which the service can learn that it lost.
 func TestOnlyTheWinnersTransferIsUsed(t *testing.T) {
 	for name, tell := range map[string]func(t *testing.T, h *handover, loser authapi.ChangeOwnerRequest){
 		"its request is repeated": func(t *testing.T, h *handover, loser authapi.ChangeOwnerRequest) {
@@ -119,7 +119,7 @@ func TestOnlyTheWinnersTransferIsUsed(t *testing.T) {
 			if got, err := h.Transfer(t.Context(), read, now); err != nil || got != want {
 				t.Errorf("before the asset is written: got %+v, %v; want %+v", got, err, want)
 			}
-			loser.Sealed = won.Sealed // the asset has the winner's record
+			loser.Sealed = won.Sealed // the asset now has the record of the winning transfer
 			tell(t, h, loser)
 			want.Claimed = ""
 			if got, err := h.Transfer(t.Context(), authapi.ReadTransferRequest{ID: other.ID}, now); err != nil || got != want {
@@ -133,7 +133,7 @@ func TestOnlyTheWinnersTransferIsUsed(t *testing.T) {
 	}
 }
 
-// TestAClaimWithoutAWriteEnds claims a transfer, and nothing writes the asset.
+// TestAClaimWithoutAWriteEnds claims a transfer, but never writes the asset.
 func TestAClaimWithoutAWriteEnds(t *testing.T) {
 	h := newHandover(t)
 	if _, err := h.ChangeOwner(t.Context(), h.request(), now); err != nil {
@@ -145,7 +145,7 @@ func TestAClaimWithoutAWriteEnds(t *testing.T) {
 		claimed string
 	}{
 		{now.Add(claimTime - time.Microsecond), h.issued.Sealed, asset},
-		{now.Add(claimTime), "", asset}, // only the asset's record tells that nothing wrote it
+		{now.Add(claimTime), "", asset}, // without the asset's record, nothing shows that the asset was not written
 		{now.Add(claimTime), h.issued.Sealed, ""},
 	} {
 		want := authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), Claimed: c.claimed}
@@ -155,7 +155,7 @@ func TestAClaimWithoutAWriteEnds(t *testing.T) {
 	}
 }
 
-// TestARepeatedClaimHoldsLonger repeats a claim before it ends, and nothing writes the asset.
+// TestARepeatedClaimHoldsLonger repeats a claim before it ends, and never writes the asset.
 func TestARepeatedClaimHoldsLonger(t *testing.T) {
 	h := newHandover(t)
 	if got, err := h.read(h.issued.Sealed, now); err != nil || got.Claimed != "" {
@@ -181,7 +181,7 @@ func TestWhateverIsInterruptedIsHealedByARepeat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first request claims the transfer, but nothing writes the asset.
+	// The first request claims the transfer, but the asset is not written.
 	second, err := h.ChangeOwner(t.Context(), h.request(), now.Add(time.Hour))
 	if err != nil || second != first {
 		t.Errorf("repeated before the asset is written: got %+v, %v; want %+v", second, err, first)
@@ -221,7 +221,7 @@ func TestATransferThatNobodyClaimsExpires(t *testing.T) {
 	if err != nil {
 		t.Fatalf("claimed just before the expiry: got %v, want no error", err)
 	}
-	// Nothing writes the asset. The claim delays the expiry by a lifetime.
+	// The asset is not written. The claim delays the transfer's expiry by lifetime.
 	last = last.Add(lifetime - time.Microsecond)
 	if err := h.Sweep(t.Context(), last); err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestATransferThatNobodyClaimsExpires(t *testing.T) {
 	if second, err := h.ChangeOwner(t.Context(), h.request(), last); err != nil || second != first {
 		t.Errorf("repeated after the expiry: got %+v, %v; want %+v", second, err, first)
 	}
-	if _, err := h.read(first.Sealed, last); err != nil { // the asset is written
+	if _, err := h.read(first.Sealed, last); err != nil { // the asset was written with the record in first.Sealed
 		t.Fatal(err)
 	}
 	if got, err := h.read("", last.Add(2*lifetime)); err != nil || got.AssetID != asset {
