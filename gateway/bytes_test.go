@@ -39,7 +39,7 @@ func (h *hands) pass(d time.Duration) {
 	h.now = h.now.Add(d)
 }
 
-// retryAfter returns the Retry-After of a 429. Any other answer fails the test.
+// retryAfter returns the Retry-After of an answer. It fails the test unless the answer is a 429.
 func retryAfter(t *testing.T, got *httptest.ResponseRecorder) time.Duration {
 	t.Helper()
 	n, err := strconv.Atoi(got.Header().Get("Retry-After"))
@@ -49,8 +49,8 @@ func retryAfter(t *testing.T, got *httptest.ResponseRecorder) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// twoKeys answers for an auth service that knows three keys: "key" and "key2"
-// of one broker, and "else" of another.
+// twoKeys answers as an auth service that knows three keys: "key" and "key2" of one broker, and "else" of
+// another broker.
 func twoKeys(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	for _, c := range []struct {
@@ -65,7 +65,7 @@ func twoKeys(w http.ResponseWriter, r *http.Request) {
 	known(w, r)
 }
 
-// post creates an asset. length is the Content-Length, or -1 for none.
+// post creates an asset. length is the Content-Length, or -1 for a request without it.
 func post(s *Server, key, kind string, length int64, body io.Reader) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("POST", "/api/2.5/assets", body)
 	r.ContentLength = length
@@ -76,8 +76,8 @@ func post(s *Server, key, kind string, length int64, body io.Reader) *httptest.R
 	return recorder
 }
 
-// withBytes starts a gateway where a broker may write 1000 bytes a minute. Each
-// write costs 10 bytes and its body.
+// withBytes starts a gateway that lets a broker write 1000 bytes a minute. Each write counts as 10 bytes more
+// than its body has.
 func withBytes(t *testing.T, clock *hands) *Server {
 	return start(t, func(c *Config) {
 		c.Auth = httpserver.InProcess(http.HandlerFunc(twoKeys))
@@ -163,21 +163,21 @@ func TestABodyThatIsNotReadCostsNoBytes(t *testing.T) {
 		}
 	}
 	got := post(s, "key", jsonType, 100, body()).Header().Get("RateLimit")
-	// This write costs 110. Three of the writes above cost 10 each.
+	// The write with key counts as 110 bytes, and three of the writes above as 10 each.
 	if want := `"tenant-bytes-1m";r=860;`; !strings.HasPrefix(got, want) {
 		t.Errorf("got RateLimit %s, want %s", got, want)
 	}
 }
 
-// TestABrokerMayUploadSoManyBytes has a limit of 128 MiB. An upload of known length is refused
-// before its body is read, another one while it is read (docs/files.md, D7).
+// TestABrokerMayUploadSoManyBytes has a limit of 128 MiB. An upload of known length is refused before its body
+// is read. An upload of unknown length is refused while its body is read (docs/files.md, D7).
 // Promises: upload-bytes
 func TestABrokerMayUploadSoManyBytes(t *testing.T) {
 	var read atomic.Int64
 	files := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
 		read.Add(n)
-		if err != nil { // in this process that of the gateway
+		if err != nil { // the error of the gateway, which is in the same process
 			faulthttp.Write(w, err)
 			return
 		}
@@ -227,7 +227,7 @@ func TestABrokerMayUploadSoManyBytes(t *testing.T) {
 	}
 }
 
-// zeros is an endless body.
+// zeros is a body without end.
 type zeros struct{}
 
 // Read implements io.Reader.
@@ -239,13 +239,13 @@ func TestALimitOfBytesFitsTheLargestBody(t *testing.T) {
 		t.Errorf("bodies of 80 MiB: got %v, want no error", err)
 	}
 	if err := l.Validate(90 << 20); err == nil || !strings.Contains(err.Error(), "tenant-bytes") {
-		// A minute has 100 MiB, and an eighth of it is kept in reserve.
+		// In a minute 100 MiB are allowed, of which an eighth is kept in reserve.
 		t.Errorf("bodies of 90 MiB: got %v, want tenant-bytes in it", err)
 	}
 }
 
-// TestALockoutIsNotToldShorterThanItIs locks an address out for a minute. The
-// address also exceeds a write limit, which ends after a second.
+// TestALockoutIsNotToldShorterThanItIs locks an address out for a minute. The address is also above a write
+// limit, but only for a second. The answer must name the minute.
 func TestALockoutIsNotToldShorterThanItIs(t *testing.T) {
 	clock := &hands{now: time.Now()}
 	s := start(t, func(c *Config) {

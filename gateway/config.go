@@ -28,60 +28,57 @@ import (
 type Config struct {
 	AssetsURLs []string                       // addresses of the asset services, which share a store
 	Assets     http.Handler                   // an asset service in this process; replaces AssetsURLs
-	Warnings   func(context.Context) []string // of the services in this process; nil: they have none
-	Answers    *Answers                       // hears of the writes of Assets, and keeps answers; nil: none are kept
-	SearchURLs []string                       // addresses of the search services; empty: there are none
+	Warnings   func(context.Context) []string // warnings of the services in this process; nil: they have none
+	Answers    *Answers                       // keeps answers; must hear of each write of Assets; nil: none kept
+	SearchURLs []string                       // addresses of the search services; empty: no search service
 	Search     http.Handler                   // a search service in this process; replaces SearchURLs
-	FilesURLs  []string                       // addresses of the file services; empty: there are none
+	FilesURLs  []string                       // addresses of the file services; empty: no file service
 	Files      http.Handler                   // a file service in this process; replaces FilesURLs
 	AuthURLs   []string                       // addresses of the auth services, which share a store
-	Auth       http.RoundTripper              // a transport to the auth service that replaces AuthURLs; nil: the network
+	Auth       http.RoundTripper              // transport to the auth service, used instead of AuthURLs; nil: not used
 	Secrets    keyring.Ring                   // sign identities; all services have the same
 
-	ServerID       string        // value of the cookie SERVER_ID; empty: made from the secret, if there is only one
-	BaseURL        string        // start of every link in answers; empty: the address of the client's request
-	MaxBody        int64         // limit of a request body in bytes; 0: 1 MiB
-	Timeout        time.Duration // limit of a request; 0: 10 s
-	Memory         int64         // bytes that the process may use; requests get parts of it; 0: memory.Limit
+	ServerID       string        // value of the cookie SERVER_ID; "": made from the secret, which needs a single secret
+	BaseURL        string        // beginning of each link in answers; "": taken from the address of the request
+	MaxBody        int64         // most bytes of a request body; 0: 1 MiB
+	Timeout        time.Duration // longest time for a request; 0: 10 s
+	Memory         int64         // bytes that the process may use, of which requests get parts; 0: memory.Limit
 	KeyTTL         time.Duration // how long a verified key is trusted; 0: 5 s
 	Settings       Settings
 	Limits         Limits             // zero: no rate limits
-	Mirror         *Mirror            // makes the gateway one of a mirror; nil: it is none
-	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-For is believed; empty: none
+	Mirror         *Mirror            // settings of the gateway of a mirror; nil: this is not a mirror
+	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-For is trusted; empty: none
 	Log            *slog.Logger
 	Telemetry      *telemetry.Telemetry // nil: none
 	Now            func() time.Time     // nil: time.Now
 }
 
-// Limits are the settings of the rate limits. The zero value has none.
+// Limits are the settings of the rate limits. The zero value sets no limits.
 type Limits = limits.Settings
 
-// Settings are further settings of a gateway. The zero value has the default MaxConcurrent,
-// ClientStreams and ClientSegments, no time limits beside Config.Timeout, no CORS origins and
-// no old versions.
+// Settings are further settings of a gateway. The zero value has the default MaxConcurrent, ClientStreams and
+// ClientSegments, no time limits except Config.Timeout, no CORS origins and no old versions.
 type Settings = httpapi.Settings
 
-// Answers keeps answers to readings of assets in memory. Its method Change must hear of each
-// write before it happens.
+// Answers keeps in memory the answers to reads of assets. Its method Change must be called before each write.
 type Answers = answers.Cache
 
-// NewAnswers returns a memory for answers that takes 1/16 of the bytes that the process may
-// use; 0 stands for memory.Limit.
+// NewAnswers returns a memory for answers. It takes 1/16 of the bytes that the process may use; if bytes is 0,
+// these are memory.Limit.
 func NewAnswers(bytes int64) *Answers {
 	return answers.New(cmp.Or(bytes, memory.Limit())/16, time.Now)
 }
 
-// ServerIDOf returns the default value of the cookie for a registry with this
-// one secret. A registry that rotates its secret must set the value itself, so
-// that the rotation does not change it.
+// ServerIDOf returns the value of the cookie SERVER_ID for a registry that has only this secret and does not
+// set the value. A registry that rotates its secret must set the value, because this one would change.
 func ServerIDOf(secret []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("server id"))
 	return hex.EncodeToString(mac.Sum(nil)[:8])
 }
 
-// The values of a Config for fields that are zero. The defaults of the flags are the same;
-// a test compares them.
+// The values that a Config uses for fields that are zero. The flags have the same defaults; a test compares
+// them.
 const (
 	DefaultMaxBody        = 1 << 20
 	DefaultMaxConcurrent  = 4000
@@ -159,7 +156,7 @@ func checkService(name string, urls []string) error {
 func checkURL(name, text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		// The error is without the text, which may have a password.
+		// The error does not quote the text, which may contain a password.
 		return fmt.Errorf("the %s must start with http:// or https:// and name a host, without a query", name)
 	}
 	return nil

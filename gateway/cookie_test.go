@@ -14,8 +14,8 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// ask sends a request with a SERVER_ID cookie. It returns the answer and the
-// SERVER_ID cookie that the answer sets. "" means no cookie.
+// ask sends a request with a SERVER_ID cookie. It returns the answer and the SERVER_ID that the answer sets. In
+// both places "" means that there is no cookie.
 func ask(t *testing.T, s *Server, method, path, cookie string) (*httptest.ResponseRecorder, string) {
 	t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader("body"))
@@ -53,7 +53,7 @@ func TestTheServersCookie(t *testing.T) {
 		{"a page of version 0 with another server's cookie", "GET", "/api/0/assets?offset=2026-11-20", "gone", 404, "this"},
 		{"HEAD of a page with another server's cookie", "HEAD", "/api/2.5/assets?offset=2026-11-20", "gone", 404, "this"},
 		{"an empty offset with another server's cookie", "GET", "/api/2.5/assets?offset=", "gone", 200, "this"},
-		// No new cookie, so that the client's next page is still refused.
+		// The answer sets no new cookie, so that the client's next page is still refused.
 		{"an asset with another server's cookie", "GET", "/api/2.5/assets/there", "gone", 200, ""},
 		{"an asset without a cookie", "GET", "/api/2.5/assets/there", "", 200, "this"},
 		{"HEAD spore with another server's cookie", "HEAD", "/api/0/spore", "gone", 200, ""},
@@ -96,8 +96,8 @@ func TestAClientThatRepeatsWithTheNewCookieSucceeds(t *testing.T) {
 	}
 }
 
-// TestASynchroniserStartsOver follows the feed of one registry. Then another
-// registry answers at the same address, and the client first reads an asset.
+// TestASynchroniserStartsOver follows the feed of one registry. Then a different registry answers at the same
+// address, and the client first reads an asset there.
 func TestASynchroniserStartsOver(t *testing.T) {
 	one, other := start(t, nil), start(t, func(c *Config) { c.Secrets = keyring.Ring{[]byte(strings.Repeat("o", 32))} })
 	_, first := ask(t, other, "GET", "/api/2.5/assets", "")
@@ -176,8 +176,8 @@ func TestSporeNamesEveryRoute(t *testing.T) {
 	}
 }
 
-// TestTheServerIDOfASecretNeverChanges holds the value that synchronisers of an existing
-// registry have stored.
+// TestTheServerIDOfASecretNeverChanges compares with the value that synchronisers of an existing registry have
+// stored.
 func TestTheServerIDOfASecretNeverChanges(t *testing.T) {
 	if got, want := ServerIDOf([]byte(strings.Repeat("o", 32))), "1d9fbefddee611b9"; got != want {
 		t.Errorf("got %s, want %s", got, want)

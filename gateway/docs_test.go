@@ -63,7 +63,7 @@ func TestHeadersOfTheDocumentation(t *testing.T) {
 // linked matches a file that the page loads: a script, an icon or a stylesheet.
 var linked = regexp.MustCompile(`<(?:script src|link rel="(?:icon|stylesheet)" href)="\.+([^"]+)"`)
 
-// longest is the most bytes that a page and its files may have together, compressed.
+// longest is the most bytes that a page and its files may have together when compressed.
 const longest = 90_000
 
 // Promises: docs-size
@@ -111,7 +111,7 @@ func compressedAndSmall(t *testing.T, s *Server, page string) {
 	}
 }
 
-// docsSite returns a documentation page with the paths of the gateway's.
+// docsSite returns the documentation site with the same paths as the one of the gateway.
 func docsSite(t *testing.T) *docspage.Site {
 	t.Helper()
 	site, err := docspage.New(docspage.Options{Document: openapi.JSON})
@@ -172,7 +172,7 @@ func TestAFloodOfTheDocumentationIsBounded(t *testing.T) {
 	two, now := int64(2), time.Now()
 	s := start(t, func(c *Config) {
 		c.Limits = Limits{AddressRead: &two}
-		c.Now = func() time.Time { return now } // so that no second of the limit ends meanwhile
+		c.Now = func() time.Time { return now } // no second of the limit ends during the test
 	})
 	for _, path := range []string{"/docs", docsSite(t).Files()[0]} {
 		var got []int

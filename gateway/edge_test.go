@@ -22,7 +22,7 @@ import (
 // basic is the Authorization header of the key "key".
 const basic = "Basic a2V5Og=="
 
-// tagged answers for an asset service with large answers and the ETag "1-2.5".
+// tagged answers as an asset service that has large answers and the ETag "1-2.5".
 func tagged(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", `"1-2.5"`)
@@ -103,7 +103,7 @@ func TestReadingsAreCompressedForWhoTakesIt(t *testing.T) {
 			head := fetch(t, at.s, "HEAD", path, "Accept-Encoding", c.accept)
 			length := head.Header().Get("Content-Length")
 			for _, h := range []http.Header{got.Header(), head.Header()} {
-				h.Del("Content-Length") // HEAD may leave out that of a compressed answer
+				h.Del("Content-Length") // HEAD may leave out the Content-Length of a compressed answer
 				h.Del("X-Request-ID")
 				h.Del("Date")
 			}
@@ -162,7 +162,7 @@ func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
 			t.Errorf("%s: preflight: got %d %v, want 204, nosniff, Authorization allowed: %t",
 				c.name, preflight.Code, header, c.want != "")
 		}
-		for _, path := range []string{"/api/2.5/assets/there", "/nowhere"} { // a page may read errors, too
+		for _, path := range []string{"/api/2.5/assets/there", "/nowhere"} { // pages may also read errors
 			got := fetch(t, s, "GET", path, "Origin", c.origin)
 			exposed := strings.Contains(got.Header().Get("Access-Control-Expose-Headers"), "ETag")
 			if got.Header().Get("Access-Control-Allow-Origin") != c.want || exposed != (c.want != "") {
@@ -232,8 +232,8 @@ func TestAnEmptyHostIsRefused(t *testing.T) {
 	}
 }
 
-// TestLinksHaveTheAddressThatATrustedProxyTells asks for the welcome answer, whose links start with
-// the address of the registry.
+// TestLinksHaveTheAddressThatATrustedProxyTells asks for the welcome answer. Its links begin with the address
+// of the registry.
 func TestLinksHaveTheAddressThatATrustedProxyTells(t *testing.T) {
 	proxies := clientaddr.Proxies{netip.MustParsePrefix("10.0.0.0/8")}
 	for _, c := range []struct {
@@ -264,8 +264,8 @@ func TestLinksHaveTheAddressThatATrustedProxyTells(t *testing.T) {
 	}
 }
 
-// TestAPageLocksNobodyElseOut sends wrong keys from a page, and then right ones from elsewhere at
-// the same address.
+// TestAPageLocksNobodyElseOut sends wrong keys from a web page, and then right keys from the same address but
+// not from the page.
 func TestAPageLocksNobodyElseOut(t *testing.T) {
 	s := start(t, func(c *Config) {
 		c.Limits.Table = ratelimit.Table{{Name: "address-failed", By: ratelimit.ByAddress,

@@ -17,15 +17,15 @@ import (
 	"asset-registry/shared/faulthttp"
 )
 
-// library is a search service and an asset service with so many assets.
+// library is a search service and an asset service.
 type library struct {
 	assets int
-	size   int                                              // further bytes of an asset
-	get    func(w http.ResponseWriter, n int) (isDone bool) // answers for an asset in another way; nil: never
+	size   int                                              // additional bytes in each asset
+	get    func(w http.ResponseWriter, n int) (isDone bool) // replaces the answer about an asset; nil: never
 	reads  atomic.Int64
 }
 
-// search answers with a page of ids. Each page has the last id of the one before again.
+// search answers with a page of ids. A page begins with the last id of the page before.
 func (l *library) search(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("q") == "bad" {
 		faulthttp.Write(w, fault.New(fault.Invalid, fault.Query, "q", "This is no question."))
@@ -60,7 +60,7 @@ func (l *library) read(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"data":{"id":"%d","status":"active","x":"%s"}}`, n, strings.Repeat("x", l.size))
 }
 
-// serve starts a gateway in front of a library.
+// serve starts a gateway in front of the library. It returns how the addresses of the library's exports begin.
 func (l *library) serve(t *testing.T) string {
 	t.Helper()
 	s := start(t, func(c *Config) {
@@ -71,7 +71,7 @@ func (l *library) serve(t *testing.T) string {
 	return server.URL + "/api/2.5/search."
 }
 
-// rowsAt returns the ids in a CSV file at an address, and the answer.
+// rowsAt reads a CSV file from an address. It returns the ids in the file, and the answer.
 func rowsAt(t *testing.T, at string) (ids []string, resp *http.Response, err error) {
 	t.Helper()
 	resp, err = http.Get(at)
@@ -86,7 +86,8 @@ func rowsAt(t *testing.T, at string) (ids []string, resp *http.Response, err err
 	return ids, resp, err
 }
 
-// TestAnExportHasEachAssetOnce exports three pages, of which an asset is gone and one is busy once.
+// TestAnExportHasEachAssetOnce exports three pages. One asset does not exist any more, and the first read of
+// another one fails.
 func TestAnExportHasEachAssetOnce(t *testing.T) {
 	var busy atomic.Bool
 	l := &library{assets: 250, get: func(w http.ResponseWriter, n int) bool {
@@ -115,7 +116,7 @@ func TestAnExportHasEachAssetOnce(t *testing.T) {
 	}
 }
 
-// TestAnExportHasAtMost10000Rows exports more than fit, and sees that the file says so.
+// TestAnExportHasAtMost10000Rows exports more assets than that, and checks that the file says so.
 // Promises: export-rows
 func TestAnExportHasAtMost10000Rows(t *testing.T) {
 	l := &library{assets: 12_345}
@@ -134,7 +135,7 @@ func TestAnExportHasAtMost10000Rows(t *testing.T) {
 	}
 }
 
-// TestACallerHasOneExport has clients that read nothing of their exports.
+// TestACallerHasOneExport uses clients that do not read their exports.
 // Promises: export-turns
 func TestACallerHasOneExport(t *testing.T) {
 	begun, release := make(chan struct{}, 10), make(chan struct{})
@@ -175,7 +176,7 @@ func TestACallerHasOneExport(t *testing.T) {
 	}
 }
 
-// TestAnExportEndsWithItsClient leaves an export of many assets.
+// TestAnExportEndsWithItsClient leaves before an export of many assets ends.
 // Promises: export-bounds
 func TestAnExportEndsWithItsClient(t *testing.T) {
 	l := &library{assets: 1_000_000, size: 4 << 10}
@@ -186,7 +187,7 @@ func TestAnExportEndsWithItsClient(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, resp, _ := rowsAt(t, at+"csv?q=bad"); resp.StatusCode == http.StatusBadRequest { // its turn is free
+		if _, resp, _ := rowsAt(t, at+"csv?q=bad"); resp.StatusCode == http.StatusBadRequest { // the first one is over
 			break
 		}
 		if time.Now().After(deadline) {
@@ -198,7 +199,8 @@ func TestAnExportEndsWithItsClient(t *testing.T) {
 	}
 }
 
-// TestAnExportThatFailsIsNotWhole exports assets that are too large, and assets that cannot be read.
+// TestAnExportThatFailsIsNotWhole exports assets that are too large, and assets that cannot be read. The file
+// must not look complete.
 // Promises: export-bounds
 func TestAnExportThatFailsIsNotWhole(t *testing.T) {
 	failing := func(w http.ResponseWriter, n int) bool {

@@ -2,23 +2,21 @@
 // content type, API key and rate limits of every request, and forwards the
 // request to the asset service with the identity of the caller.
 //
-// Package httpapi has the order of the checks. The gateway stores no assets, so it
-// asks the asset service whether an asset exists before it refuses a write for
-// a missing key or a wrong content type (docs/contract.md, "Order of checks").
+// Package httpapi defines the order of the checks. The gateway stores no assets. So before it refuses a write
+// for a missing key or a wrong content type, it asks the asset service whether the asset exists
+// (docs/contract.md, "Order of checks").
 //
 // # Cost of a request
 //
-// A read that is forwarded over the network costs four system calls: two reads
-// and two writes. They take nearly half of the processor time; net/http's server
-// and gin take most of the rest (make bench-gateway). A cached key and the rate
-// limits cost about a microsecond each. The only network round trip is the one
-// to the asset service, and no goroutine hands the request to another (package
-// upstream). Each kind of answer has one set of metric attributes, made once.
-// The sampling decision comes before any span, so an unsampled request costs no
-// tracing.
+// A read that is forwarded over the network needs four system calls: two reads and two writes. They take nearly
+// half of the processor time; net/http's server and gin take most of the rest (make bench-gateway). A cached
+// key and the rate limits cost about a microsecond each. The request to the asset service is the only network
+// round trip, and no goroutine hands the request to another one (package upstream). The metric attributes of
+// each kind of answer are made once. Whether a request is traced is decided before any span is made, so a
+// request that is not traced costs nothing here.
 //
-// Where the asset service is in the same process, the gateway answers readings of assets
-// from memory (package answers), and none of these answers is stale.
+// If the asset service is in the same process, the gateway answers reads of assets from memory (package
+// answers). None of these answers is stale.
 package gateway
 
 import (
@@ -47,18 +45,18 @@ type Server struct {
 	config  Config
 	api     *httpapi.API
 	assets  *proxy.Upstream
-	search  *proxy.Upstream // nil: there is no search service
-	files   *proxy.Upstream // nil: there is no file service
+	search  *proxy.Upstream // nil: no search service
+	files   *proxy.Upstream // nil: no file service
 	auth    *authapi.Client
 	pools   []*upstream.Pool // connections to the services in other processes
-	keys    *apikey.Cache    // in front of auth
+	keys    *apikey.Cache    // cache in front of auth
 	usage   *apikey.Usage
 	limits  *limits.Limits
-	current *concurrency.Limiter // bounds the requests under way
+	current *concurrency.Limiter // limits the number of concurrent requests
 	bodies  *memory.Budget       // memory of request bodies
 	handler http.Handler
 
-	unregister []func() error     // end the metrics
+	unregister []func() error     // functions that end the metrics
 	stop       context.CancelFunc // ends the background goroutines
 	running    sync.WaitGroup
 }
@@ -76,13 +74,13 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{
 		config:  c,
 		current: concurrency.New(c.Settings.MaxConcurrent),
-		bodies:  memory.NewBudget(max(c.Memory/8, 4*c.MaxBody)), // three large bodies fit, of three keys
+		bodies:  memory.NewBudget(max(c.Memory/8, 4*c.MaxBody)), // room for three large bodies of three keys
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.open(signer); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if c.Mirror != nil { // which has no keys
+	if c.Mirror != nil { // a mirror has no keys
 		return s, nil
 	}
 	s.running.Go(func() { s.keys.Watch(ctx, s.auth, c.Log) })
@@ -90,8 +88,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// open makes everything that a request passes. Close closes what open has made,
-// also after an error.
+// open opens everything that answering requests needs. Close closes what open has opened, also after an error.
 func (s *Server) open(signer *identity.Signer) (err error) {
 	c := s.config
 	if s.assets, err = s.assetService(signer); err != nil {
@@ -134,7 +131,7 @@ func (s *Server) open(signer *identity.Signer) (err error) {
 	return s.measure(encoders)
 }
 
-// apiConfig returns the parts of the API.
+// apiConfig returns the configuration of the API.
 func (s *Server) apiConfig() httpapi.Config {
 	c := s.config
 	return httpapi.Config{
@@ -182,7 +179,7 @@ func (s *Server) assetService(signer *identity.Signer) (*proxy.Upstream, error) 
 	return proxy.Remote(pool, signer), nil
 }
 
-// searchService returns the search service, or nil if there is none.
+// searchService returns the search service, or nil if the gateway has none.
 func (s *Server) searchService(signer *identity.Signer) (*proxy.Upstream, error) {
 	if s.config.Search != nil {
 		return proxy.Local(s.config.Search, signer), nil
@@ -197,7 +194,7 @@ func (s *Server) searchService(signer *identity.Signer) (*proxy.Upstream, error)
 	return proxy.Remote(pool, signer), nil
 }
 
-// fileService returns the file service, or nil if there is none.
+// fileService returns the file service, or nil if the gateway has none.
 func (s *Server) fileService(signer *identity.Signer) (*proxy.Upstream, error) {
 	if s.config.Files != nil {
 		return proxy.Local(s.config.Files, signer), nil
@@ -226,7 +223,7 @@ func (s *Server) authService(signer *identity.Signer) (*authapi.Client, error) {
 	return authapi.NewClient(pool, signer, "gateway"), nil
 }
 
-// pool opens connections to a service in other processes. Close closes them.
+// pool opens connections to a service that runs in other processes. Close closes them.
 func (s *Server) pool(name string, urls []string) (*upstream.Pool, error) {
 	pool, err := upstream.New(upstream.Config{
 		Name: name, URLs: urls, Log: s.config.Log, Meter: s.config.Telemetry.Meter(),
@@ -238,9 +235,8 @@ func (s *Server) pool(name string, urls []string) (*upstream.Pool, error) {
 	return pool, nil
 }
 
-// ready returns nil if the gateway is ready. A gateway with services in other
-// processes is ready once it runs; warnings lists those that are down. Services
-// in its own process must be able to store changes.
+// ready returns nil if the gateway is ready. If its services run in other processes, it is always ready;
+// warnings reports which of them are down. If they run in this process, they must be able to store changes.
 func (s *Server) ready(ctx context.Context) error {
 	if s.config.Assets == nil {
 		return nil
@@ -248,9 +244,9 @@ func (s *Server) ready(ctx context.Context) error {
 	return s.api.Health(ctx)
 }
 
-// warnings lists the backends that are down, and what the services in this process warn of.
-// The gateway stays ready without
-// them: its own 503 tells a client more than that of a balancer.
+// warnings lists the services that are down, and the warnings of the services in this process. The gateway
+// stays ready when services are down, because its own 503 says more to a client than the 503 of a load
+// balancer.
 func (s *Server) warnings(ctx context.Context) (warnings []string) {
 	if s.config.Warnings != nil {
 		warnings = s.config.Warnings(ctx)
@@ -266,7 +262,7 @@ func (s *Server) warnings(ctx context.Context) (warnings []string) {
 // Handler returns the handler of public requests.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// RefusalHeaders returns the headers of refusals that the HTTP server sends before it calls the
+// RefusalHeaders returns the headers for refusals that the HTTP server sends itself, before it calls the
 // handler of a gateway with these settings (httpserver.ServeOptions).
 func RefusalHeaders(s Settings) func(origin string) http.Header {
 	return edge.RefusalHeaders(s.CORSOrigins)
@@ -275,8 +271,8 @@ func RefusalHeaders(s Settings) func(origin string) http.Header {
 // Drain ends the streams and the long polls.
 func (s *Server) Drain() { s.api.Drain() }
 
-// Close ends the streams and the background goroutines and closes all connections. The
-// caller must not serve requests any more.
+// Close ends the streams and the background goroutines and closes all connections. The caller must have stopped
+// serving requests.
 func (s *Server) Close() error {
 	s.stop()
 	s.running.Wait()

@@ -17,7 +17,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// known answers for an auth service that is ready and knows one key, "key".
+// known answers as an auth service that is ready and knows one key, "key".
 func known(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/readyz" {
 		return
@@ -32,8 +32,8 @@ func known(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `{"broker":"b","key_id":"k","role":"broker","levels":"1234"}`)
 }
 
-// assets answers for an asset service that has every asset except those with
-// "missing" in the path. The answer repeats the method, the path and the body.
+// assets answers as an asset service that has every asset, except assets with "missing" in their path. The
+// answer repeats the method, the path and the body.
 func assets(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(r.URL.Path, "missing") {
 		w.WriteHeader(http.StatusNotFound)
@@ -50,8 +50,8 @@ type down struct{}
 
 func (down) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("down") }
 
-// start starts a gateway in process, with the fakes known and assets. change
-// may alter its configuration; nil alters nothing.
+// start starts a gateway in this process, with known as auth service and assets as asset service. change may
+// change the configuration; nil changes nothing.
 func start(t testing.TB, change func(*Config)) *Server {
 	t.Helper()
 	c := Config{
@@ -72,7 +72,7 @@ func start(t testing.TB, change func(*Config)) *Server {
 	return s
 }
 
-// try is a request with the expected status and a text that the answer contains.
+// try is a request with the status and a part of the text that its answer must have.
 type try struct {
 	method, path, key, kind, body string
 	status                        int
@@ -196,9 +196,9 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestToLookForAnObjectCounts sends methods that a route does not have. If the
-// path names an object, the gateway asks the asset service for it, and this
-// counts as a read. Other paths cost nothing.
+// TestToLookForAnObjectCounts sends methods that a route does not have. If the path names an object, the
+// gateway asks the asset service whether the object exists, which counts as a read. Other paths count as
+// nothing.
 func TestToLookForAnObjectCounts(t *testing.T) {
 	asked := 0
 	s := start(t, func(c *Config) {
@@ -220,7 +220,7 @@ func TestToLookForAnObjectCounts(t *testing.T) {
 	if asked != 0 {
 		t.Errorf("got %d requests to the asset service, want none without an object", asked)
 	}
-	for range 10 { // more than one passes if a second ends in between
+	for range 10 { // several may be admitted if a second ends meanwhile
 		recorder := httptest.NewRecorder()
 		s.Handler().ServeHTTP(recorder, httptest.NewRequest("POST", "/api/2.5/assets/there", nil))
 		if recorder.Code == http.StatusTooManyRequests {
@@ -235,7 +235,7 @@ func TestToLookForAnObjectCounts(t *testing.T) {
 
 func TestUnknownPathsAreCounted(t *testing.T) {
 	s := start(t, func(c *Config) { c.Limits = Limits{AddressRead: new(int64(1))} })
-	for range 10 { // more than one passes if a second ends in between
+	for range 10 { // several may be admitted if a second ends meanwhile
 		if got := fetch(t, s, "GET", "/nowhere/"+strings.Repeat("a", 1000)); got.Code == http.StatusTooManyRequests {
 			return
 		}
@@ -273,7 +273,7 @@ func TestTooManyRequestsAreTold(t *testing.T) {
 		{"writes of a key", try{"POST", "/api/2.5/assets", "key", jsonType, "body", 0, ""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for range 10 { // more than one passes if a second ends in between
+			for range 10 { // several may be admitted if a second ends meanwhile
 				r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
 				r.Header.Set("Content-Type", c.kind)
 				if c.key != "" {
@@ -295,8 +295,8 @@ func TestTooManyRequestsAreTold(t *testing.T) {
 	}
 }
 
-// TestOnlyTheEdgeMakesSeeds sends each request with a seed header of the client.
-// The asset service gets the gateway's seed, or none.
+// TestOnlyTheEdgeMakesSeeds sends each request with the header that is for seeds. The asset service must get
+// seeds of the gateway, or no seeds.
 func TestOnlyTheEdgeMakesSeeds(t *testing.T) {
 	var got string
 	s := start(t, func(c *Config) {

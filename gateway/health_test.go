@@ -8,8 +8,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// TestHealthIsToldInACrowd reaches the concurrency limit and the address's read
-// limit. Health checks still succeed.
+// TestHealthIsToldInACrowd checks the health of a gateway that has as many requests as it may have, and from an
+// address that is above its read limit.
 // Promises: health-in-a-crowd
 func TestHealthIsToldInACrowd(t *testing.T) {
 	arrived, leave := make(chan struct{}), make(chan struct{})

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Mirror configures the gateway of a mirror (docs/mirrors.md, "Serve a copy"). It answers
-// readings without a key, and refuses every other request with 421. Origin and Age are
-// required, and Config.Assets and Config.ServerID, which the origin has too.
+// Mirror configures the gateway of a mirror (docs/mirrors.md, "Serve a copy"). The gateway answers reads
+// without a key, and refuses every other request with 421. Origin and Age are required. Config.Assets and
+// Config.ServerID are required too; the ServerID must be the one of the origin.
 type Mirror struct {
-	Origin string               // address of the registry that takes all requests
-	Age    func() time.Duration // how far the data are behind those of the origin
-	Fault  func() string        // a sentence that says why they cannot follow; "", or nil: they can
+	Origin string               // address of the registry that takes all other requests
+	Age    func() time.Duration // returns by how much the data are older than those of the origin
+	Fault  func() string        // returns a sentence that says why the data cannot be updated, or ""; nil: never
 }
 
 func (m *Mirror) validate(c Config) error {
@@ -26,7 +26,7 @@ func (m *Mirror) validate(c Config) error {
 	if c.Auth != nil || len(c.AuthURLs) > 0 {
 		return errors.New("a mirror has no auth service")
 	}
-	if strings.ContainsAny(m.Origin, "<>\"") { // it stands between < and > in Link
+	if strings.ContainsAny(m.Origin, "<>\"") { // the header Link has the origin between < and >
 		return fmt.Errorf("the origin, %q, must have no brackets and quotes", m.Origin)
 	}
 	return checkURL("origin", m.Origin)
@@ -40,7 +40,7 @@ func (m *Mirror) aged(next http.Handler) http.Handler {
 	})
 }
 
-// facts returns what /readyz of a mirror shows.
+// facts returns what /readyz shows about a mirror.
 func (m *Mirror) facts() map[string]any {
 	if m == nil {
 		return nil
@@ -52,7 +52,7 @@ func (m *Mirror) facts() map[string]any {
 	return facts
 }
 
-// origin returns the address of the registry that takes all requests; "" if this is no mirror.
+// origin returns Origin; "" if the gateway is not one of a mirror.
 func (m *Mirror) origin() string {
 	if m == nil {
 		return ""

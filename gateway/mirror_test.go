@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// asMirror makes a gateway one of a mirror whose data are 7.9 s old.
+// asMirror configures the gateway of a mirror whose data are 7.9 s old.
 func asMirror(c *Config) {
 	c.Auth, c.ServerID = nil, "origin"
 	c.Mirror = &Mirror{Origin: "https://registry.example", Age: func() time.Duration { return 7900 * time.Millisecond }}

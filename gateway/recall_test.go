@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// counted is an asset service with one asset. It counts what it is asked for.
+// counted is an asset service with one asset. It counts its requests.
 type counted struct {
 	asked atomic.Int64
 	shown func(w http.ResponseWriter, r *http.Request)
@@ -21,7 +21,7 @@ func (s *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.shown(w, r)
 }
 
-// whole answers with an asset as the asset service does.
+// whole answers with an asset, as an asset service does.
 func whole(w http.ResponseWriter, _ *http.Request) {
 	const body = `{"data":{"id":"a"}}`
 	h := w.Header()

@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// unfinished is a body that says when it is read, and ends once end is closed.
+// unfinished is a body that calls read when it is read, and that ends when end is closed.
 type unfinished struct {
 	io.Reader
 	read func()
@@ -24,14 +24,14 @@ func (u *unfinished) Read(p []byte) (int, error) {
 	return u.Reader.Read(p)
 }
 
-// TestUnfinishedBodiesOfOneCallerLeaveRoomForOthers begins as many bodies as a key, or a broker,
-// may have under way, in bytes or in requests.
+// TestUnfinishedBodiesOfOneCallerLeaveRoomForOthers begins as many bodies as a key or a broker may send at the
+// same time. The limit is either the number of bytes or the number of requests.
 // Promises: body-shares
 func TestUnfinishedBodiesOfOneCallerLeaveRoomForOthers(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		maxConcurrent int
-		length        int64 // of each body; -1: it does not say
+		length        int64 // length of each body; -1: not announced
 	}{
 		{"large bodies", 1000, 100},
 		{"bodies of unknown length", 1000, -1},

@@ -10,7 +10,7 @@ import (
 
 const segmentPath = "/api/2.5/snapshot/segments/x"
 
-// askFor sends a request for a segment from an address, or with a key.
+// askFor sends a request for a segment from an address, with a key if it is not "".
 func askFor(s *Server, path, addr, key string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.RemoteAddr = addr

@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// withSite gives a gateway a search service that answers with a page.
+// withSite gives a gateway a search service that answers every request with a page.
 func withSite(c *Config) {
 	c.Search = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -100,7 +100,7 @@ func TestPagesAreCompressedAndKeepTheirTags(t *testing.T) {
 	}
 }
 
-// TestTheSiteHasTheLimitsOfReadings sends pages until each class is used up.
+// TestTheSiteHasTheLimitsOfReadings asks for pages until the limit of each class is used up.
 func TestTheSiteHasTheLimitsOfReadings(t *testing.T) {
 	classes := map[routes.Class]string{routes.List: "/uk/", routes.Read: "/site/x"}
 	for class, path := range classes {

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// TestNoRequestHidesInAnother sends bytes that two servers might read
-// differently. The asset service must see exactly the requests that the client
-// gets answers for (RFC 9112, section 11.2).
+// TestNoRequestHidesInAnother sends bytes that two servers might read differently. The asset service must get
+// exactly those requests that are answered to the client (RFC 9112, section 11.2).
 func TestNoRequestHidesInAnother(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
@@ -39,8 +38,8 @@ func TestNoRequestHidesInAnother(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		sent     string
-		statuses string   // of the answers, in their order
-		seen     []string // by the asset service
+		statuses string   // statuses of the answers, in order
+		seen     []string // requests that the asset service got
 
 	}{
 		{"two requests in a row", post + "Content-Length: 2\r\n\r\n{}" + hidden,
@@ -68,7 +67,7 @@ func TestNoRequestHidesInAnother(t *testing.T) {
 		{"a negative length", post + "Content-Length: -2\r\n\r\n{}", "400", nil},
 		{"a length in hexadecimal", post + "Content-Length: 0x2\r\n\r\n{}", "400", nil},
 		{"a folded header", post + "Transfer-Encoding:\r\n chunked\r\n" + length + "\r\n" + hidden, "400", nil},
-		// RFC 9112, section 5.2: the folded lines are one header.
+		// RFC 9112, section 5.2: the two lines are one header, X-A.
 		{"a header folded with a tab", post + "X-A: b\r\n\tContent-Length: 99\r\nContent-Length: 2\r\n\r\n{}",
 			"201", []string{"POST /api/2.5/assets {}"}},
 		{"lines that end in LF", "GET /api/2.5/assets/there HTTP/1.1\nHost: a\n\n" + hidden,
@@ -107,7 +106,7 @@ func TestNoRequestHidesInAnother(t *testing.T) {
 			io.WriteString(conn, c.sent)
 			var statuses []string
 			for reader := bufio.NewReader(conn); ; {
-				conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond)) // no answer comes later
+				conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond)) // long enough for all answers
 				resp, err := http.ReadResponse(reader, nil)
 				if err != nil {
 					break

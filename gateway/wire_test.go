@@ -21,7 +21,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// journal is a log that a test can read during writes.
+// journal is a log that a test can read while others write it.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -43,7 +43,7 @@ func (j *journal) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// always wraps a service so that its /readyz always succeeds.
+// always returns a service that does the same, except that its /readyz always succeeds.
 func always(service http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" {
@@ -67,7 +67,7 @@ func startOnWire(t *testing.T, assets, auth http.Handler, change func(*Config)) 
 	})
 }
 
-// serve serves s on a free port until the test ends. It returns the address.
+// serve serves s on a free port until the test ends, and returns the address.
 func serve(t *testing.T, s *Server) (addr string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -123,13 +123,12 @@ func TestOneOrderOfRefusalsInProcessAndOnTheWire(t *testing.T) {
 	}
 }
 
-// TestSecretsStayWithTheRequest sends an API key and tokens in every place that a
-// client can use, well formed and malformed. No log, no answer and no forwarded
-// URL or Authorization header may show them.
+// TestSecretsStayWithTheRequest sends an API key and tokens in every place where a client can send them, well
+// formed and malformed. No log, no answer and no forwarded URL or Authorization header may show them.
 func TestSecretsStayWithTheRequest(t *testing.T) {
 	const canary = "c4n4ry"
 	encoded := base64.StdEncoding.EncodeToString([]byte(canary + ":"))
-	var seen journal // the fields that the services' access logs would show
+	var seen journal // headers and URLs that the access logs of the services would show
 	watch := func(next http.HandlerFunc) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			io.WriteString(&seen, r.RequestURI+" "+r.Header.Get("Authorization")+"\n")
@@ -190,7 +189,7 @@ func TestAClientThatLeavesIsNoFault(t *testing.T) {
 	var log journal
 	s := startOnWire(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(begun)
-		<-r.Context().Done() // the gateway cancels its request, too
+		<-r.Context().Done() // the gateway must end its own request when the client leaves
 	}), http.HandlerFunc(known), func(c *Config) { c.Log = log.logger() })
 	ctx, leave := context.WithCancel(t.Context())
 	go func() {
@@ -203,7 +202,7 @@ func TestAClientThatLeavesIsNoFault(t *testing.T) {
 	}
 }
 
-// TestAnAbsentAssetServiceIsLoggedOnce sends requests while no asset service runs.
+// TestAnAbsentAssetServiceIsLoggedOnce sends requests while the asset service does not run.
 func TestAnAbsentAssetServiceIsLoggedOnce(t *testing.T) {
 	var log journal
 	s := start(t, func(c *Config) {
@@ -244,16 +243,16 @@ func TestAnAssetServiceThatHangsIsUnavailable(t *testing.T) {
 	if got.Header().Get("Retry-After") == "" {
 		t.Error("got no Retry-After, want one")
 	}
-	// The gateway cannot check that the asset exists. It still checks the Content-Type.
+	// The gateway cannot check whether the asset exists, but it still checks the Content-Type.
 	try{"PATCH", "/api/2.5/assets/there", "", "text/plain", "", 415, "Content-Type"}.run(t, s)
 }
 
-// TestARequestThatTookTooLongEndsAlone checks that a timeout does not cancel the
-// next requests on the same connection.
+// TestARequestThatTookTooLongEndsAlone checks that a timeout does not end later requests on the same
+// connection.
 func TestARequestThatTookTooLongEndsAlone(t *testing.T) {
 	s := startOnWire(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
-			_, _ = io.Copy(io.Discard, r.Body) // net/http reports a lost client only after the body
+			_, _ = io.Copy(io.Discard, r.Body) // net/http notices a lost client only after it has read the body
 			<-r.Context().Done()
 			return
 		}

@@ -9,7 +9,7 @@ import (
 	"asset-registry/shared/config"
 )
 
-// TestFlagsHaveTheDefaultsOfTheService compares the flags with the fields of Config that
+// TestFlagsHaveTheDefaultsOfTheService compares the defaults of the flags with what Config uses for fields that
 // are zero.
 func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
 	var s settings

@@ -1,4 +1,4 @@
-// Command gateway runs a gateway as a process of its own.
+// Command gateway runs a gateway in its own process.
 package main
 
 import (
@@ -72,7 +72,7 @@ func main() {
 	command.Main("gateway", run, nil)
 }
 
-// run runs the command with its arguments until ctx is done.
+// run runs the command with the arguments args, until ctx is done.
 func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
 		return probe.Ready(ctx, args[1])
@@ -86,7 +86,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	s.Certificate, s.Reloads = s.TLS, true
 	start := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
-		s, err := parse(args) // again: on a reload the file may have changed
+		s, err := parse(args) // parsed again, because the file may have changed before a reload
 		if err != nil {
 			return nil, err
 		}
@@ -101,20 +101,21 @@ func run(ctx context.Context, args []string) error {
 	return daemon.Run(ctx, s.Addr, s.Process, start)
 }
 
-// check prints the settings that are in force, and returns every fault of them.
+// check prints the settings that would be used, and returns every fault in them.
 func check(args []string) error {
 	s := settings{Process: daemon.Process{Name: "gateway"}}
 	malformed := config.Check(&s, "gateway", "GATEWAY", "", args, os.Stdout)
-	if s.Addr == "" { // nothing could be read
+	if s.Addr == "" { // the settings could not be read at all
 		return malformed
 	}
 	c, unreadable := s.config()
 	c.Log = slog.New(slog.DiscardHandler)
 	if s.SecretFile == "" {
-		unreadable = nil // malformed says that it is missing
+		unreadable = nil // malformed already reports this
 	}
 	if s.SecretFile == "" || unreadable != nil {
-		c.Secrets = keyring.Ring{make([]byte, keyring.MinLength)} // so that Validate reports the other faults
+		// This replaces the missing secret, so that Validate reports the other faults.
+		c.Secrets = keyring.Ring{make([]byte, keyring.MinLength)}
 	}
 	_, badCertificate := s.TLS.Config(c.Log)
 	return errors.Join(malformed, unreadable, c.Validate(), badCertificate)
@@ -126,8 +127,7 @@ func parse(args []string) (settings, error) {
 	return s, err
 }
 
-// config returns the gateway's configuration. The error concerns the
-// secret file.
+// config returns the gateway's configuration. If the secret file cannot be read, it returns an error.
 func (s settings) config() (gateway.Config, error) {
 	secrets, err := keyring.Read(s.SecretFile)
 	return gateway.Config{

@@ -1,19 +1,18 @@
-// Package answers keeps answers to readings of assets in memory, and never gives one that
-// is stale (docs/architecture.md, "Answers from memory").
+// Package answers keeps in memory the answers to reads of assets, and never returns one that is stale
+// (docs/architecture.md, "Answers from memory").
 //
-// The asset service says which assets a batch of writes changes, before it writes the
-// batch, and again when the batch is done (Cache.Change). Three guards follow:
+// Before the asset service writes a batch, it announces which assets the batch changes (Cache.Change). It also
+// says when the batch is done. This allows three guards:
 //
 //   - The answers of these assets are dropped before the batch is written.
-//   - A reading that was under way then is not kept: it may have read before the write.
-//   - No reading that begins before the batch is done is kept: it may read before the
-//     write too.
+//   - The answer of a read that began earlier is not kept: the read may have come before the write.
+//   - The answer of a read that begins before the batch is done is not kept either, for the same reason.
 //
-// So an answer in memory was read while nobody wrote its asset, and nobody has written the
-// asset since. A test leaves out each guard and finds stale answers.
+// So an answer in memory was read while nobody wrote its asset, and nobody has written the asset since. A test
+// leaves out each guard in turn, and then finds stale answers.
 //
-// The memory keeps only an asset that was asked for twice within about a minute. A caller
-// that reads all assets once puts nothing into it.
+// The memory keeps an asset only if it was asked for twice within about a minute. So a caller that reads every
+// asset once puts nothing into the memory.
 package answers
 
 import (
@@ -28,16 +27,16 @@ import (
 // MaxBody is the most bytes of an answer that is kept.
 const MaxBody = 64 << 10
 
-// overhead is about the number of bytes that an answer takes beside its body.
+// overhead is about how many bytes an answer takes in addition to its body.
 const overhead = 512
 
 // Form names the representation of an asset.
 type Form struct {
-	Version string // of the API: "2.5"
-	Full    bool   // shows the fields that are hidden from callers without an API key
+	Version string // version of the API: "2.5"
+	Full    bool   // with the fields that are hidden from callers without an API key
 }
 
-// Answer is the answer to a GET with status 200. It is never changed.
+// Answer is the answer to a GET with status 200. Nobody may change it.
 type Answer struct {
 	Form         Form
 	ContentType  string
@@ -48,27 +47,27 @@ type Answer struct {
 
 // Cache keeps answers. It is safe for concurrent use.
 type Cache struct {
-	kept   *otter.Cache[string, []*Answer] // by id; a few forms each
+	kept   *otter.Cache[string, []*Answer] // answers of an asset in its forms, by the asset's id
 	recent *recent
 	now    func() time.Time
 
 	mu   sync.Mutex
-	busy map[string]*activity // by id: the assets that are written or read for the memory
+	busy map[string]*activity // the assets that are being written, or read for the memory, by id
 
 	found, missed, dropped, refused atomic.Int64
 }
 
-// activity is what goes on with an asset.
+// activity is what happens to an asset at the moment.
 type activity struct {
-	changes  int // batches that write the asset and are not done
-	readings int // readings under way
-	last     int // counts the changes since the first of these readings
+	changes  int // number of batches that write the asset and are not done
+	readings int // number of reads that are not finished
+	last     int // number of changes since the first of these reads began
 }
 
-// isWritten reports whether a batch writes the asset. A nil activity is none.
+// isWritten reports whether a batch writes the asset. A nil activity means that nothing happens to the asset.
 func (a *activity) isWritten() bool { return a != nil && a.changes > 0 }
 
-// New returns a cache for answers of at most so many bytes together. Now tells the time.
+// New returns a cache for answers that take up to the given number of bytes in all. now returns the time.
 func New(bytes int64, now func() time.Time) *Cache {
 	return &Cache{
 		kept: otter.Must(&otter.Options[string, []*Answer]{
@@ -87,7 +86,7 @@ func New(bytes int64, now func() time.Time) *Cache {
 	}
 }
 
-// Find returns the answer of an asset in a form. It returns nil if there is none.
+// Find returns the answer of an asset in a form, or nil if the memory does not have it.
 func (m *Cache) Find(id string, f Form) *Answer {
 	of, _ := m.kept.GetIfPresent(id)
 	for _, a := range of {
@@ -100,16 +99,15 @@ func (m *Cache) Find(id string, f Form) *Answer {
 	return nil
 }
 
-// Reading is a reading of an asset whose answer may be kept.
+// Reading is a read of an asset whose answer may be kept.
 type Reading struct {
 	memory  *Cache
 	id      string
-	changes int // activity.last at the begin
+	changes int // activity.last when the read began
 }
 
-// Begin says that a reading of an asset begins. The caller must end it. Begin returns nil
-// if the answer shall not be kept: the asset is being written, or nobody has asked for it
-// lately.
+// Begin begins a read of an asset. If it returns a Reading, the caller must end this. It returns nil if the
+// answer must not be kept: the asset is being written, or nobody else has asked for it lately.
 func (m *Cache) Begin(id string) *Reading {
 	if !m.recent.again(id, m.now()) {
 		return nil
@@ -124,8 +122,8 @@ func (m *Cache) Begin(id string) *Reading {
 	return &Reading{memory: m, id: id, changes: a.last}
 }
 
-// End says that the reading has ended, with an answer or with nil. The answer is kept if
-// the asset was not written meanwhile.
+// End ends the read. answer is nil if the read has failed. The answer is kept if no batch has changed the asset
+// meanwhile.
 func (r *Reading) End(answer *Answer) {
 	m := r.memory
 	m.mu.Lock()
@@ -142,16 +140,16 @@ func (r *Reading) End(answer *Answer) {
 	m.tidy(r.id, a)
 }
 
-// keep puts an answer beside those of other forms. The caller holds mu.
+// keep puts an answer beside the answers of the asset in other forms. The caller holds mu.
 func (m *Cache) keep(id string, answer *Answer) {
 	of, _ := m.kept.GetIfPresent(id)
 	others := slices.DeleteFunc(slices.Clone(of), func(a *Answer) bool { return a.Form == answer.Form })
 	m.kept.Set(id, append(others, answer))
 }
 
-// Change says that a batch will write some assets. When Change has returned, the memory
-// has no answer of them, and keeps none until done is called. The caller must not write
-// before, and must call done once nothing of the batch can be written any more.
+// Change announces that a batch will write some assets. After Change has returned, the memory has no answers of
+// these assets, and keeps none until done is called. The caller must not write before Change has returned. It
+// must call done when nothing of the batch can be written any more.
 func (m *Cache) Change(ids []string) (done func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -174,8 +172,7 @@ func (m *Cache) Change(ids []string) (done func()) {
 	}
 }
 
-// activity returns the activity of an asset, a new one if there is none. The caller holds
-// mu.
+// activity returns the activity of an asset, and creates it if necessary. The caller holds mu.
 func (m *Cache) activity(id string) *activity {
 	a := m.busy[id]
 	if a == nil {
@@ -185,7 +182,7 @@ func (m *Cache) activity(id string) *activity {
 	return a
 }
 
-// tidy removes an activity that has ended. The caller holds mu.
+// tidy removes the activity of an asset once nothing happens to the asset. The caller holds mu.
 func (m *Cache) tidy(id string, a *activity) {
 	if a.changes == 0 && a.readings == 0 {
 		delete(m.busy, id)

@@ -13,12 +13,12 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// form is the one form of the tests that need only one.
+// form is the form of the answers in tests that need only one form.
 var form = Form{Version: "2.5"}
 
 func answer(text string) *Answer { return &Answer{Form: form, Body: []byte(text)} }
 
-// put keeps an answer, as two readings in a row do.
+// put keeps an answer, as the second of two reads does.
 func put(t *testing.T, m *Cache, id string, a *Answer) {
 	t.Helper()
 	m.recent.again(id, m.now())
@@ -95,17 +95,17 @@ func TestKeepsAtMostItsBytes(t *testing.T) {
 	}
 }
 
-// rig is a memory in front of one asset. A step of a reader or a writer leaves out a guard
-// if its field is set.
+// rig is a memory in front of one asset. If one of the last three fields is set, the steps leave out this
+// guard.
 type rig struct {
 	m      *Cache
-	stored int // the asset
+	stored int // the stored value of the asset
 	stale  bool
 
 	late, unspoiled, unblocked bool
 }
 
-// reader returns the steps of a reading: begin, read, end.
+// reader returns the steps of a read: begin, read, end.
 func (r *rig) reader() []func() {
 	var reading *Reading
 	var read int
@@ -141,14 +141,15 @@ func (r *rig) writer() []func() {
 	return []func(){announce, write, func() { done() }}
 }
 
-// look notes whether the memory has an old answer now.
+// look notes whether the memory has a stale answer now.
 func (r *rig) look() {
 	if got := found(r.m, "a", form); got != "" && got != strconv.Itoa(r.stored) {
 		r.stale = true
 	}
 }
 
-// interleave calls visit with each order of the steps of several actors, as a list of actors.
+// interleave calls visit with each possible order of the steps of several actors. steps has how many steps each
+// actor takes. order lists the actors, one for each step.
 func interleave(steps []int, visit func(order []int)) {
 	var order []int
 	var next func()
@@ -172,8 +173,8 @@ func interleave(steps []int, visit func(order []int)) {
 	next()
 }
 
-// TestNoOrderOfStepsMakesAnAnswerStale tries all orders of two readings and two batches of
-// the same writer, and looks after each step.
+// TestNoOrderOfStepsMakesAnAnswerStale tries all orders of the steps of two reads and two batches of the same
+// writer. It looks for a stale answer after each step.
 func TestNoOrderOfStepsMakesAnAnswerStale(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -215,8 +216,8 @@ func TestNoOrderOfStepsMakesAnAnswerStale(t *testing.T) {
 	}
 }
 
-// TestReadersNeverSeeWhatWasReplaced runs writers and readers at once. A reader notes what
-// was acknowledged before it asks, and wants that or something newer.
+// TestReadersNeverSeeWhatWasReplaced runs writers and readers at the same time. A reader notes the last
+// acknowledged change before it asks, and must get this change or a newer one.
 func TestReadersNeverSeeWhatWasReplaced(t *testing.T) {
 	const assets, changes = 8, 5_000
 	m := New(1<<20, time.Now)
@@ -261,7 +262,7 @@ func TestReadersNeverSeeWhatWasReplaced(t *testing.T) {
 	}
 }
 
-// read returns an asset from memory, or as it is stored.
+// read returns an asset from memory, or from the store if the memory does not have it.
 func read(m *Cache, id string, stored *atomic.Int64) (position int64) {
 	if a := m.Find(id, form); a != nil {
 		position, _ = strconv.ParseInt(string(a.Body), 10, 64)
@@ -276,7 +277,7 @@ func read(m *Cache, id string, stored *atomic.Int64) (position int64) {
 	return position
 }
 
-// raise sets a to at least value.
+// raise sets a to value if a is lower.
 func raise(a *atomic.Int64, value int64) {
 	for old := a.Load(); old < value && !a.CompareAndSwap(old, value); old = a.Load() {
 	}

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Measure registers the memory's metrics until unregister.
+// Measure adds the metrics of the memory to a meter, until unregister.
 func (m *Cache) Measure(meter metric.Meter) (unregister func() error, err error) {
 	lookups, err1 := meter.Int64ObservableCounter("registry.answers.lookups", metric.WithUnit("{request}"),
 		metric.WithDescription("Readings of assets by result: hit (answered from memory) or miss."))

@@ -10,31 +10,30 @@ import (
 	"time"
 )
 
-// world is one process: a store with writers, readers that ask for assets in two forms, and
-// a memory that is too small for all answers. Everything takes random times, so changes,
-// readings, evictions and pauses of minutes meet in any order. A test leaves one guard out
-// and expects that a promise breaks.
+// world is one process: a store with writers, readers that ask for assets in two forms, and a memory that is
+// too small for all answers. Everything takes random times, so changes, reads, evictions and pauses of minutes
+// occur in any order. A test leaves out one guard and expects that a promise is broken.
 type world struct {
 	leftOut string
 	memory  *Cache
 
 	mu       sync.Mutex
 	random   *rand.Rand
-	versions [assetsOfWorld]int       // of each asset
-	begun    [assetsOfWorld]int       // changes of each asset
-	asked    [assetsOfWorld]time.Time // when each was last read past the memory
-	kept     map[string]int           // asset and form -> begun when its answer was kept
-	loose    [assetsOfWorld]bool      // a change has ended, and another one goes on
+	versions [assetsOfWorld]int       // version of each asset
+	begun    [assetsOfWorld]int       // how many changes of each asset have begun
+	asked    [assetsOfWorld]time.Time // when each asset was last read from the store
+	kept     map[string]int           // maps an asset in a form to begun at the time when the answer was kept
+	loose    [assetsOfWorld]bool      // a change of the asset has ended, while another one continues
 
 	read, recalled, expired, evicted int
-	broken                           []string // promises
+	broken                           []string // texts about broken promises
 }
 
 const (
 	assetsOfWorld = 8
-	hotAssets     = 6 // the others are asked for every few minutes
+	hotAssets     = 6 // the other assets are asked for every few minutes
 	worldLasts    = 15 * time.Minute
-	bytesOfWorld  = 6 * overhead // fewer than the answers of all assets take
+	bytesOfWorld  = 6 * overhead // less than the answers of all assets take
 	longestMemory = 2 * time.Minute
 )
 
@@ -48,7 +47,7 @@ func (w *world) choose(n int) int {
 	return w.random.IntN(n)
 }
 
-// pause waits for a random time up to most, mostly for a short one.
+// pause waits for a random time up to most, usually for a short one.
 func (w *world) pause(most time.Duration) {
 	w.mu.Lock()
 	if w.random.IntN(5) > 0 {
@@ -64,7 +63,7 @@ func (w *world) breaks(format string, args ...any) {
 	w.broken = append(w.broken, fmt.Sprintf(format, args...))
 }
 
-// write changes an asset or two, as a batch of the store does. One batch in four fails.
+// write changes one or two assets, as a batch of the store does. One batch in four fails.
 func (w *world) write() {
 	assets := []int{w.choose(assetsOfWorld)}
 	if other := w.choose(2 * assetsOfWorld); other < assetsOfWorld && other != assets[0] {
@@ -95,7 +94,7 @@ func (w *world) write() {
 	}
 }
 
-// change is Cache.Change, with guards left out.
+// change does the same as Cache.Change, but leaves out a guard if this is set.
 func (w *world) change(assets []int) (done func()) {
 	m := w.memory
 	var ids []string
@@ -140,8 +139,8 @@ func (w *world) change(assets []int) (done func()) {
 	}
 }
 
-// look asks for an asset in a form. An answer from memory must be in this form, and show
-// each change that had been written before.
+// look asks for an asset in a form. An answer from memory must be in this form, and must show each change that
+// was written before.
 func (w *world) look(asset int, f Form) {
 	w.mu.Lock()
 	w.read++
@@ -161,7 +160,7 @@ func (w *world) look(asset int, f Form) {
 	switch {
 	case r == nil:
 	case w.choose(10) == 0:
-		r.End(nil) // the client has left
+		r.End(nil) // as if the client had left
 	default:
 		r.End(&Answer{Form: f, Body: []byte(body)})
 		w.noteKept(asset, f)
@@ -185,7 +184,7 @@ func (w *world) check(asset int, f Form, written int, a *Answer) {
 	}
 }
 
-// find is Cache.Find, with guards left out.
+// find does the same as Cache.Find, but leaves out a guard if this is set.
 func (w *world) find(id string, f Form) *Answer {
 	if w.leftOut == "ANY_FORM" {
 		if of, _ := w.memory.kept.GetIfPresent(id); len(of) > 0 {
@@ -195,8 +194,8 @@ func (w *world) find(id string, f Form) *Answer {
 	return w.memory.Find(id, f)
 }
 
-// begin is Cache.Begin, with guards left out. An answer may be kept only if somebody asked
-// for the asset shortly before.
+// begin does the same as Cache.Begin, but leaves out a guard if this is set. An answer may be kept only if
+// somebody else asked for the asset shortly before.
 func (w *world) begin(asset int) *Reading {
 	m, id, now := w.memory, nameOf(asset), time.Now()
 	if w.leftOut == "KEEP_ONCE" {
@@ -223,7 +222,7 @@ func (w *world) begin(asset int) *Reading {
 	return r
 }
 
-// noteKept remembers that the memory has an answer.
+// noteKept notes the asset's changes if the memory has the answer.
 func (w *world) noteKept(asset int, f Form) {
 	has := w.memory.Find(nameOf(asset), f) != nil
 	w.mu.Lock()
@@ -233,7 +232,7 @@ func (w *world) noteKept(asset int, f Form) {
 	}
 }
 
-// noteEviction counts an answer that is gone though its asset has not changed since.
+// noteEviction counts an answer that is gone although its asset has not changed.
 func (w *world) noteEviction(asset int, f Form) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -244,7 +243,7 @@ func (w *world) noteEviction(asset int, f Form) {
 	delete(w.kept, key)
 }
 
-// repeat calls f again and again until ctx ends, with pauses.
+// repeat calls f with pauses of up to most, until ctx ends.
 func (w *world) repeat(ctx context.Context, most time.Duration, f func()) {
 	for ctx.Err() == nil {
 		f()
@@ -269,7 +268,7 @@ func simulate(seed uint64, leftOut string) *world {
 	for range 6 {
 		all.Go(func() {
 			w.repeat(ctx, 2*time.Second, func() {
-				asset := min(w.choose(hotAssets), w.choose(hotAssets)) // some are asked for more than others
+				asset := min(w.choose(hotAssets), w.choose(hotAssets)) // some are asked for more often
 				w.look(asset, formsOfWorld[w.choose(len(formsOfWorld))])
 			})
 		})
@@ -316,8 +315,8 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// TestSimulationCatches leaves a guard out. A simulation that finds nothing then proves
-// nothing.
+// TestSimulationCatches leaves out each guard in turn. If the simulation did not notice that, its success would
+// prove nothing.
 func TestSimulationCatches(t *testing.T) {
 	for _, c := range []struct{ guard, without string }{
 		{"LATE", "a change is announced after its write"},

@@ -2,11 +2,11 @@ package concurrency
 
 import "sync"
 
-// Shares counts what each client holds for long, such as open streams, or bytes of bodies. It
-// is safe for concurrent use.
+// Shares counts what each client holds for long, such as open streams, or bytes of request bodies. It is safe
+// for concurrent use.
 type Shares struct {
-	each int // most of one client
-	all  int // most of all clients
+	each int // most that one client may hold
+	all  int // most that all clients may hold
 
 	mu   sync.Mutex
 	held map[string]int
@@ -19,7 +19,7 @@ func NewShares(each, all int) *Shares {
 	return &Shares{each: each, all: all, held: map[string]int{}}
 }
 
-// Refusal says why Enter has refused a client.
+// Refusal is the reason why Enter or Take refuses a client.
 type Refusal int
 
 // The results of Enter and Take.
@@ -29,12 +29,12 @@ const (
 	AllUsed
 )
 
-// Enter gives a client one more, or returns why it may not have it. An admitted client
-// must call Leave once.
+// Enter lets a client hold one more, or returns why the client may not. An admitted client must call Leave
+// once.
 func (s *Shares) Enter(client string) Refusal { return s.Take(client, 1) }
 
-// Take gives a client n more, or returns why it may not have them. An admitted client must
-// call Return once, with the same n.
+// Take lets a client hold n more, or returns why the client may not. An admitted client must call Return once,
+// with the same n.
 func (s *Shares) Take(client string, n int) Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,10 +49,10 @@ func (s *Shares) Take(client string, n int) Refusal {
 	return Admitted
 }
 
-// Leave gives back what Enter gave a client.
+// Leave undoes a call of Enter.
 func (s *Shares) Leave(client string) { s.Return(client, 1) }
 
-// Return gives back what Take gave a client.
+// Return undoes a call of Take.
 func (s *Shares) Return(client string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *Shares) Return(client string, n int) {
 	}
 }
 
-// Held returns how many all clients hold.
+// Held returns how much all clients hold together.
 func (s *Shares) Held() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,16 +9,16 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// The methods and headers that web pages of other origins may send, by the CORS
-// protocol (Fetch standard, 3.2).
+// The methods and headers that web pages of other origins may send, and the time for which browsers may
+// remember this (Fetch standard, 3.2).
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, PUT, DELETE"
 	corsRequest = "Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, " +
 		"Last-Event-ID, Prefer, Range, Registry-Reference, X-Access-Token, X-Request-ID"
-	corsMaxAge = "86400" // seconds for which a browser may cache the permission
+	corsMaxAge = "86400" // in seconds
 )
 
-// corsAnswer lists the answer headers that a web page may read.
+// corsAnswer returns the names of the headers of answers that a web page may read.
 func corsAnswer() string {
 	names := append(ratelimit.Headers(), "Accept-Encoding", "Accept-Ranges", "Age", "Allow", "Content-Disposition",
 		"Content-Encoding", "Content-Range", "Deprecation", "ETag", "Link", "Location", "Retry-After", "Sunset", "Vary",
@@ -29,18 +29,17 @@ func corsAnswer() string {
 	return strings.Join(names, ", ")
 }
 
-// cors answers browsers that ask whether a web page may use the API. Credentials
-// are in headers, not in cookies, so a page of any origin has no more rights than
-// any other program.
+// cors answers browsers that ask whether a web page may use the API. Credentials are sent in headers, not in
+// cookies. So a page of any origin has no more rights than any other program.
 type cors struct {
 	origins []string
-	answers string // corsAnswer
+	answers string // the result of corsAnswer
 }
 
 func newCORS(origins []string) cors { return cors{origins, corsAnswer()} }
 
-// allow sets the header that lets pages of an origin read an answer. It returns false for origins
-// that may not, and for "".
+// allow sets the header that lets pages of an origin read an answer. It returns false if they may not, or
+// origin is "".
 func (p cors) allow(header http.Header, origin string) bool {
 	switch {
 	case origin == "":
@@ -55,8 +54,8 @@ func (p cors) allow(header http.Header, origin string) bool {
 	return true
 }
 
-// RefusalHeaders returns a function that returns the headers of refusals that the HTTP server sends
-// before it calls a handler, for an Origin. CORSOrigins come from Config.
+// RefusalHeaders returns a function for refusals that the HTTP server sends itself, before it calls a handler.
+// The function returns the headers of a refusal for an Origin. corsOrigins are the CORSOrigins of Config.
 func RefusalHeaders(corsOrigins []string) func(origin string) http.Header {
 	p := newCORS(corsOrigins)
 	return func(origin string) http.Header {
@@ -68,8 +67,7 @@ func RefusalHeaders(corsOrigins []string) func(origin string) http.Header {
 	}
 }
 
-// answer sets the CORS headers. done is true if the request was a preflight, and
-// has its whole answer.
+// answer sets the CORS headers. done is true if the request is a preflight; then its answer is complete.
 func (p cors) answer(header http.Header, r *http.Request) (done bool) {
 	if !p.allow(header, r.Header.Get("Origin")) {
 		return false

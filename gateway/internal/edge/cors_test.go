@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// Headers of the contract that no page sends or reads through its program.
+// Headers in the contract that the program of a page need not send or read.
 var (
 	neverSent = []string{"Accept-Language", "Content-Encoding", "Content-Length", "Expect", "Origin", "Transfer-Encoding"}
 	neverRead = []string{"Cache-Control", "Content-Length", "Content-Type"} // a page may always read these
 )
 
-// TestAPageMayUseEveryHeaderOfTheContract finds the headers that the contract names, and that are
-// neither allowed nor exposed.
+// TestAPageMayUseEveryHeaderOfTheContract looks for headers in the contract that pages may neither send nor
+// read.
 func TestAPageMayUseEveryHeaderOfTheContract(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/contract.md")
 	if err != nil {
@@ -46,5 +46,5 @@ func TestAPageMayUseEveryHeaderOfTheContract(t *testing.T) {
 	}
 }
 
-// notHeaders are names in the contract that look like headers.
+// notHeaders has names in the contract that look like headers.
 var notHeaders = []string{"UA-AR-DGF-YYYY-MM-DD-NNNNNN", "CAV-PS", "UA-EDR", "NNNNNNNN-N", "Content-Security-Policy"}

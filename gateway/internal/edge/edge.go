@@ -1,6 +1,5 @@
-// Package edge is the first handler of every public request, before the routes.
-// It names the request, finds the client's address, answers CORS preflights,
-// and compresses answers to reads.
+// Package edge has the first handler of every public request, before the routes. It gives the request an id,
+// finds the client's address, answers CORS preflights, and compresses answers to reads.
 package edge
 
 import (
@@ -20,32 +19,31 @@ import (
 
 // Config configures a handler.
 type Config struct {
-	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-For is believed
+	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-For is trusted
 	CORSOrigins    []string           // origins whose web pages may use the API; "*" for all
 	Encoders       *memory.Budget     // memory for compressing answers
 }
 
-// minCompressed is the size in bytes from which an answer is compressed. A
-// smaller answer fits into one network packet in any case.
+// minCompressed is the least size in bytes of an answer that is compressed. A smaller answer fits into one
+// network packet anyway.
 const minCompressed = 1400
 
-// encoderSize is the memory that compressing one answer takes, in bytes. An
-// answer is sent uncompressed while there is no room for it.
+// encoderSize is how many bytes of memory the compression of one answer takes. While these are not free,
+// answers are sent uncompressed.
 const encoderSize = 1 << 20
 
-// handler serves requests as the package comment says.
+// handler serves requests as the package comment describes.
 type handler struct {
 	plain      http.Handler
-	compressed http.Handler                        // plain, with compressed answers to GET
-	compress   func(http.Handler) http.HandlerFunc // makes such a handler
+	compressed http.Handler                        // does the same as plain, with compressed answers to GET
+	compress   func(http.Handler) http.HandlerFunc // makes a handler that compresses the answers of another one
 	encoders   *memory.Budget
 	proxies    clientaddr.Proxies
 	cors       cors
 }
 
-// isLong reports whether a request may wait for the feed to change (docs/contract.md,
-// "Streams"), or is for a file. Its answer is not compressed: it would occupy an encoder all the
-// time.
+// isLong reports whether a request may wait until the feed changes (docs/contract.md, "Streams"), or is for a
+// file. Its answer is not compressed, because it would use an encoder for too long.
 func isLong(r *http.Request) bool {
 	accept := r.Header.Get("Accept")
 	return strings.HasPrefix(r.URL.Path, routes.GetFile+"/") ||
@@ -61,7 +59,7 @@ func New(next http.Handler, c Config) (http.Handler, error) {
 			"application/json", "application/javascript", "text/html", "application/xml", "application/atom+xml",
 			"application/geo+json", "text/csv",
 		}),
-		gzhttp.SuffixETag(tagSuffix+"gzip"), // gzhttp puts zstd in its place where it uses zstd
+		gzhttp.SuffixETag(tagSuffix+"gzip"), // for zstd, gzhttp replaces gzip in this suffix
 	)
 	if err != nil {
 		return nil, fmt.Errorf("compress answers: %w", err)
@@ -69,7 +67,8 @@ func New(next http.Handler, c Config) (http.Handler, error) {
 	return handler{next, compress(next), compress, c.Encoders, c.TrustedProxies, newCORS(c.CORSOrigins)}, nil
 }
 
-// vary is Vary of an answer that is not compressed. Gzhttp adds the second value to others.
+// vary has the Vary header of an answer that is not compressed. For other answers, gzhttp adds the second
+// value.
 var vary = []string{"Authorization, Origin, X-Access-Token", "Accept-Encoding"}
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +76,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	values := [...]string{httpserver.SanitizeExternal(r), ""}
 	header[httpserver.RequestIDHeader] = values[0:1:1]
 	header["X-Content-Type-Options"] = httpserver.NoSniff
-	header["Vary"] = vary[0:1:1] // who adds a value gets a copy
+	header["Vary"] = vary[0:1:1] // limited in capacity, so that appending a value makes a copy
 	if client := h.proxies.Client(r); client.IsValid() {
 		values[1] = client.String()
 		r.Header[httpserver.ClientHeader] = values[1:2:2]
@@ -92,8 +91,8 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	sent := r.Header.Get("If-None-Match")
 	removeTagSuffixes(r.Header)
-	// The answer to a write holds a secret next to fields of the client. If it
-	// were compressed, its size would tell something about the secret.
+	// The answer to a write has a secret next to fields that the client chooses. If the answer were compressed,
+	// its size would reveal something about the secret.
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if read && r.Header.Get("Accept-Encoding") != "" && !isLong(r) && h.encoders.Hold(encoderSize) {
 		defer h.encoders.Release(encoderSize)

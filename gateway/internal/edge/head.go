@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// serveHead answers a HEAD request with the headers of a compressed answer to GET, if that
-// would be compressed (RFC 9110, 9.3.2). Gzhttp leaves HEAD alone, and decides by the first
-// bytes of a body. So it gets a GET request, and a body if the service names a length.
+// serveHead answers a HEAD request with the headers that the answer to GET would have, compressed or not (RFC
+// 9110, 9.3.2). Gzhttp does not compress for HEAD, and decides by the first bytes of the body. So serveHead
+// gives it a GET request, and a body if the service sets a Content-Length.
 func (h handler) serveHead(w http.ResponseWriter, r *http.Request) {
 	get := *r
 	get.Method = http.MethodGet
@@ -19,10 +19,10 @@ func (h handler) serveHead(w http.ResponseWriter, r *http.Request) {
 	})).ServeHTTP(bodiless{w}, &get)
 }
 
-// blank is the body that serveHead shows to gzhttp.
+// blank is the body that serveHead gives to gzhttp.
 var blank [minCompressed]byte
 
-// bodiless sends the headers of an answer only.
+// bodiless sends the headers of an answer, without the body.
 type bodiless struct{ http.ResponseWriter }
 
 // Write implements io.Writer.

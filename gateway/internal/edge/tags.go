@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// A compressed answer is another representation, so it has another entity tag
-// (RFC 9110, 8.8.3.3): that of the plain answer with tagSuffix and the name of
-// the encoding.
+// tagSuffix begins what is added to the entity tag of an answer that is compressed. A compressed answer is
+// another representation, so it needs a different entity tag (RFC 9110, 8.8.3.3). Its tag is the tag of the
+// plain answer, tagSuffix, and the name of the encoding.
 const tagSuffix = "--"
 
 // encodings are the encodings that the edge can use.
@@ -15,8 +15,8 @@ var encodings = []string{"gzip", "zstd"}
 
 var tagSuffixes = strings.NewReplacer(tagSuffix+`gzip"`, `"`, tagSuffix+`zstd"`, `"`)
 
-// removeTagSuffixes turns the entity tags of compressed answers in a request
-// into those of plain answers, the only ones that the services know.
+// removeTagSuffixes replaces the entity tags of compressed answers in a request by the tags of the plain
+// answers. The services only know these.
 func removeTagSuffixes(header http.Header) {
 	for _, name := range []string{"If-Match", "If-None-Match"} {
 		for i, tags := range header[name] {
@@ -25,8 +25,8 @@ func removeTagSuffixes(header http.Header) {
 	}
 }
 
-// notModified gives a 304 answer the entity tag that the client has, if that is
-// the tag of a compressed answer (RFC 9110, 15.4.5).
+// notModified changes the entity tag of a 304 answer: if the client has the tag of a compressed answer, the 304
+// gets this tag (RFC 9110, 15.4.5).
 type notModified struct {
 	http.ResponseWriter
 	sent string // the client's If-None-Match

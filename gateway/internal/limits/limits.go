@@ -1,5 +1,5 @@
-// Package limits opens the rate limits of a gateway by its settings, and counts
-// their decisions.
+// Package limits opens the rate limits of a gateway as its settings say, and counts the decisions of the
+// limits.
 package limits
 
 import (
@@ -23,19 +23,19 @@ type Limits struct {
 	*ratelimit.Limiter
 
 	settings  Settings
-	redis     *ratelimit.Borrower // nil: this gateway counts in its memory
+	redis     *ratelimit.Borrower // nil: this gateway counts in its own memory
 	decisions decisions
 	closers   []func() error
 }
 
-// Options are what Limits need beside their settings.
+// Options has what New needs in addition to the settings.
 type Options struct {
 	Now   func() time.Time
 	Log   *slog.Logger
 	Meter metric.Meter
 }
 
-// New opens the limits. The settings must be valid. New does not wait for Redis.
+// New opens the limits. The settings must be valid. New does not connect to Redis yet.
 func New(s Settings, o Options) (*Limits, error) {
 	l := &Limits{settings: s, decisions: newDecisions()}
 	unregister, err := l.decisions.measure(o.Meter)
@@ -53,7 +53,7 @@ func New(s Settings, o Options) (*Limits, error) {
 	return l, nil
 }
 
-// open opens the store that the limits count in.
+// open opens the store in which the limits count.
 func (l *Limits) open(o Options) (ratelimit.Store, error) {
 	s := l.settings
 	if s.Redis == "" || s.None {
@@ -73,11 +73,11 @@ func (l *Limits) open(o Options) (ratelimit.Store, error) {
 	return l.redis, nil
 }
 
-// Count counts a decision for the metrics. err is nil for an admitted request,
-// else the error of Admit or Fail.
+// Count counts a decision for the metrics. err is nil for an admitted request, otherwise the error of Admit or
+// Fail.
 func (l *Limits) Count(class routes.Class, err error) { l.decisions.count(class, err) }
 
-// Warnings tells that Redis is down, if it is.
+// Warnings returns a warning if Redis is down.
 func (l *Limits) Warnings() []string {
 	if l.redis == nil || !l.redis.IsDown() {
 		return nil
@@ -94,7 +94,7 @@ func (l *Limits) Close() error {
 	return errors.Join(faults...)
 }
 
-// decisions counts what the limits decide, by class of request and outcome.
+// decisions counts the decisions of the limits, by class of request and outcome.
 type decisions map[decision]*atomic.Int64
 
 type decision struct {
@@ -123,7 +123,7 @@ func (d decisions) count(class routes.Class, err error) {
 	d[decision{class, outcome}].Add(1)
 }
 
-// measure registers the counts with a meter until unregister.
+// measure adds the counts to a meter, until unregister.
 func (d decisions) measure(meter metric.Meter) (unregister func() error, err error) {
 	counter, err := meter.Int64ObservableCounter("registry.limits.decisions", metric.WithUnit("{request}"),
 		metric.WithDescription("Requests by decision of the rate limits: admitted, refused, "+

@@ -37,7 +37,7 @@ func TestDecisionsAreCountedByTheErrorThatTellsThem(t *testing.T) {
 		got = append(got, fmt.Sprint(class.AsString(), " ", outcome.AsString(), " ", p.Value))
 	}
 	slices.Sort(got)
-	want := []string{ // a count of 0 is exported, too
+	want := []string{ // includes counts of 0
 		"list admitted 0", "list refused 0", "list uncounted 2",
 		"own admitted 0", "own refused 0", "own uncounted 0",
 		"read admitted 2", "read refused 0", "read uncounted 0",

@@ -8,8 +8,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// Settings say how many requests each client may send. The tags make them flags
-// of a command. The zero value admits everything.
+// Settings say how many requests each client may send. With the tags, the fields are flags of a command. The
+// zero value sets no limits.
 type Settings struct {
 	Table    ratelimit.Table    `name:"limits" placeholder:"NAME" help:"${limits}"`
 	Redis    string             `name:"limits-redis" placeholder:"URL" help:"${limits_redis}"`
@@ -46,8 +46,7 @@ func (Settings) HelpTexts() map[string]string {
 	}
 }
 
-// OrDefault returns s with the table of a sandbox or of production if s has no
-// table of its own.
+// OrDefault returns s. If s has no table, the result has the table for a sandbox or for production.
 func (s Settings) OrDefault(sandbox bool) Settings {
 	switch {
 	case s.Table != nil:
@@ -59,7 +58,7 @@ func (s Settings) OrDefault(sandbox bool) Settings {
 	return s
 }
 
-// override replaces the policy of one class by a number of requests a second.
+// override replaces the policy of one class. The new policy allows a number of requests each second.
 type override struct {
 	by    ratelimit.By
 	class routes.Class
@@ -77,7 +76,7 @@ func (s Settings) overrides() []override {
 	}
 }
 
-// Policies returns the table with the overrides; nil for no limits.
+// Policies returns the table with the overrides; nil if there are no limits.
 func (s Settings) Policies() ratelimit.Table {
 	if s.None {
 		return nil
@@ -91,8 +90,8 @@ func (s Settings) Policies() ratelimit.Table {
 	return table
 }
 
-// Validate returns every fault of the settings. maxBody is the limit of a
-// request body in bytes; each limit of bytes must have room for one.
+// Validate returns every fault of the settings. maxBody is the most bytes of a request body. Each limit of
+// bytes must be large enough for one body.
 func (s Settings) Validate(maxBody int64) error {
 	var faults []error
 	for _, o := range s.overrides() {

@@ -13,11 +13,11 @@ import (
 //go:embed *.json *.yaml
 var files embed.FS
 
-// JSON returns the document of a version, such as "2.5". It panics for a version
-// that has none: a test compares the documents with package routes.
+// JSON returns the document of a version, such as "2.5". It panics if the version has no document; a test
+// compares the documents with package routes.
 func JSON(version string) []byte { return read(version + ".json") }
 
-// YAML returns the document of JSON as YAML.
+// YAML returns the same document as JSON, in YAML.
 func YAML(version string) []byte { return read(version + ".yaml") }
 
 func read(name string) []byte {
