@@ -26,7 +26,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// basic returns the Authorization header of the Basic scheme for a text.
+// basic returns the Authorization header of the Basic scheme for a user name and password.
 func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
 
 func TestHash(t *testing.T) {
@@ -142,11 +142,11 @@ func FuzzAuthorization(f *testing.F) {
 	})
 }
 
-// fake is a Verifier that counts its calls. A test can delay and fail its answers.
+// fake is a Verifier that counts its calls. A test can delay its answers and make them fail.
 type fake struct {
 	asked atomic.Int64
-	begun chan struct{} // receives a value at each call if hold is set
-	hold  chan struct{} // delays each answer until it is closed; nil delays none
+	begun chan struct{} // if hold is set, receives a value at each call
+	hold  chan struct{} // delays each answer until it is closed; nil: no delay
 	err   error
 
 	goodFor time.Duration
@@ -173,7 +173,7 @@ func TestCacheAsksOnceWithinItsTime(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
-		want int64 // calls of the Verifier for two requests within the TTL
+		want int64 // number of calls of the Verifier for two requests within the TTL
 
 	}{
 		{"a known key", nil, 1},
@@ -250,7 +250,7 @@ func TestANewKeyIsSoonKnown(t *testing.T) {
 	if _, err := cache.VerifyKey(t.Context(), "h"); fault.KindOf(err) != fault.Unauthorized {
 		t.Fatalf("before the key exists: got %v, want kind Unauthorized", err)
 	}
-	from.err = nil // now the key exists
+	from.err = nil // the key exists now
 	now = now.Add(invalidTTL)
 	if _, err := cache.VerifyKey(t.Context(), "h"); err != nil {
 		t.Errorf("a new key: got %v, want no error", err)
@@ -269,9 +269,9 @@ func TestCacheTrustsWhatIsConfirmed(t *testing.T) {
 		name    string
 		err     error
 		goodFor time.Duration
-		confirm time.Duration // time of the last confirmation, from the start; 0 means none
-		later   time.Duration // time of the second request, from the start
-		want    int64         // calls of the Verifier
+		confirm time.Duration // time of the last confirmation, counted from the start; 0: none
+		later   time.Duration // time of the second request, counted from the start
+		want    int64         // number of calls of the Verifier
 
 	}{
 		{"a hit at once", nil, 0, 0, 0, 1},
@@ -305,7 +305,7 @@ func TestCacheTrustsWhatIsConfirmed(t *testing.T) {
 func TestCacheForgetsWhatHasChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		what authapi.WatchKeysResponse
-		want int64 // calls after the change, for the keys a and b and a refused key
+		want int64 // number of calls after the change, for the keys a and b and a refused key
 	}{
 		"a key":              {authapi.WatchKeysResponse{Keys: []string{"id of a"}}, 2},
 		"a broker":           {authapi.WatchKeysResponse{Brokers: []string{"of b"}}, 2},
@@ -336,7 +336,8 @@ func TestCacheForgetsWhatHasChanged(t *testing.T) {
 	}
 }
 
-// held is a Verifier whose calls a test answers one by one. A call sends the channel that takes its answer.
+// held is a Verifier whose calls a test answers one by one. Each call sends a channel, and returns the error
+// that this channel receives.
 type held chan chan error
 
 func (h held) VerifyKey(_ context.Context, hash string) (authapi.Key, error) {
@@ -350,7 +351,7 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 	refused := fault.New(fault.Unauthorized, fault.Header, "Authorization", "the key is revoked")
 	for _, c := range []struct {
 		name  string
-		early bool // the answer from before the change comes before that of the next call
+		early bool // the answer from before the change comes before the answer to the next call
 	}{
 		{"it comes first", true},
 		{"it comes last", false},
@@ -372,11 +373,11 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 			}
 			go verify()
 			before := <-from
-			cache.Forget(authapi.WatchKeysResponse{Keys: []string{"id of h"}}) // it is revoked
+			cache.Forget(authapi.WatchKeysResponse{Keys: []string{"id of h"}}) // the key is revoked
 			if c.early {
 				tell(before, nil)
 			}
-			go verify() // shares no call from before the change, and trusts no answer to it
+			go verify() // must not share a call from before the change, or trust its answer
 			select {
 			case after := <-from:
 				tell(after, refused)
@@ -388,7 +389,7 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 			}
 			go verify()
 			select {
-			case call := <-from: // no answer is remembered, which is right too
+			case call := <-from: // if the answer was not remembered: this is right too
 				tell(call, refused)
 			case err := <-results:
 				if err != refused {
@@ -396,13 +397,14 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 				}
 			}
 		}
-		t.Run(c.name, func(t *testing.T) { synctest.Test(t, run) }) // a call that never comes fails at once
+		// In a bubble, waiting for a call that never comes fails at once.
+		t.Run(c.name, func(t *testing.T) { synctest.Test(t, run) })
 	}
 }
 
-// taking keeps the reports that it gets. If err is set, it returns err and keeps none.
+// taking keeps the reports that it gets. If err is set, it returns err and does not keep the report.
 type taking struct {
-	mu      sync.Mutex // where a report may come beside the test
+	mu      sync.Mutex // for tests in which reports come from another goroutine
 	reports []authapi.ReportUsageRequest
 	err     error
 }
@@ -509,7 +511,7 @@ func TestMetricsTellWhatIsRememberedAndWhetherItIsWatched(t *testing.T) {
 	cache.VerifyKey(t.Context(), "h") // a miss
 	cache.VerifyKey(t.Context(), "h")
 	cache.Recall("h")
-	cache.Recall("nobody's") // counts nothing: the VerifyKey that follows a miss counts it
+	cache.Recall("nobody's") // counts nothing, because the VerifyKey after a miss counts it
 	from.err = fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")
 	cache.VerifyKey(t.Context(), "none") // a miss
 	cache.Recall("none")

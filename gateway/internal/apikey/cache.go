@@ -12,30 +12,27 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Verifier verifies the API key with a hash. It returns a fault of kind
-// Unauthorized for a key that is not valid, and one of kind Unavailable if it
-// cannot tell.
+// Verifier verifies the API key with a hash. If the key is not valid, it returns a fault of kind Unauthorized;
+// if it cannot find out, a fault of kind Unavailable.
 type Verifier interface {
 	VerifyKey(ctx context.Context, hash string) (authapi.Key, error)
 }
 
-// maxEntries bounds the cache. A broker has a handful of keys. A flood of wrong
-// keys can empty the cache, which costs each right key one call to authsvc.
+// maxEntries is the most entries of the cache. A broker has only a few keys. If many wrong keys come, the cache
+// may be emptied; then each right key needs one call to authsvc.
 const maxEntries = 10_000
 
-// invalidTTL is the longest time for which the cache remembers that a key is not
-// valid. The client of a new key may have used it before it existed.
+// invalidTTL is the longest time for which the cache remembers that a key is not valid. It is short, because a
+// client may use a new key before the key exists.
 const invalidTTL = time.Second
 
-// unwatchedTTL is how long the cache trusts an answer while the watch of changes
-// is lost. With the time of a call it is less than a second, within which a
-// revoked key must be refused.
+// unwatchedTTL is how long the cache trusts an answer while the watch of changes is lost. A revoked key must be
+// refused within a second; unwatchedTTL and the time of a call are less than that together.
 const unwatchedTTL = 800 * time.Millisecond
 
-// Cache is a Verifier that remembers the answers of another, about valid and
-// invalid keys. It asks about each key once at a time. An answer stays trusted
-// while Confirm says that nothing has changed, and for unwatchedTTL without it.
-// A Cache is safe for concurrent use.
+// Cache is a Verifier that remembers the answers of another Verifier, about valid and invalid keys. It makes
+// only one call at a time about the same key. It trusts an answer while calls of Confirm follow each other, and
+// otherwise for unwatchedTTL. A Cache is safe for concurrent use.
 type Cache struct {
 	from  Verifier
 	ttl   time.Duration
@@ -44,8 +41,8 @@ type Cache struct {
 	counts
 
 	mu        sync.RWMutex
-	entries   map[string]entry // by hash
-	epoch     uint64           // number of calls of Forget; nobody joins a call of an earlier epoch
+	entries   map[string]entry // by the hash of a key
+	epoch     uint64           // number of calls of Forget; a call from an earlier epoch must not be shared
 	confirmed time.Time        // the entries were right at this time
 }
 
@@ -56,13 +53,13 @@ type entry struct {
 	until time.Time
 }
 
-// Cached returns a cache in front of from. Its answers are at most ttl old. A key
-// that becomes valid is accepted within a second.
+// Cached returns a cache in front of from. Its answers are at most ttl old. A key that becomes valid is
+// accepted within a second.
 func Cached(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
 	return &Cache{from: from, ttl: ttl, now: now, entries: map[string]entry{}}
 }
 
-// Confirm says that Forget has been told of every change before at.
+// Confirm reports that Forget was called for every change before at.
 func (c *Cache) Confirm(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,8 +68,8 @@ func (c *Cache) Confirm(at time.Time) {
 	}
 }
 
-// Forget drops the entries that a change may have made wrong: those of the keys
-// and brokers that it names, and all invalid keys.
+// Forget drops the entries that a change may have made wrong: the entries of all invalid keys, and of the keys
+// and brokers in changed.
 func (c *Cache) Forget(changed authapi.WatchKeysResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,8 +95,8 @@ func set(names []string) map[string]bool {
 	return all
 }
 
-// Recall returns the remembered answer about a key without a call to the
-// verifier. known is false if there is no trusted answer.
+// Recall returns the remembered answer about a key and never calls the verifier. known is false if no trusted
+// answer is remembered.
 func (c *Cache) Recall(hash string) (_ authapi.Key, known bool, _ error) {
 	e, known, _ := c.lookup(hash)
 	if known {
@@ -122,9 +119,9 @@ func (c *Cache) VerifyKey(ctx context.Context, hash string) (authapi.Key, error)
 		case first:
 			c.misses.Add(1)
 		}
-		// The call must not end when its first caller leaves: others may have joined it.
+		// The call must not end when its first caller leaves, because others may share it.
 		call := c.calls.DoChan(strconv.FormatUint(epoch, 10)+" "+hash, func() (any, error) {
-			if e, known, _ := c.lookup(hash); known { // another call has ended since lookup
+			if e, known, _ := c.lookup(hash); known { // another call has ended since the lookup above
 				return e, nil
 			}
 			return c.ask(context.WithoutCancel(ctx), hash, epoch), nil
@@ -132,7 +129,7 @@ func (c *Cache) VerifyKey(ctx context.Context, hash string) (authapi.Key, error)
 		select {
 		case result := <-call:
 			e := result.Val.(entry)
-			if began.Sub(e.asked) < unwatchedTTL { // else we joined a call that was too old
+			if began.Sub(e.asked) < unwatchedTTL { // otherwise we have shared a call that began too long ago
 				return e.key, e.err
 			}
 		case <-ctx.Done():
@@ -141,8 +138,8 @@ func (c *Cache) VerifyKey(ctx context.Context, hash string) (authapi.Key, error)
 	}
 }
 
-// ask calls the verifier. It remembers the answer, unless the verifier could not
-// tell.
+// ask calls the verifier. It remembers the answer, unless the verifier could not find out whether the key is
+// valid.
 func (c *Cache) ask(ctx context.Context, hash string, epoch uint64) entry {
 	e := entry{asked: c.now()}
 	e.key, e.err = c.from.VerifyKey(ctx, hash)
@@ -163,8 +160,8 @@ func (c *Cache) ask(ctx context.Context, hash string, epoch uint64) entry {
 	return e
 }
 
-// lookup returns the entry of a key. known tells whether it may be trusted, in
-// the returned epoch.
+// lookup returns the entry of a key, and the current epoch. known reports whether the entry exists and may be
+// trusted.
 func (c *Cache) lookup(hash string) (e entry, known bool, epoch uint64) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -176,8 +173,8 @@ func (c *Cache) lookup(hash string) (e entry, known bool, epoch uint64) {
 	return e, known && now.Before(e.until) && now.Before(right.Add(unwatchedTTL)), c.epoch
 }
 
-// remember stores the answer to a call of an epoch. It drops an answer of an
-// earlier epoch, because it may be older than the change that ended the epoch.
+// remember stores an answer. It drops the answer to a call from an earlier epoch, because the answer may be
+// older than the change that ended this epoch.
 func (c *Cache) remember(hash string, epoch uint64, e entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

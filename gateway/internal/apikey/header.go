@@ -17,7 +17,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// maxHeader is the longest Authorization header that is parsed, in bytes.
+// maxHeader is the most bytes of an Authorization header that is parsed.
 const maxHeader = 1024
 
 // Hash returns the hash of the API key in the Authorization header. For a
@@ -31,10 +31,9 @@ func Hash(h http.Header) (string, error) {
 	return authapi.Hash(key), nil
 }
 
-// Seeds returns one seed for each of the registry's secrets, in hex, with commas
-// between them. A seed is derived from the API key, a name that the client chose
-// and the secret; it cannot be made again without all three. The error is that
-// of Hash.
+// Seeds returns one seed for each of the registry's secrets, in hex, with commas between them. A seed is
+// derived from the API key, a name that the client chose, and the secret. Without all three nobody can
+// calculate it. The errors are the same as those of Hash.
 func Seeds(h http.Header, name string, secrets keyring.Ring) (string, error) {
 	key, err := parse(h)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// counts are the cache's counts for its metrics.
+// counts has the numbers that the cache shows in its metrics.
 type counts struct {
 	hits, negatives, misses, forgets atomic.Int64
 }
 
-// countHit counts a key that was found, as valid or as invalid.
+// countHit counts that the cache knew a key, as valid or as invalid.
 func (c *counts) countHit(e entry) {
 	if e.err != nil {
 		c.negatives.Add(1)
@@ -26,7 +26,7 @@ func (c *counts) countHit(e entry) {
 	c.hits.Add(1)
 }
 
-// Measure registers the cache's metrics until unregister.
+// Measure adds the metrics of the cache to a meter, until unregister.
 func (c *Cache) Measure(meter metric.Meter) (unregister func() error, err error) {
 	lookups, err1 := meter.Int64ObservableCounter("registry.keys.lookups", metric.WithUnit("{key}"),
 		metric.WithDescription("Looked up API keys by result: hit (valid), negative (invalid) or miss (not remembered)."))

@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Reporter takes reports of the use of keys. It returns a fault of kind Invalid
-// for a report that it will never take.
+// Reporter takes reports about the use of keys. For a report that it will never accept, it returns a fault of
+// kind Invalid.
 type Reporter interface {
 	ReportUsage(ctx context.Context, r authapi.ReportUsageRequest) error
 }
@@ -21,8 +21,8 @@ type Reporter interface {
 const (
 	day         = 24 * time.Hour
 	reportEvery = 2 * time.Second
-	lastReport  = time.Second // timeout of the report at the end
-	maxPending  = 10_000      // uses, and counts, that wait for a report; more are dropped
+	lastReport  = time.Second // timeout of the last report, when Run ends
+	maxPending  = 10_000      // most uses, and most counts, that wait for a report; further ones are dropped
 )
 
 // Usage counts how API keys are used, and reports the counts from time to time.
@@ -34,7 +34,7 @@ type Usage struct {
 	now func() time.Time
 
 	mu     sync.Mutex
-	uses   map[use]int64 // to the time of the last use, in µs
+	uses   map[use]int64 // maps a use to its last time, in µs
 	counts map[count]int64
 	today  string    // the day of the last request
 	until  time.Time // when today ends
@@ -48,13 +48,12 @@ type use struct {
 
 type count struct{ key, day, class string }
 
-// NewUsage returns a counter that reports to a reporter once Run is called.
+// NewUsage returns a counter that reports to the Reporter to, once Run is called.
 func NewUsage(to Reporter, log *slog.Logger, now func() time.Time) *Usage {
 	return &Usage{to: to, log: log, now: now, uses: map[use]int64{}, counts: map[count]int64{}}
 }
 
-// Used records that a key was used from an address. It ignores an invalid
-// address.
+// Used records that a key was used from an address. It does nothing if the address is invalid.
 func (u *Usage) Used(k authapi.Key, from netip.Addr) {
 	if !from.IsValid() {
 		return
@@ -103,8 +102,8 @@ func (u *Usage) tryReport(ctx context.Context) {
 	}
 }
 
-// report reports everything, in several reports if it is much. If a report
-// fails, its counts wait for the next one. A report of kind Invalid is dropped.
+// report reports everything, in several reports if necessary. If a report fails, its counts wait for the next
+// report. A report that gets a fault of kind Invalid is dropped.
 func (u *Usage) report(ctx context.Context) error {
 	for {
 		r := u.take()
@@ -123,7 +122,7 @@ func (u *Usage) report(ctx context.Context) error {
 	}
 }
 
-// take removes the next report from the counts.
+// take removes from the counts as much as fits into one report, and returns this.
 func (u *Usage) take() (r authapi.ReportUsageRequest) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -146,7 +145,7 @@ func (u *Usage) take() (r authapi.ReportUsageRequest) {
 	return r
 }
 
-// putBack adds a report to the counts again.
+// putBack adds the content of a report to the counts again.
 func (u *Usage) putBack(r authapi.ReportUsageRequest) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

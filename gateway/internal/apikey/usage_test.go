@@ -16,14 +16,14 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// fail sets the answer to later reports.
+// fail sets the result of later reports.
 func (r *taking) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.err = err
 }
 
-// lockedLog keeps a log that is written beside the test.
+// lockedLog is a log that a test can read while others write it.
 type lockedLog struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -62,7 +62,7 @@ func TestUsageIsReportedEveryTwoSecondsAndAtTheEnd(t *testing.T) {
 			}
 			to.mu.Unlock()
 		}
-		to.fail(context.Canceled) // of a process that ends; it needs no line in the log
+		to.fail(context.Canceled) // happens when the process ends, and needs no line in the log
 		u.Count("k3", "read")
 		time.Sleep(reportEvery)
 		synctest.Wait()
@@ -92,7 +92,7 @@ func TestUsageIsBounded(t *testing.T) {
 		u.Used(authapi.Key{Identity: identity.Identity{KeyID: fmt.Sprint(i)}}, netip.MustParseAddr("192.0.2.1"))
 		u.Count(fmt.Sprint(i), "read")
 	}
-	u.Used(authapi.Key{Identity: identity.Identity{KeyID: "k"}}, netip.Addr{}) // of no address
+	u.Used(authapi.Key{Identity: identity.Identity{KeyID: "k"}}, netip.Addr{}) // without an address
 	if err := u.report(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestAnInvalidAddressIsNoUse(t *testing.T) {
 	}
 }
 
-// TestADayEndsInUTC counts requests whose clock goes on and steps back over midnight.
+// TestADayEndsInUTC counts requests while the clock passes midnight, and while it steps back before midnight.
 func TestADayEndsInUTC(t *testing.T) {
 	midnight := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	now := midnight

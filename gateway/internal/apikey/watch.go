@@ -9,20 +9,20 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// Watcher returns the keys that have changed since an earlier answer. It answers
-// as soon as a key changes, or after wait.
+// Watcher returns the keys that have changed since an earlier answer. It answers as soon as a key changes, or
+// after the time in wait.
 type Watcher interface {
 	WatchKeys(ctx context.Context, since string, wait time.Duration) (authapi.WatchKeysResponse, error)
 }
 
 const (
 	watchWait    = 250 * time.Millisecond // how long a call waits for a change; each answer confirms the cache
-	watchTimeout = 500 * time.Millisecond // of a call
-	watchPause   = 100 * time.Millisecond // after a failed call
-	watchLost    = 3 * time.Second        // without an answer until a warning is logged
+	watchTimeout = 500 * time.Millisecond // timeout of a call
+	watchPause   = 100 * time.Millisecond // pause after a failed call
+	watchLost    = 3 * time.Second        // time without an answer after which a warning is logged
 )
 
-// Watch tells the cache of all changes until ctx is done.
+// Watch passes all changes on to the cache until ctx is done.
 func (c *Cache) Watch(ctx context.Context, from Watcher, log *slog.Logger) {
 	since, answered, lost := "", time.Now(), false
 	for ctx.Err() == nil {
@@ -46,9 +46,9 @@ func (c *Cache) Watch(ctx context.Context, from Watcher, log *slog.Logger) {
 			c.Forget(answer)
 			since = answer.At
 		}
-		c.Confirm(asked) // the answer is right as of some time after asked
+		c.Confirm(asked) // the answer is right at some time after asked
 		if !changed && answered.Sub(began) < watchPause {
-			sleep.For(ctx, watchPause) // the watcher does not wait as asked
+			sleep.For(ctx, watchPause) // the watcher did not wait, although it should
 		}
 	}
 }

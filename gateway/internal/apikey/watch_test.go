@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// telling gives its answers to a watcher in turn. Then it ends the watch and fails.
+// telling returns its answers one after the other. Then it ends the watch and fails.
 type telling struct {
 	answers []authapi.WatchKeysResponse
 	asked   []string
@@ -58,7 +58,7 @@ func TestWatchForgetsAndConfirms(t *testing.T) {
 	}
 }
 
-// failing is a Watcher that is down for some time of a bubble, and else answers at once.
+// failing is a Watcher that fails between from and until. Before and after, it answers at once.
 type failing struct {
 	from, until time.Time
 	calls       int
@@ -74,12 +74,12 @@ func (w *failing) WatchKeys(_ context.Context, since string, _ time.Duration) (a
 	return authapi.WatchKeysResponse{At: "2", All: true}, errors.New("down")
 }
 
-// TestALostWatchIsToldOnce has watches that are lost for a short time and for a long one. No key stays trusted, and
-// the watcher is asked at most each tenth of a second.
+// TestALostWatchIsToldOnce loses the watch for a short time and for a long one. Then no key must stay trusted,
+// and the watcher must be asked at most ten times a second.
 func TestALostWatchIsToldOnce(t *testing.T) {
 	for _, c := range []struct {
 		lost  time.Duration
-		lines int // "cannot watch", and as many "watched again"
+		lines int // number of lines "cannot watch", and of lines "watched again"
 	}{
 		{watchLost - watchPause, 0},
 		{3 * watchLost, 1},
@@ -139,7 +139,7 @@ func TestAWatchThatEndsIsNoLoss(t *testing.T) {
 	})
 }
 
-// ending is a Watcher that waits for as long as it is asked to, or until the watch ends.
+// ending is a Watcher that waits as long as the call says, or until the watch ends.
 type ending struct{ end func() }
 
 func (w ending) WatchKeys(ctx context.Context, since string, wait time.Duration) (authapi.WatchKeysResponse, error) {
@@ -151,7 +151,7 @@ func (w ending) WatchKeys(ctx context.Context, since string, wait time.Duration)
 	return authapi.WatchKeysResponse{At: "1"}, nil
 }
 
-// changing is a Watcher that has a change each 10 ms.
+// changing is a Watcher that reports a change every 10 ms.
 type changing struct{ calls int }
 
 func (w *changing) WatchKeys(context.Context, string, time.Duration) (authapi.WatchKeysResponse, error) {
@@ -160,7 +160,8 @@ func (w *changing) WatchKeys(context.Context, string, time.Duration) (authapi.Wa
 	return authapi.WatchKeysResponse{At: fmt.Sprint(w.calls)}, nil
 }
 
-// TestAWatcherIsAskedAtOnce has watchers whose next answer must not wait: after a change, and after one that came late.
+// TestAWatcherIsAskedAtOnce has watchers that must be asked again without a pause: after a change, and after an
+// answer that took long.
 func TestAWatcherIsAskedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithTimeout(t.Context(), time.Second)
@@ -174,7 +175,7 @@ func TestAWatcherIsAskedAtOnce(t *testing.T) {
 		defer end()
 		calls := 0
 		Cached(&fake{}, time.Hour, time.Now).Watch(ctx, ending{func() { calls++ }}, slog.New(slog.DiscardHandler))
-		if calls != 5 { // the last one is under way when the watch ends
+		if calls != 5 { // the fifth call is not finished when the watch ends
 			t.Errorf("got %d calls in the time of 4 that wait, want 5", calls)
 		}
 	})
@@ -194,8 +195,8 @@ func TestAnEarlierConfirmationTakesNothingBack(t *testing.T) {
 
 func TestACallThatIsTooOldIsNotShared(t *testing.T) {
 	for _, c := range []struct {
-		age  time.Duration // of the call under way
-		want int           // calls
+		age  time.Duration // age of the first call when the second request comes
+		want int           // number of calls
 	}{
 		{unwatchedTTL - 1, 1},
 		{unwatchedTTL, 2},
@@ -213,7 +214,7 @@ func TestACallThatIsTooOldIsNotShared(t *testing.T) {
 			time.Sleep(c.age)
 			go verify()
 			synctest.Wait()
-			refused := fault.New(fault.Unavailable, fault.URL, "auth", "down") // nobody remembers it
+			refused := fault.New(fault.Unavailable, fault.URL, "auth", "down") // an error that is not remembered
 			old <- refused
 			synctest.Wait()
 			calls := 1
@@ -257,7 +258,7 @@ func TestRecallTellsWhatIsRemembered(t *testing.T) {
 	}
 }
 
-// TestAFullCacheDropsWhatIsOverFirst fills the cache with answers of which some are over.
+// TestAFullCacheDropsWhatIsOverFirst fills the cache with answers, some of which are over.
 func TestAFullCacheDropsWhatIsOverFirst(t *testing.T) {
 	now := time.Unix(1000, 0)
 	from := &fake{}
@@ -276,7 +277,7 @@ func TestAFullCacheDropsWhatIsOverFirst(t *testing.T) {
 		}
 	}
 	for _, hash := range []string{"old 0", "kept", "kept too"} {
-		remembers(hash, true) // the cache is full, and not too full
+		remembers(hash, true) // the cache has just as many entries as it may have
 	}
 	now = now.Add(time.Second)
 	cache.VerifyKey(t.Context(), "new")

@@ -25,8 +25,7 @@ func limiterOf(t testing.TB, store Store, table Table) *Limiter {
 	return l
 }
 
-// unreachable returns the policies of production with limits that no benchmark
-// reaches.
+// unreachable returns the policies of production, with limits that are too high for any benchmark to reach.
 func unreachable() Table {
 	table := Production()
 	for i := range table {
@@ -37,11 +36,11 @@ func unreachable() Table {
 	return table
 }
 
-// BenchmarkBorrower compares loans with one round trip to Redis a request. Both
-// take turns in the same run, so the machine's load hits them alike. The metric
-// "ratio" is how many times longer a request takes with a round trip.
+// BenchmarkBorrower compares loans with one round trip to Redis for each request. The two take turns in the
+// same run, so the load of the machine affects both alike. The metric "ratio" is how many times longer a
+// request takes with a round trip.
 func BenchmarkBorrower(b *testing.B) {
-	const requests, goroutines = 2000, 16 // of each store in one turn
+	const requests, goroutines = 2000, 16 // requests of one turn, and goroutines that send them
 	for _, clients := range []int{1, 100} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
 			url := redistest.Start(b, "--appendonly", "no").URL()
@@ -62,7 +61,7 @@ func BenchmarkBorrower(b *testing.B) {
 				return time.Since(start)
 			}
 			withLoans, withTrips := limiterOf(b, loans, unreachable()), limiterOf(b, direct{redis}, unreachable())
-			turn(withLoans) // connects and gets the first loans
+			turn(withLoans) // connects, and gets the first loans
 			turn(withTrips)
 			trips, turns := loans.trips.Load(), 0
 			var lent, direct time.Duration
@@ -72,7 +71,7 @@ func BenchmarkBorrower(b *testing.B) {
 				turns++
 			}
 			count := float64(turns * requests)
-			b.ReportMetric(0, "ns/op") // hides the time of a turn, which means nothing
+			b.ReportMetric(0, "ns/op") // hides the time of a turn, which has no meaning
 			b.ReportMetric(float64(lent.Nanoseconds())/count, "loans-ns/request")
 			b.ReportMetric(float64(direct.Nanoseconds())/count, "trip-ns/request")
 			b.ReportMetric(float64(loans.trips.Load()-trips)/count, "loans-trips/request")
@@ -81,9 +80,8 @@ func BenchmarkBorrower(b *testing.B) {
 	}
 }
 
-// BenchmarkAdmit measures the limit checks of one request, once with a busy key
-// and once with new addresses. For comparison it measures the library's own
-// Redis store, with one window and one key.
+// BenchmarkAdmit measures the checks of the limits for one request, once with a key that is in use and once
+// with new addresses. For comparison it measures the library's Redis store, with one window and one key.
 func BenchmarkAdmit(b *testing.B) {
 	url := redistest.Start(b, "--appendonly", "no").URL()
 	loans := borrowerAt(b, url, nil, nil)
@@ -143,8 +141,8 @@ func TestAdmitAllocatesLittle(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		// The test itself makes one allocation, and the headers two. Under the race
-		// detector, pools lose their contents, which costs two more.
+		// The test itself needs one allocation, and the headers need two. The race detector empties pools,
+		// which costs two more.
 		if got > 5 {
 			t.Errorf("%s: got %v allocations, want at most 5", class, got)
 		}

@@ -18,25 +18,24 @@ import (
 )
 
 const (
-	workers  = 2   // round trips to Redis under way at once
-	maxBatch = 128 // renewals in one round trip
+	workers  = 2   // most round trips to Redis at the same time
+	maxBatch = 128 // most renewals in one round trip
 
-	peekWithin = time.Second // for Redis to tell Peek its states
+	peekWithin = time.Second // how long Peek waits for an answer of Redis
 )
 
 // BorrowerConfig configures Borrower.
 type BorrowerConfig struct {
 	Fallback Fallback
-	Gateways int64 // the most gateways that count in this Redis; 0: unknown
+	Gateways int64 // most gateways that count in this Redis; 0: unknown
 	Now      func() time.Time
 	Log      *slog.Logger
 	Meter    metric.Meter // nil: none
 }
 
-// Borrower is a Store that borrows tokens from Redis in advance. A request waits
-// for Redis only if the loan of a key has ended. It passes if Redis has lent
-// the tokens and if this gateway alone has not reached the limit. So one gateway
-// keeps to the limit even if Redis loses its data.
+// Borrower is a Store that borrows tokens from Redis in advance. A request waits for Redis only if the loan of
+// a key has ended. The request is admitted if Redis has lent enough tokens, and if the requests of this gateway
+// alone are within the limit. So one gateway keeps to the limit even if Redis loses its data.
 type Borrower struct {
 	config BorrowerConfig
 	redis  *Redis
@@ -44,14 +43,14 @@ type Borrower struct {
 	clock  clock
 
 	down    atomic.Bool
-	outages atomic.Int64 // times that Redis went down
-	unaided atomic.Int64 // requests decided without Redis
-	trips   atomic.Int64 // round trips
+	outages atomic.Int64 // number of times that Redis went down
+	unaided atomic.Int64 // number of requests decided without Redis
+	trips   atomic.Int64 // number of round trips
 
 	mu     sync.Mutex
 	queue  []*renewal
-	queued chan struct{} // has an element if the queue may have one
-	outage chan error    // from markDown to monitor: the cause
+	queued chan struct{} // has an element if the queue may have a renewal
+	outage chan error    // takes the cause of an outage from markDown to monitor
 	peeks  singleflight.Group
 
 	unregister func() error // ends the metrics
@@ -59,7 +58,7 @@ type Borrower struct {
 	running    sync.WaitGroup
 }
 
-// NewBorrower returns a store on r, which Close closes.
+// NewBorrower returns a store on r. Close closes r, too.
 func NewBorrower(r *Redis, c BorrowerConfig) (*Borrower, error) {
 	if c.Meter == nil {
 		c.Meter = noop.NewMeterProvider().Meter("")
@@ -86,7 +85,7 @@ func NewBorrower(r *Redis, c BorrowerConfig) (*Borrower, error) {
 	return s, nil
 }
 
-// Take implements Store. While Redis is down, it follows the fallback.
+// Take implements Store. While Redis is down, it does what the fallback says.
 func (s *Borrower) Take(ctx context.Context, buckets []Bucket, states []State) (Verdict, error) {
 	for {
 		if s.down.Load() {
@@ -106,8 +105,8 @@ func (s *Borrower) Take(ctx context.Context, buckets []Bucket, states []State) (
 	}
 }
 
-// takeLent takes from the loans and reserves. If a loan must be renewed
-// first, it takes nothing and returns the renewals to wait for.
+// takeLent takes from the loans and reserves. If a loan must be renewed first, it takes nothing and returns the
+// renewals for which the caller must wait.
 func (s *Borrower) takeLent(buckets []Bucket, states []State) (Verdict, []*renewal) {
 	now := s.clock.elapsed()
 	var few [4]*entry
@@ -115,7 +114,7 @@ func (s *Borrower) takeLent(buckets []Bucket, states []State) (Verdict, []*renew
 	defer unlock(entries)
 	v := Verdict{}
 	v.Wait, v.Refused = localWait(entries, buckets, now, 1)
-	first := 0 // index of the bucket's first rate, over all buckets
+	first := 0 // index of the bucket's first rate among the rates of all buckets
 	for i := range buckets {
 		if wait, rate := s.loanWait(entries[i], &buckets[i], now); wait > v.Wait {
 			v.Wait, v.Refused = wait, first+rate
@@ -135,8 +134,8 @@ func (s *Borrower) takeLent(buckets []Bucket, states []State) (Verdict, []*renew
 	return v, nil
 }
 
-// renewals returns the renewals of all entries that have too little, and queues
-// those that are not under way yet.
+// renewals returns the renewals of all entries that have too few tokens. It queues a renewal if none is queued
+// yet.
 func (s *Borrower) renewals(entries []*entry, buckets []Bucket, now int64) (renewals []*renewal) {
 	for i := range buckets {
 		l := &entries[i].loan
@@ -176,8 +175,7 @@ func (s *Borrower) takeUnaided(buckets []Bucket, states []State) (Verdict, error
 	return v, nil
 }
 
-// Peek implements Store. While Redis is down, it tells what is left of this
-// gateway's share.
+// Peek implements Store. While Redis is down, it returns what is left of this gateway's share.
 func (s *Borrower) Peek(ctx context.Context, buckets []Bucket, states []State) ([]State, error) {
 	stored := s.peekRedis(ctx, buckets)
 	gateways := int64(1)
@@ -210,8 +208,8 @@ func (s *Borrower) Peek(ctx context.Context, buckets []Bucket, states []State) (
 	return states, nil
 }
 
-// peekRedis returns the states in Redis; nil if Redis does not tell them. Callers that ask for
-// the same buckets at the same time share one answer.
+// peekRedis returns the states in Redis, or nil if Redis does not answer. Callers that ask for the same buckets
+// at the same time share one answer.
 func (s *Borrower) peekRedis(ctx context.Context, buckets []Bucket) []State {
 	if s.down.Load() {
 		return nil
@@ -233,8 +231,8 @@ func (s *Borrower) peekRedis(ctx context.Context, buckets []Bucket) []State {
 	}
 }
 
-// read returns the states in Redis; nil if Redis does not tell them. The workers ask, so any
-// number of callers need no further connection.
+// read returns the states in Redis, or nil if Redis does not answer. The workers send the calls, so many
+// callers need no more connections.
 func (s *Borrower) read(ctx context.Context, buckets []Bucket) (stored []State) {
 	readings := make([]*renewal, len(buckets))
 	for i, c := range callsFor(buckets) {
@@ -256,8 +254,8 @@ func (s *Borrower) read(ctx context.Context, buckets []Bucket) (stored []State) 
 	return stored
 }
 
-// states appends the state of every rate, by this gateway's counts and by
-// Redis's last answer.
+// states appends the state of every rate. It calculates the state from this gateway's counts and from Redis's
+// last answer.
 func (s *Borrower) states(entries []*entry, buckets []Bucket, now int64, states []State) []State {
 	n := len(states)
 	states = localStates(entries, buckets, now, states, 1)
@@ -270,7 +268,7 @@ func (s *Borrower) states(entries []*entry, buckets []Bucket, now int64, states 
 	return states
 }
 
-// IsDown tells whether Redis is down.
+// IsDown reports whether Redis is down.
 func (s *Borrower) IsDown() bool { return s.down.Load() }
 
 // Close ends the background goroutines and closes the connections to Redis.
@@ -296,7 +294,7 @@ func (s *Borrower) wake() {
 	}
 }
 
-// work sends queued renewals to Redis, as many as wait in one round trip.
+// work sends queued renewals to Redis, in each round trip as many as are waiting.
 func (s *Borrower) work(ctx context.Context) {
 	for {
 		select {
@@ -312,7 +310,7 @@ func (s *Borrower) work(ctx context.Context) {
 		}
 		err := ErrStoreDown
 		if !s.down.Load() {
-			// Without a free connection nobody has asked Redis, so it is not down.
+			// If no connection was free, nobody has asked Redis, so this does not mean that Redis is down.
 			if err = s.roundTrip(ctx, renewals); err != nil && !redisclient.IsShortage(err) {
 				s.markDown(err)
 			}
@@ -321,7 +319,7 @@ func (s *Borrower) work(ctx context.Context) {
 	}
 }
 
-// roundTrip makes the calls of renewals in one round trip.
+// roundTrip makes the calls of all renewals in one round trip.
 func (s *Borrower) roundTrip(ctx context.Context, renewals []*renewal) error {
 	s.trips.Add(1)
 	calls := make([]*scriptCall, len(renewals))
@@ -331,7 +329,7 @@ func (s *Borrower) roundTrip(ctx context.Context, renewals []*renewal) error {
 	return s.redis.run(ctx, calls)
 }
 
-// finish hands the answers of renewals to those who wait for them.
+// finish passes the answers to the renewals, and so to everybody who waits for them.
 func (s *Borrower) finish(renewals []*renewal, err error) {
 	now := s.clock.elapsed()
 	for _, r := range renewals {
@@ -339,8 +337,7 @@ func (s *Borrower) finish(renewals []*renewal, err error) {
 	}
 }
 
-// dequeue returns up to maxBatch renewals, and wakes another worker if more are
-// left.
+// dequeue returns up to maxBatch renewals from the queue. If more are left, it wakes another worker.
 func (s *Borrower) dequeue() []*renewal {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// journal is a log that a test can read during writes.
+// journal is a log that a test can read while others write it.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -37,12 +37,12 @@ func (j *journal) count(text string) int {
 	return strings.Count(j.text.String(), text)
 }
 
-// borrowerAt returns a borrower at a Redis server. clock replaces the real clock, and
-// change may alter the configuration; both may be nil.
+// borrowerAt returns a borrower at a Redis server. clock replaces the real clock, and change may change the
+// configuration. Both may be nil.
 func borrowerAt(t testing.TB, url string, clock *simulated, change func(*BorrowerConfig)) *Borrower {
 	t.Helper()
 	within := callTimeout
-	if clock != nil { // a busy machine must cause no timeout in a test with a simulated clock
+	if clock != nil { // with a simulated clock, a busy machine must not cause a timeout
 		within = time.Minute
 	}
 	r, err := openWithin(url, within)
@@ -60,20 +60,20 @@ func borrowerAt(t testing.TB, url string, clock *simulated, change func(*Borrowe
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.clock.start = s.clock.start.Add(-24 * time.Hour) // it has run for long, so it has its reserve
+	s.clock.start = s.clock.start.Add(-24 * time.Hour) // as if it had started long ago, so that it has its reserve
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
-// TestAReserveSurvivesARestart starts gateways again and again, each time after their reserve was
-// used up: no window admits more than its limit.
+// TestAReserveSurvivesARestart starts a gateway several times, always after its reserve was used up. No window
+// may admit more than its limit.
 func TestAReserveSurvivesARestart(t *testing.T) {
 	clock, url := newClock(), redistest.Start(t, "--appendonly", "no").URL()
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 80, Period: time.Minute}}}}
 	admitted := 0
 	for range 10 {
 		s := borrowerAt(t, url, clock, func(c *BorrowerConfig) { c.Gateways = 1 })
-		s.clock.start = clock.now() // it has just started
+		s.clock.start = clock.now() // as if it had just started
 		for {
 			v, err := s.Take(t.Context(), bucket, nil)
 			if err != nil {
@@ -99,8 +99,8 @@ func TestAReserveSurvivesARestart(t *testing.T) {
 	}
 }
 
-// TestAClockThatWasWrongLocksNobodyOut uses half of a limit by a clock that is a year ahead or
-// behind, and the other half by the right one.
+// TestAClockThatWasWrongLocksNobodyOut uses up part of a limit while the clock is a year ahead or behind, and
+// another part while the clock is right.
 func TestAClockThatWasWrongLocksNobodyOut(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	url := redistest.Start(t, "--appendonly", "no").URL()
@@ -126,7 +126,7 @@ func TestAClockThatWasWrongLocksNobodyOut(t *testing.T) {
 			t.Fatalf("%s: by the wrong clock got %d admitted, want 40", name, got)
 		}
 		shift = 0
-		clock.pass(15 * time.Second) // the loan is over
+		clock.pass(15 * time.Second) // the loan has ended
 		if got := take(40); got != 40 {
 			t.Errorf("%s: by the right clock got %d admitted, want 40", name, got)
 		}
@@ -139,7 +139,8 @@ func TestAClockThatWasWrongLocksNobodyOut(t *testing.T) {
 	}
 }
 
-// TestAnUnreadableRecordIsOneKeysOnly puts texts in the place of one key's record.
+// TestAnUnreadableRecordIsOneKeysOnly replaces the record of one key by values that nobody can decode. Other
+// keys must still work.
 func TestAnUnreadableRecordIsOneKeysOnly(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "no")
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
@@ -175,8 +176,8 @@ func TestAnUnreadableRecordIsOneKeysOnly(t *testing.T) {
 
 var lentRates = []limiter.Rate{{Limit: 64, Period: time.Second}, {Limit: 170, Period: 10 * time.Second}}
 
-// TestLoansNeverLetMoreThroughInAnyWindow lets two gateways share a Redis.
-// Their first loans have a random size up to the whole limit.
+// TestLoansNeverLetMoreThroughInAnyWindow lets two gateways share a Redis. The size of their first loans is
+// random, up to the whole limit.
 func TestLoansNeverLetMoreThroughInAnyWindow(t *testing.T) {
 	url := redistest.Start(t, "--appendonly", "no").URL()
 	for _, c := range []struct {
@@ -211,7 +212,7 @@ func testBorrower(t *testing.T, url string, known int64) {
 	}
 }
 
-// each runs f on several goroutines, n times in all.
+// each calls f n times in all, on several goroutines.
 func each(goroutines, n int, f func(i int)) {
 	var wg sync.WaitGroup
 	var next atomic.Int64
@@ -288,7 +289,7 @@ func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				// Half of the requests use one key over its limit, the others a new key each.
+				// Half of the requests use the same key, above its limit. Each of the others uses a new key.
 				name := "k"
 				if n%2 == 0 {
 					name = fmt.Sprint(i, n)
@@ -335,7 +336,7 @@ func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 	if s.unaided.Load() == 0 {
 		t.Error("got no request decided without Redis, want some")
 	}
-	// The test knows the time of a use to a few milliseconds only.
+	// The test knows the time of a use only to within a few milliseconds.
 	if n := most(uses, rates[0].Period-20*time.Millisecond); n > rates[0].Limit {
 		t.Errorf("got %d requests admitted in a second, want at most %d", n, rates[0].Limit)
 	}
@@ -352,7 +353,7 @@ func TestWithoutRedis(t *testing.T) {
 		passed int
 		err    error
 	}{
-		{FallbackLocal, 5, nil}, // half of the limit, as there are two gateways
+		{FallbackLocal, 5, nil}, // half of the limit, because there are two gateways
 		{FallbackOpen, 20, nil},
 		{FallbackClosed, 0, ErrStoreDown},
 	} {
@@ -375,15 +376,15 @@ func TestWithoutRedis(t *testing.T) {
 	}
 }
 
-// failing fails some of the calls that tell what was used without Redis.
+// failing makes some calls fail: calls that report tokens used without Redis.
 type failing struct {
 	connections
-	fails atomic.Int64 // so many of the next such calls fail
-	told  atomic.Int64 // so many such calls were sent
+	fails atomic.Int64 // how many of the next such calls fail
+	told  atomic.Int64 // how many such calls were passed on
 }
 
 func (c *failing) take(ctx context.Context, keys []string, args [][]any) ([][]int64, error) {
-	const unreported = 6 // its place in the arguments
+	const unreported = 6 // the index of this value in the arguments
 	for _, a := range args {
 		if a[unreported] == int64(0) {
 			continue
@@ -396,8 +397,9 @@ func (c *failing) take(ctx context.Context, keys []string, args [][]any) ([][]in
 	return c.connections.take(ctx, keys, args)
 }
 
-// TestWhatWasUsedWithoutRedisIsToldToIt lets Redis come back, and then fail some reports of used tokens. A report whose
-// answer is late is made again, and then fewer tokens are left.
+// TestWhatWasUsedWithoutRedisIsToldToIt lets Redis work again, but makes some reports of used tokens fail. If
+// the answer to a report is late, the tokens are reported again; only then fewer may be left than without the
+// failures.
 func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	for _, fails := range []int64{0, 1, 2} {
 		server := redistest.Start(t)
@@ -428,22 +430,23 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	}
 }
 
-// held holds calls for a key back until they shall fail, and runs a function while its use is told.
+// held holds back the calls for one key, and lets them fail later. It also calls inReport while the use of this
+// key is reported.
 type held struct {
 	connections
-	key      string        // part of the key
-	fail     chan struct{} // closed when the calls fail
-	arrived  chan struct{} // closed when the first call has come
+	key      string        // part of the name of the key
+	fail     chan struct{} // closed when the calls must fail
+	arrived  chan struct{} // closed when the first of these calls has come
 	arrive   sync.Once
 	inReport func()
 	once     sync.Once
 }
 
 func (c *held) take(ctx context.Context, keys []string, args [][]any) ([][]int64, error) {
-	const unreported = 6 // its place in the arguments
+	const unreported = 6 // the index of this value in the arguments
 	for i, key := range keys {
 		if args[i][unreported] != int64(0) {
-			if strings.Contains(key, c.key) { // the last report
+			if strings.Contains(key, c.key) { // this is the last report
 				c.once.Do(c.inReport)
 			}
 			continue
@@ -457,8 +460,8 @@ func (c *held) take(ctx context.Context, keys []string, args [][]any) ([][]int64
 	return c.connections.take(ctx, keys, args)
 }
 
-// TestAllThatWasUsedWithoutRedisIsToldToIt has a call under way when Redis fails and comes back, and requests during the
-// last report. Another gateway sees the use of both keys.
+// TestAllThatWasUsedWithoutRedisIsToldToIt sends a call before Redis fails, whose answer comes after Redis
+// works again, and sends requests during the last report. Another gateway must see what both keys have used.
 func TestAllThatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	server := redistest.Start(t)
 	one, other := borrowerAt(t, server.URL(), nil, nil), borrowerAt(t, server.URL(), nil, nil)
@@ -512,7 +515,7 @@ func TestAHungRedisHoldsUpOneRoundOfRequests(t *testing.T) {
 	}
 	take(0)
 	server.Hang(t)
-	take(1) // waits for the timeout
+	take(1) // waits until the call times out
 	trips := s.trips.Load()
 	for i := range 100 {
 		take(2 + i)

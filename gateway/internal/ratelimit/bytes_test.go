@@ -17,15 +17,14 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// bytesTable lets a tenant write 10,000 bytes a minute. Each write costs 100 bytes
-// and its body.
+// bytesTable lets a tenant write 10,000 bytes a minute. Each write counts as 100 bytes more than its body has.
 var bytesTable = Table{
 	{Name: "b", By: ByTenant, Costs: map[Class]int64{routes.Write: 100, Bytes: 1},
 		Windows: map[string]int64{"1m": 10_000, "1h": 50_000}},
 	{Name: "k", By: ByKey, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 10_000}},
 }
 
-// member returns a client with a key of a broker.
+// member returns a client that uses a key of a broker.
 func member(broker, key string) Client {
 	return Client{
 		Addr:     netip.MustParseAddr("192.0.2.1"),
@@ -33,8 +32,8 @@ func member(broker, key string) Client {
 	}
 }
 
-// clocked returns stores with a simulated clock: in memory, in Redis, and in
-// Redis as one of two gateways.
+// clocked returns stores with a simulated clock: one in memory, one in Redis, and one in Redis for the first of
+// two gateways.
 func clocked(t *testing.T, clock *simulated) map[string]Store {
 	one, two := redistest.Start(t, "--appendonly", "no").URL(), redistest.Start(t, "--appendonly", "no").URL()
 	return map[string]Store{
@@ -44,7 +43,7 @@ func clocked(t *testing.T, clock *simulated) map[string]Store {
 	}
 }
 
-// waitOf returns a refusal's time to wait in whole seconds, and 0 for no error.
+// waitOf returns how long a refusal says to wait, in whole seconds; 0 if err is nil.
 func waitOf(t *testing.T, err error) time.Duration {
 	t.Helper()
 	if err == nil {
@@ -120,8 +119,8 @@ func TestAWriteThatIsRefusedTakesNoBytes(t *testing.T) {
 	}
 }
 
-// TestARefusalTellsEachCostItsWait lets one gateway use up most of a limit. At
-// another gateway, each cost must get its own wait, from one round trip to Redis.
+// TestARefusalTellsEachCostItsWait uses up most of a limit at one gateway. At another gateway, the refusals of
+// several costs must name the right wait for each cost, after only one round trip to Redis.
 func TestARefusalTellsEachCostItsWait(t *testing.T) {
 	clock := newClock()
 	url := redistest.Start(t, "--appendonly", "no").URL()
@@ -140,9 +139,9 @@ func TestARefusalTellsEachCostItsWait(t *testing.T) {
 		}
 		clock.pass(15 * time.Second)
 	}
-	// At 45 s, 10 tokens are left. The tokens of 0 s and 15 s come back after a
-	// minute. Those of 30 s come back a minute after the end of their loan of 10 s.
-	// Each may come a slot later.
+	// At 45 s, 10 tokens are left. The tokens used at 0 s and 15 s are free again after a minute. The ones used
+	// at 30 s are free a minute after the end of their loan, which lasts 10 s. Each may be free one slot later
+	// than that.
 	before := asked.trips.Load()
 	for _, c := range []struct {
 		cost int64
@@ -187,7 +186,7 @@ func TestHeadersTellOfBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	told(policy, `"k-1s";r=9999;t=2, "b-1m";r=4900;t=62, "b-1h";r=44900;t=3713`, "10000")
-	if err := admit(Bytes, 4000); err != nil { // more bytes of the same request
+	if err := admit(Bytes, 4000); err != nil { // a second part of the same request's body
 		t.Fatal(err)
 	}
 	told(policy, `"k-1s";r=9999;t=2, "b-1m";r=900;t=62, "b-1h";r=40900;t=3713`, "10000")
@@ -248,8 +247,8 @@ func TestBytesOfFilesAreCountedBesideTheWrite(t *testing.T) {
 	}
 }
 
-// TestALockoutLastsAsLongAsItsLongestWindow exceeds both windows of a limit at
-// once. The shorter window ends last.
+// TestALockoutLastsAsLongAsItsLongestWindow exceeds both windows of a limit at the same time. Here the lockout
+// by the shorter window ends last.
 func TestALockoutLastsAsLongAsItsLongestWindow(t *testing.T) {
 	clock := newClock()
 	table := Table{{

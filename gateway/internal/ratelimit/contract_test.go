@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTheContractHasTheTables compares the limits in docs/contract.md, "Rate
-// limits", with the tables.
+// TestTheContractHasTheTables compares the limits that docs/contract.md states under "Rate limits" with the
+// tables.
 func TestTheContractHasTheTables(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/contract.md")
 	if err != nil {
@@ -49,8 +49,8 @@ func TestTheContractHasTheTables(t *testing.T) {
 	}
 }
 
-// numbers returns the sorted numbers of a cell, such as "100 a second, 3,000 a
-// minute" or "100 MiB a minute, 1 GiB a day". Sizes are in bytes.
+// numbers returns the numbers in a cell of a table, sorted. A cell is for example "100 a second, 3,000 a
+// minute" or "100 MiB a minute, 1 GiB a day". Sizes are returned in bytes.
 func numbers(t *testing.T, cell string) (all []int64) {
 	t.Helper()
 	units := map[string]int64{"": 1, "MiB": 1 << 20, "GiB": 1 << 30}

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// The headers of an answer. The first two come from
-// draft-ietf-httpapi-ratelimit-headers-10. The others came before the draft, and
-// clients know them.
+// The headers of an answer. The first two are from draft-ietf-httpapi-ratelimit-headers-10. The others are
+// older than the draft, and clients know them.
 const (
 	PolicyHeader    = "RateLimit-Policy"
 	StateHeader     = "RateLimit"
@@ -25,8 +24,8 @@ func Headers() []string {
 	return []string{PolicyHeader, StateHeader, LimitHeader, RemainingHeader, ResetHeader}
 }
 
-// The keys of the headers in an http.Header, which writeHeaders sets without the
-// cost of http.Header.Set.
+// The names of the headers as keys of an http.Header. writeHeaders uses them, because http.Header.Set would
+// cost more.
 var (
 	policyKey    = http.CanonicalHeaderKey(PolicyHeader)
 	stateKey     = http.CanonicalHeaderKey(StateHeader)
@@ -35,8 +34,8 @@ var (
 	resetKey     = http.CanonicalHeaderKey(ResetHeader)
 )
 
-// policyHeader returns the value of RateLimit-Policy: "key-read-1s";q=1000;w=1.
-// The unit is requests unless qu names another.
+// policyHeader returns the value of RateLimit-Policy: "key-read-1s";q=1000;w=1. A rate counts requests unless
+// the parameter qu names another unit.
 func policyHeader(rules []*rule) string {
 	var items []string
 	for _, r := range rules {
@@ -51,10 +50,9 @@ func policyHeader(rules []*rule) string {
 	return strings.Join(items, ", ")
 }
 
-// writeHeaders sets the headers of an answer. RateLimit has every rate. The
-// X-RateLimit headers have one: the rate that refuses, else the rate that counts
-// requests and has the least left. To save allocations, all values are parts of
-// one string.
+// writeHeaders sets the headers of an answer. RateLimit shows every rate. The X-RateLimit headers show only
+// one: the rate that refuses the request, or, if none does, the one with the least left among the rates that
+// count requests. To save allocations, all values are parts of one string.
 func writeHeaders(h http.Header, p *plan, v Verdict, now time.Time) {
 	var room [512]byte
 	text := room[:0]
@@ -89,8 +87,8 @@ func writeHeaders(h http.Header, p *plan, v Verdict, now time.Time) {
 	h[limitKey], h[remainingKey], h[resetKey] = values[2:3:3], values[3:4:4], values[4:5:5]
 }
 
-// updateHeaders brings the rates of bytes up to date in headers that writeHeaders
-// has set for the same request. The rates of bytes are the last ones there, or are added.
+// updateHeaders updates the rates that count bytes, in headers that writeHeaders has set for the same request.
+// They come last in these headers; if they are missing, they are appended.
 func updateHeaders(h http.Header, p *plan, v Verdict, now time.Time) {
 	before, _, found := strings.Cut(h.Get(StateHeader), strconv.Quote(v.States[0].Rate.Formatted))
 	old := maps.Clone(h)
@@ -108,5 +106,5 @@ func updateHeaders(h http.Header, p *plan, v Verdict, now time.Time) {
 	}
 }
 
-// seconds rounds up, so that nobody waits too short.
+// seconds returns a time in whole seconds. It rounds up, so that no client waits too short a time.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -18,55 +18,55 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// Client is whom a request is counted for.
+// Client is the client for whom a request is counted.
 type Client struct {
 	Addr     netip.Addr
-	Identity identity.Identity // anonymous without a valid key
+	Identity identity.Identity // anonymous if the request has no valid key
 
-	Raise  int64                       // the limits of the broker's keys are so many times those of the table; 0: once
-	Limits map[string]map[string]int64 // further limits of the key: requests by class and window
+	Raise  int64                       // the limits of the broker's keys are multiplied by this; 0: they are not raised
+	Limits map[string]map[string]int64 // additional limits of the key: numbers of requests by class and window
 }
 
-// Request is what Admit counts.
+// Request describes what Admit counts.
 type Request struct {
-	Class  Class // of package routes; for the body of a write that is counted already, Bytes or FileBytes
+	Class  Class // a class of package routes; Bytes or FileBytes for the body of a write that was already counted
 	Client Client
-	Body   int64 // size in bytes, with class Write, Bytes or FileBytes
+	Body   int64 // size in bytes, only for class Write, Bytes or FileBytes
 }
 
 // Limiter applies a table of policies. It is safe for concurrent use.
 type Limiter struct {
 	store     Store
 	now       func() time.Time
-	rules     []rule // those that count bytes last
+	rules     []rule // the rules that count bytes come last
 	plans     map[planOf]*plan
 	wrongKeys []wrongKeyRate
 	lockouts  lockouts
 	refused   metric.Int64Counter
-	pool      sync.Pool // of *scratch
+	pool      sync.Pool // has values of type *scratch
 }
 
 // rule is a policy with its rates.
 type rule struct {
 	Policy
 	rates []limiter.Rate
-	mark  string // of limits that are not those of the table; part of the key that counts for them
+	mark  string // set if the limits differ from the table's; part of the key under which they count
 }
 
-// planOf identifies a plan: by class, and with or without an API key.
+// planOf identifies a plan: by the class of a request, and by whether the request has an API key.
 type planOf struct {
 	class Class
 	keyed bool
 }
 
-// plan holds the rules and costs for one class of request, and the
-// RateLimit-Policy header to send.
+// plan has the rules and costs that apply to one class of request, and the RateLimit-Policy header of the
+// answers.
 type plan struct {
-	rules   []*rule // those that count bytes last
-	costs   []int64 // by rule
-	perByte []int64 // by rule: the cost of each byte of the body, added to the cost
-	policy  string  // the RateLimit-Policy header
-	inBytes int     // index of the first rate that counts bytes, over all rules
+	rules   []*rule // the rules that count bytes come last
+	costs   []int64 // cost of a request, for each rule
+	perByte []int64 // for each rule: what each byte of the body costs in addition
+	policy  string  // value of the RateLimit-Policy header
+	inBytes int     // index of the first rate that counts bytes, among the rates of all rules
 }
 
 // scratch is reusable memory for one decision.
@@ -75,8 +75,8 @@ type scratch struct {
 	states  []State
 }
 
-// New returns a limiter for a valid table. It counts requests in store, and
-// refusals on meter.
+// New returns a limiter for a valid table. It counts what clients use in store, and counts refusals in a metric
+// of meter.
 func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*Limiter, error) {
 	refused, err := refusedCounter(meter)
 	if err != nil {
@@ -86,7 +86,8 @@ func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*L
 	l.pool.New = func() any { return &scratch{} }
 	for _, p := range table {
 		l.rules = append(l.rules, rule{Policy: p, rates: p.rates()})
-		l.refused.Add(context.Background(), 0, ofPolicy(p.Name)) // without a zero first, a rate misses the first event
+		// A counter must begin with 0, so that rates include the first refusal.
+		l.refused.Add(context.Background(), 0, ofPolicy(p.Name))
 	}
 	inOrder(l.rules)
 	for _, class := range append(routes.Classes(), Bytes, FileBytes, Failed) {
@@ -99,7 +100,7 @@ func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*L
 	return l, nil
 }
 
-// planFor makes the plan of a class of request from all rules.
+// planFor makes the plan for one class of requests.
 func planFor(rules []rule, of planOf) *plan {
 	p := &plan{}
 	for i := range rules {
@@ -128,9 +129,9 @@ func (p *plan) add(r *rule, cost, perByte int64) {
 	}
 }
 
-// Admit counts a request, and sets the rate limit headers of its answer. It
-// returns a fault of kind TooMany above a limit, and one of kind Unavailable if
-// the store is down and the fallback refuses everything.
+// Admit counts a request, and sets the rate limit headers of its answer. If the request is above a limit, it
+// returns a fault of kind TooMany. If the store is down and the fallback refuses everything, it returns a fault
+// of kind Unavailable.
 func (l *Limiter) Admit(ctx context.Context, answer http.Header, r Request) error {
 	p := l.planOf(r)
 	ofBody := r.Class == Bytes || r.Class == FileBytes
@@ -144,7 +145,7 @@ func (l *Limiter) Admit(ctx context.Context, answer http.Header, r Request) erro
 	if err != nil {
 		return uncounted(err)
 	}
-	if len(v.States) == 0 { // nothing is counted at the moment
+	if len(v.States) == 0 { // the store counts nothing at the moment
 		return nil
 	}
 	s.states = v.States
@@ -159,7 +160,8 @@ func (l *Limiter) Admit(ctx context.Context, answer http.Header, r Request) erro
 	return l.tooMany(ctx, p, v)
 }
 
-// fill makes the buckets of a plan for a client, with a body of so many bytes.
+// fill makes the buckets that a request of a client takes, by the rules of a plan. body is the size of the
+// request's body.
 func (s *scratch) fill(p *plan, client Client, body int64) {
 	s.buckets = s.buckets[:0]
 	for i, r := range p.rules {
@@ -205,19 +207,19 @@ func (l *Limiter) tooMany(ctx context.Context, p *plan, v Verdict) error {
 	return f
 }
 
-// Quota is what is left to a client of one rate, as GET /me shows it.
+// Quota is what a client has left of one rate, as GET /me shows it.
 type Quota struct {
 	Policy string          `json:"policy"`
 	By     By              `json:"by"`
 	Costs  map[Class]int64 `json:"costs"`
-	Window int64           `json:"window"` // seconds
+	Window int64           `json:"window"` // in seconds
 	Limit  int64           `json:"limit"`
 	Left   int64           `json:"remaining"`
 	Reset  int64           `json:"reset"` // seconds until more is left
 }
 
-// Quotas returns what is left to a client with an API key, and sets the rate
-// limit headers of the answer. It counts nothing.
+// Quotas returns what a client with an API key has left, and sets the rate limit headers of the answer. It
+// counts nothing.
 func (l *Limiter) Quotas(ctx context.Context, answer http.Header, client Client) ([]Quota, error) {
 	all := &plan{}
 	rules := l.rulesFor(client)

@@ -16,7 +16,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// TestEachClientHasItsOwnLimits lets one client use all that it has. Only those who share its limit are refused then.
+// TestEachClientHasItsOwnLimits lets one client use up its limit. Then only clients that share this limit are
+// refused.
 func TestEachClientHasItsOwnLimits(t *testing.T) {
 	at := func(addr string) Client { return Client{Addr: netip.MustParseAddr(addr)} }
 	keyed := func(broker, key, addr string) Client {
@@ -28,7 +29,7 @@ func TestEachClientHasItsOwnLimits(t *testing.T) {
 		name   string
 		by     By
 		first  Client
-		others map[string]bool // by name: refused
+		others map[string]bool // for each name of a client, whether it is refused then
 		client map[string]Client
 	}{
 		{"an address", ByAddress, at("192.0.2.1"), map[string]bool{"itself": true, "another": false},
@@ -59,14 +60,15 @@ func TestEachClientHasItsOwnLimits(t *testing.T) {
 	}
 }
 
-// TestARefusalNamesItsPolicy uses up each policy of a table, those with several windows and those of bytes too.
+// TestARefusalNamesItsPolicy uses up each policy of a table, including a policy with several windows and one
+// that counts bytes.
 func TestARefusalNamesItsPolicy(t *testing.T) {
 	client := member("b", "k")
 	for _, c := range []struct {
 		exceeds string
 		class   Class
 		body    int64
-		times   int // that are admitted
+		times   int // number of requests that are admitted
 		says    string
 	}{
 		{"few", routes.Read, 0, 2, "Too many requests:"},
@@ -106,7 +108,7 @@ func TestARefusalNamesItsPolicy(t *testing.T) {
 	}
 }
 
-// TestARequestThatNoPolicyCountsIsAdmitted asks a limiter without policies and without a store.
+// TestARequestThatNoPolicyCountsIsAdmitted asks a limiter that has no policies and no store.
 func TestARequestThatNoPolicyCountsIsAdmitted(t *testing.T) {
 	l, err := New(nil, Table{}, time.Now, noop.NewMeterProvider().Meter(""))
 	if err != nil {

@@ -7,50 +7,47 @@ import (
 )
 
 const (
-	loanPart    = 4                // a loan lasts this part of its shortest window: 1/4
-	longestLoan = 10 * time.Second // and no longer than this
-	tokenPart   = 16               // a loan has this part of the limit at most: 1/16
-	refusalTTL  = time.Second      // for this time a refused key is not asked for again
+	loanPart    = 4                // the length of a loan is the shortest window divided by this
+	longestLoan = 10 * time.Second // a loan never lasts longer
+	tokenPart   = 16               // a loan has at most the limit divided by this
+	refusalTTL  = time.Second      // how long a refusal is remembered; meanwhile Redis is not asked for the key
 )
 
-// loan holds the tokens that Redis has lent this gateway for one key. The zero
-// value holds none.
+// loan holds the tokens that Redis has lent to this gateway for one key. The zero value holds no tokens.
 type loan struct {
 	grant
-	left    int64   // tokens of the grant that are not used yet
-	until   int64   // when the tokens end
-	most    int64   // tokens to ask for next time
-	last    int64   // when a token was last used, of the grant or unreported
-	known   []State // by rate: Redis's answer with the grant
+	left    int64   // tokens of the grant that nobody has used yet
+	until   int64   // when the loan ends
+	most    int64   // how many tokens to ask for next time
+	last    int64   // when a token was last used, of the grant or without Redis
+	known   []State // for each rate: its state in Redis's answer with the grant
 	knownAt int64
 
-	unreported      int64 // tokens used while Redis was down, which it does not know of
-	unreportedUntil int64 // when they have left every window
+	unreported      int64 // tokens used while Redis was down, which Redis does not know about yet
+	unreportedUntil int64 // when these tokens have left every window
 
 	refusal refusal
-	renewal *renewal // the call under way; nil if there is none
+	renewal *renewal // the call that is not finished yet; nil: none
 }
 
-// refusal remembers a shortage, so that a client over its limit costs no round
-// trips.
+// refusal remembers a shortage of tokens. While it is remembered, requests above the limit need no round trips.
 type refusal struct {
-	at, until int64 // when it came, and until when it is remembered
+	at, until int64 // when the refusal came, and how long it is remembered
 	shortage  shortage
 }
 
-// shortage tells, by rate, what is used in Redis. From it follows how long a
-// request of any cost must wait.
+// shortage describes how much of each rate is used in Redis. From this follows how long a request of any cost
+// must wait.
 type shortage []rateShortage
 
 type rateShortage struct {
 	left   int64 // negative if more than the limit is used
 	period time.Duration
-	uses   []int64 // pairs, the oldest first: µs until the cost has left the window, and the cost
+	uses   []int64 // pairs, the oldest first: µs until the cost has left the window, and this cost
 }
 
-// wait returns how long a cost must wait, and the rate with the longest wait.
-// since is the time since the shortage was found. A cost above the limit always
-// waits for a period.
+// wait returns how long a cost must wait, and the rate with the longest wait. since is the time that has passed
+// since the shortage was found. A cost above the limit always waits for one period.
 func (s shortage) wait(since time.Duration, cost int64) (wait time.Duration, rate int) {
 	for i, r := range s {
 		free, end := r.left, time.Duration(0)
@@ -72,11 +69,11 @@ func (l *loan) idle(now int64) bool {
 	return l.renewal == nil && now >= l.until && now >= l.refusal.until && reported
 }
 
-// has tells whether the loan has tokens for a cost.
+// has reports whether the loan has enough tokens for a cost.
 func (l *loan) has(now, cost int64) bool { return now < l.until && l.left >= cost }
 
-// wait returns how long a cost must wait by the remembered refusal, and the rate
-// with the longest wait.
+// wait returns how long a cost must wait according to the remembered refusal, and the rate with the longest
+// wait.
 func (l *loan) wait(now, cost int64) (time.Duration, int) {
 	if now < l.refusal.until {
 		return l.refusal.shortage.wait(time.Duration(now-l.refusal.at), cost)
@@ -84,8 +81,8 @@ func (l *loan) wait(now, cost int64) (time.Duration, int) {
 	return 0, 0
 }
 
-// state returns the state of a rate: what is left in Redis, in the loan and in
-// the reserve, and no more than local, what is left by this gateway's counts.
+// state returns the state of a rate. What is left is the sum of what is left in Redis, in the loan and in the
+// reserve, but not more than in local, the state by this gateway's counts.
 func (l *loan) state(now int64, rate int, reserve int64, local State) State {
 	if rate >= len(l.known) {
 		return local
@@ -101,20 +98,19 @@ func (l *loan) state(now int64, rate int, reserve int64, local State) State {
 	return local
 }
 
-// renewal is a call to Redis under way that settles the loan of an entry and
-// asks for a new one. Without an entry it only reads.
+// renewal is a call to Redis that settles the loan of an entry and asks for a new one. If it has no entry, it
+// only reads.
 type renewal struct {
 	scriptCall
 	entry  *entry
 	sent   int64
-	done   chan struct{} // closed once there is an answer, which the entry then has
-	failed bool          // there is none; for readings
+	done   chan struct{} // closed when the answer has come and is in the entry
+	failed bool          // no answer has come; only for renewals that only read
 }
 
-// renew ends the entry's loan and returns the call for a new one with at least
-// cost tokens. A cost of 0 only reports what was used. The next loan is twice as
-// large if this one was used up before its end, else as large as what was used.
-// The caller holds the entry's lock.
+// renew ends the entry's loan, and returns the call that asks for a new loan with at least cost tokens. If cost
+// is 0, the call only reports what was used. If this loan was used up before its end, the next one is twice as
+// large; otherwise it is as large as what was used. The caller holds the entry's lock.
 func (e *entry) renew(now int64, key string, cost, gateways int64) *renewal {
 	l := &e.loan
 	r := &renewal{entry: e, sent: now, done: make(chan struct{})}
@@ -134,7 +130,7 @@ func (e *entry) renew(now int64, key string, cost, gateways int64) *renewal {
 	if cost > 0 {
 		r.most = max(cost, l.most)
 	}
-	if now < l.until+int64(longest(e.rates)) { // else the tokens have left every window
+	if now < l.until+int64(longest(e.rates)) { // otherwise the tokens have left every window
 		r.settle, r.used = l.grant, used
 	}
 	if now < l.unreportedUntil {
@@ -145,8 +141,7 @@ func (e *entry) renew(now int64, key string, cost, gateways int64) *renewal {
 	return r
 }
 
-// finish stores the answer in the entry. The caller does not hold the entry's
-// lock.
+// finish stores the answer in the entry. The caller must not hold the entry's lock.
 func (r *renewal) finish(now int64, err error) {
 	e := r.entry
 	if e == nil {
@@ -160,8 +155,8 @@ func (r *renewal) finish(now int64, err error) {
 	l.renewal = nil
 	close(r.done)
 	if err != nil {
-		// Redis may have counted these tokens. To report them twice delays requests,
-		// and never admits more.
+		// Redis may have counted these tokens. Reporting them twice makes clients wait longer, but never admits
+		// more.
 		l.unreported += r.unreported
 		return
 	}
@@ -172,7 +167,7 @@ func (r *renewal) finish(now int64, err error) {
 	}
 }
 
-// useUnreported counts a request that Redis was not asked about.
+// useUnreported counts a request that was admitted without asking Redis.
 func (e *entry) useUnreported(now, cost int64) {
 	e.loan.unreported += cost
 	e.loan.last = now
@@ -188,7 +183,7 @@ func loanLife(rates []limiter.Rate) time.Duration {
 	return life
 }
 
-// maxTokens returns the most tokens of a loan.
+// maxTokens returns the most tokens that a loan may have.
 func maxTokens(rates []limiter.Rate) int64 {
 	limit := rates[0].Limit
 	for i := range rates {

@@ -7,20 +7,19 @@ import (
 	"time"
 )
 
-// lockouts remembers the addresses that are locked out, so that a request with a
-// right key needs no call to a store. It is safe for concurrent use.
+// lockouts remembers the addresses that are locked out. So a request with a right key needs no call to a store.
+// It is safe for concurrent use.
 type lockouts struct {
-	some  atomic.Bool // whether until has an entry; usually it has none
+	some  atomic.Bool // whether until has entries, which is rare
 	mu    sync.Mutex
 	until map[netip.Addr]time.Time
 }
 
-// maxLockouts bounds the number of addresses. The store locks a forgotten
-// address out again after one more wrong key.
+// maxLockouts is the most addresses that are remembered. If a locked-out address is forgotten, its next wrong
+// key locks it out again.
 const maxLockouts = 100_000
 
-// add locks an address out. It never shortens a lockout, because a client has
-// been told its end.
+// add locks an address out. It never shortens a lockout, because the client already knows its end.
 func (l *lockouts) add(addr netip.Addr, now, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +42,7 @@ func (l *lockouts) add(addr netip.Addr, now, until time.Time) {
 	l.some.Store(true)
 }
 
-// wait returns how long the address is still locked out; 0 or less if it is not.
+// wait returns for how long the address is still locked out; 0 or less if it is not locked out.
 func (l *lockouts) wait(addr netip.Addr, now func() time.Time) time.Duration {
 	if !l.some.Load() {
 		return 0

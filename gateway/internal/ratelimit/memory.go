@@ -39,13 +39,12 @@ func (m *Memory) Peek(_ context.Context, buckets []Bucket, states []State) ([]St
 	return localStates(entries, buckets, now, states, 1), nil
 }
 
-// share returns one gateway's part of a limit when each of several gateways
-// counts alone. It has room for one cost at least.
+// share returns one gateway's part of a limit when each gateway counts alone. It is at least cost, unless the
+// limit is lower.
 func share(limit, cost, gateways int64) int64 { return max(limit/gateways, min(limit, max(cost, 1))) }
 
-// localWait returns how long a request must wait by what this process has
-// admitted. refused is the index, over all buckets, of the rate with the longest
-// wait.
+// localWait returns how long a request must wait, judged only by what this process has admitted. refused is the
+// index of the rate with the longest wait, among the rates of all buckets.
 func localWait(entries []*entry, buckets []Bucket, now, gateways int64) (wait time.Duration, refused int) {
 	n := 0
 	for i := range buckets {
@@ -61,7 +60,7 @@ func localWait(entries []*entry, buckets []Bucket, now, gateways int64) (wait ti
 	return wait, refused
 }
 
-// localStates appends what is left by what this process has admitted.
+// localStates appends the state of every rate, judged only by what this process has admitted.
 func localStates(entries []*entry, buckets []Bucket, now int64, states []State, gateways int64) []State {
 	for i := range buckets {
 		b := &buckets[i]
@@ -72,7 +71,7 @@ func localStates(entries []*entry, buckets []Bucket, now int64, states []State, 
 	return states
 }
 
-// forget drops what has left the windows.
+// forget drops the costs that have left their windows.
 func forget(entries []*entry, buckets []Bucket, now int64) {
 	for i := range buckets {
 		for j := range buckets[i].Rates {
@@ -81,7 +80,7 @@ func forget(entries []*entry, buckets []Bucket, now int64) {
 	}
 }
 
-// commit counts a request as admitted.
+// commit counts an admitted request.
 func commit(entries []*entry, buckets []Bucket, now int64) {
 	for i := range buckets {
 		for j := range buckets[i].Rates {

@@ -8,7 +8,7 @@ import (
 	"github.com/ulule/limiter/v3"
 )
 
-// TestPeekTakesNothing looks at a key between requests, and after its window.
+// TestPeekTakesNothing looks at the state of a key between requests, and after its window.
 func TestPeekTakesNothing(t *testing.T) {
 	clock := newClock()
 	store := NewMemory(clock.now)
@@ -34,7 +34,7 @@ func TestPeekTakesNothing(t *testing.T) {
 	left(10, false)
 }
 
-// TestOfEqualWaitsTheFirstIsNamed has two limits that are used up at once.
+// TestOfEqualWaitsTheFirstIsNamed uses up two limits at the same time.
 func TestOfEqualWaitsTheFirstIsNamed(t *testing.T) {
 	store := NewMemory(newClock().now)
 	rate := limiter.Rate{Limit: 1, Period: time.Second}

@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// refusedCounter counts refusals by policy.
+// refusedCounter makes the metric that counts refusals by policy.
 func refusedCounter(meter metric.Meter) (metric.Int64Counter, error) {
 	c, err := meter.Int64Counter("registry.limits.refused", metric.WithUnit("{request}"),
 		metric.WithDescription("Requests over a rate limit, by policy."))
@@ -30,7 +30,7 @@ func ofPolicy(name string) metric.MeasurementOption {
 	return metric.WithAttributes(attribute.String("policy", name))
 }
 
-// measure registers the store's metrics until unregister.
+// measure adds the metrics of the store to a meter, until unregister.
 func (s *Borrower) measure(meter metric.Meter) (unregister func() error, err error) {
 	down, err1 := meter.Int64ObservableGauge("registry.limits.store.away",
 		metric.WithDescription("1 while the limits' Redis does not answer."))

@@ -29,7 +29,7 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		_ = l.Admit(t.Context(), map[string][]string{}, Request{Class: routes.Read}) // refuses the last two
+		_ = l.Admit(t.Context(), map[string][]string{}, Request{Class: routes.Read}) // the last two are refused
 	}
 	var read metricdata.ResourceMetrics
 	if err := reader.Collect(t.Context(), &read); err != nil {
@@ -39,7 +39,7 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 	for _, m := range read.ScopeMetrics[0].Metrics {
 		switch data := m.Data.(type) {
 		case metricdata.Sum[int64]:
-			if strings.HasPrefix(m.Name, "db.") { // the Redis client's metrics; their values vary
+			if strings.HasPrefix(m.Name, "db.") { // a metric of the Redis client, whose values vary
 				connections++
 				continue
 			}

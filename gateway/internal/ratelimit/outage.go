@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// Fallback says what a gateway does with requests while Redis is down.
+// Fallback says how a gateway decides about requests while Redis is down.
 type Fallback string
 
 // The fallbacks.
@@ -24,22 +24,22 @@ const (
 // fallback is FallbackClosed.
 var ErrStoreDown = errors.New("the store of the rate limits is down")
 
-// Pauses between probes of a Redis that is down. Each is twice as long as the
-// one before.
+// The first and the longest pause between two probes of a Redis that is down. Each pause is twice as long as
+// the one before.
 const (
 	firstProbe = 20 * time.Millisecond
 	lastProbe  = 500 * time.Millisecond
 )
 
-// markDown makes all requests go on without Redis from now on.
+// markDown makes all requests continue without Redis from now on.
 func (s *Borrower) markDown(cause error) {
 	if s.down.CompareAndSwap(false, true) {
 		s.outages.Add(1)
-		s.outage <- cause // does not block: monitor has taken the last one before down was false again
+		s.outage <- cause // does not block: before down was false again, monitor took the previous cause
 	}
 }
 
-// monitor logs each outage, and probes Redis until it is back.
+// monitor logs each outage, and probes Redis until it works again.
 func (s *Borrower) monitor(ctx context.Context) {
 	for {
 		var cause error
@@ -58,7 +58,7 @@ func (s *Borrower) monitor(ctx context.Context) {
 			return
 		}
 		s.down.Store(false)
-		// Requests came during the last report.
+		// Requests may have been decided without Redis during the last report.
 		if err := s.report(ctx); err != nil && !errors.Is(err, errUnderWay) {
 			s.markDown(err)
 		}
@@ -67,8 +67,8 @@ func (s *Borrower) monitor(ctx context.Context) {
 	}
 }
 
-// awaitRecovery returns true once Redis is back and knows what was used during
-// the outage, and false if ctx ends first.
+// awaitRecovery returns true when Redis works again and knows what was used during the outage. It returns false
+// if ctx ends first.
 func (s *Borrower) awaitRecovery(ctx context.Context) bool {
 	for pause := firstProbe; ; pause = min(2*pause, lastProbe) {
 		if !sleep.For(ctx, pause) {
@@ -80,17 +80,16 @@ func (s *Borrower) awaitRecovery(ctx context.Context) bool {
 	}
 }
 
-// probe returns nil if Redis answers, runs scripts and takes writes.
+// probe returns nil if Redis answers, runs scripts and accepts writes.
 func (s *Borrower) probe(ctx context.Context) error {
 	b := Bucket{Key: Key{Policy: "probe"}, Rates: []limiter.Rate{{Period: time.Second, Limit: 1 << 40}}}
 	return s.redis.run(ctx, []*scriptCall{{key: redisKey(&b), rates: b.Rates, least: 1, most: 1}})
 }
 
-// errUnderWay is for calls from before the outage. If they fail, there is more to report.
+// errUnderWay says that calls from before the outage are not finished. If they fail, there is more to report.
 var errUnderWay = errors.New("calls to Redis are under way")
 
-// report tells Redis what was used during the outage. It runs before this
-// gateway borrows again.
+// report reports to Redis what was used during the outage. This comes before this gateway borrows again.
 func (s *Borrower) report(ctx context.Context) error {
 	var reports []*renewal
 	var underWay bool
@@ -115,8 +114,8 @@ func (s *Borrower) report(ctx context.Context) error {
 	return nil
 }
 
-// reports returns a call for each entry with unreported tokens, and whether entries have a call
-// under way.
+// reports returns a call for each entry with unreported tokens. underWay is true if an entry already has a call
+// that is not finished.
 func (p *part) reports(now, gateways int64) (reports []*renewal, underWay bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,17 +16,18 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// scripted is a Redis that lends all that it is asked for. before runs with each call, and may let it fail.
+// scripted is a Redis that lends as many tokens as it is asked for. before is called first in each call, and
+// may make the call fail.
 type scripted struct {
 	before func(key string, unreported int64) error
 
 	mu    sync.Mutex
 	calls int
-	told  map[string]int64 // by name of a key: tokens that were used without Redis
+	told  map[string]int64 // tokens used without Redis that were reported, by name of the key
 }
 
 func (s *scripted) take(_ context.Context, keys []string, args [][]any) (answers [][]int64, err error) {
-	const most, unreported = 2, 6 // places in the arguments
+	const most, unreported = 2, 6 // indexes in the arguments
 	for i, key := range keys {
 		_, name, _ := strings.Cut(key, "{:")
 		name, _, _ = strings.Cut(name, "}")
@@ -49,7 +50,7 @@ func (s *scripted) pool() telemetry.Pool { return telemetry.Pool{} }
 
 func (s *scripted) Close() error { return nil }
 
-// outage is a borrower whose Redis is away, by its own account.
+// outage returns a borrower that believes that its Redis is down.
 func outage(t *testing.T, fallback Fallback, now func() time.Time, before func(string, int64) error) (
 	*Borrower, *scripted, *journal,
 ) {
@@ -90,9 +91,9 @@ func isUp(s *Borrower) func() bool { return func() bool { return !s.IsDown() } }
 
 const isBack = "answers again"
 
-// TestRedisIsDownUntilItAnswers has nothing to tell Redis, which fails three times.
+// TestRedisIsDownUntilItAnswers has nothing to report to Redis, which fails three times and then answers.
 func TestRedisIsDownUntilItAnswers(t *testing.T) {
-	failures := 3 // only monitor calls Redis
+	failures := 3 // only monitor calls Redis, so this needs no lock
 	s, server, log := outage(t, FallbackClosed, time.Now, func(string, int64) error {
 		if failures--; failures >= 0 {
 			return errors.New("Redis is away")
@@ -108,7 +109,7 @@ func TestRedisIsDownUntilItAnswers(t *testing.T) {
 	await(t, "the log tells it", func() bool { return log.count(isBack) == 1 })
 }
 
-// TestAReportInSeveralCallsLosesNothing uses more keys than one call tells, and lets the first call fail.
+// TestAReportInSeveralCallsLosesNothing uses more keys than one call can report, and makes the first call fail.
 func TestAReportInSeveralCallsLosesNothing(t *testing.T) {
 	var s *Borrower
 	ready, failed := make(chan struct{}), false
@@ -138,8 +139,8 @@ func TestAReportInSeveralCallsLosesNothing(t *testing.T) {
 	}
 }
 
-// TestAFailureAfterTheLastReportIsAnotherOutage has a request while the last report is made. Redis fails when it is
-// told of that one.
+// TestAFailureAfterTheLastReportIsAnotherOutage sends a request while the last report is made. Redis fails when
+// the use of this request is reported.
 func TestAFailureAfterTheLastReportIsAnotherOutage(t *testing.T) {
 	var s *Borrower
 	ready, during, failed := make(chan struct{}), false, false
@@ -165,7 +166,8 @@ func TestAFailureAfterTheLastReportIsAnotherOutage(t *testing.T) {
 	}
 }
 
-// TestACallUnderWayIsNoOutage has a call to Redis under way as soon as Redis is back.
+// TestACallUnderWayIsNoOutage begins a call to Redis as soon as Redis works again. The call is not finished
+// when the last report is made.
 func TestACallUnderWayIsNoOutage(t *testing.T) {
 	var s *Borrower
 	ready, arrived, answer := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -174,7 +176,7 @@ func TestACallUnderWayIsNoOutage(t *testing.T) {
 	now := func() time.Time {
 		select {
 		case <-ready:
-			if !s.IsDown() && begun.CompareAndSwap(false, true) { // before the last report
+			if !s.IsDown() && begun.CompareAndSwap(false, true) { // Redis works again, and the last report comes next
 				request.Go(func() { mustAdmit(t, s, "k") })
 				<-arrived
 			}
@@ -199,7 +201,7 @@ func TestACallUnderWayIsNoOutage(t *testing.T) {
 	request.Wait()
 }
 
-// TestOneCallUnderWayIsSeenAmongOtherKeys asks several times, because a map has no order.
+// TestOneCallUnderWayIsSeenAmongOtherKeys asks several times, because maps have a random order.
 func TestOneCallUnderWayIsSeenAmongOtherKeys(t *testing.T) {
 	p := part{entries: map[Key]*entry{}}
 	for i := range 50 {
@@ -216,7 +218,8 @@ func TestOneCallUnderWayIsSeenAmongOtherKeys(t *testing.T) {
 	}
 }
 
-// TestCloseIsNoOutageAndNoReturn closes borrowers with and without Redis, and reads their logs.
+// TestCloseIsNoOutageAndNoReturn closes borrowers while Redis works and while it is down, and checks their
+// logs.
 func TestCloseIsNoOutageAndNoReturn(t *testing.T) {
 	s, _, log := outage(t, FallbackLocal, time.Now, func(string, int64) error { return errors.New("Redis is away") })
 	const away = "does not answer"
@@ -229,7 +232,7 @@ func TestCloseIsNoOutageAndNoReturn(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	for range 50 { // monitor takes either the end or the outage that came with it
+	for range 50 { // repeated, because monitor may see the end or the outage first
 		s.outage <- ended.Err()
 		s.monitor(ended)
 		select {
@@ -242,7 +245,8 @@ func TestCloseIsNoOutageAndNoReturn(t *testing.T) {
 	}
 }
 
-// TestUseThatHasLeftEveryWindowIsNotTold has tokens that were used without Redis, up to a time.
+// TestUseThatHasLeftEveryWindowIsNotTold has tokens used without Redis, which must be reported only until a
+// time.
 func TestUseThatHasLeftEveryWindowIsNotTold(t *testing.T) {
 	const end = 10
 	for now, want := range map[int64]int{end - 1: 1, end: 0, end + 1: 0} {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// inOrder puts rules that count bytes after the others.
+// inOrder moves the rules that count bytes behind the others.
 func inOrder(rules []rule) {
 	place := func(r rule) int {
 		if r.inBytes() {
@@ -18,13 +18,13 @@ func inOrder(rules []rule) {
 	slices.SortStableFunc(rules, func(a, b rule) int { return place(a) - place(b) })
 }
 
-// hasOwn tells whether a client has other limits than those of the table. Without a table nobody has
-// limits.
+// hasOwn reports whether a client has other limits than the table. If there is no table, nobody has limits.
 func (l *Limiter) hasOwn(c Client) bool {
 	return len(l.rules) > 0 && !c.Identity.IsAnonymous() && (c.Raise > 1 || len(c.Limits) > 0)
 }
 
-// planOf returns the plan of a request. A client with limits of its own has a plan that is made each time.
+// planOf returns the plan for a request. If the client has other limits than the table, the plan is made anew
+// each time.
 func (l *Limiter) planOf(r Request) *plan {
 	of := planOf{r.Class, !r.Client.Identity.IsAnonymous()}
 	if !l.hasOwn(r.Client) {
@@ -33,9 +33,9 @@ func (l *Limiter) planOf(r Request) *plan {
 	return planFor(l.rulesFor(r.Client), of)
 }
 
-// rulesFor returns the rules for a client: those of the table, raised for its broker, and the limits of
-// its key. While limits differ from those of the table, they count apart from them. So at the beginning
-// and at the end, both may be used up within one window.
+// rulesFor returns the rules for a client: the rules of the table, raised for its broker, and the limits of its
+// key. Limits that differ from the table's are counted separately. So when they begin and when they end, a
+// client may use up both within one window.
 func (l *Limiter) rulesFor(c Client) []rule {
 	if !l.hasOwn(c) {
 		return l.rules
@@ -58,7 +58,7 @@ func (l *Limiter) rulesFor(c Client) []rule {
 	return rules
 }
 
-// raised returns the rule with limits that are so many times as high.
+// raised returns the rule with its limits multiplied by times.
 func (r rule) raised(times int64) rule {
 	r.rates = slices.Clone(r.rates)
 	for i := range r.rates {
@@ -68,7 +68,8 @@ func (r rule) raised(times int64) rule {
 	return r
 }
 
-// markOf returns the mark of a key's limits. A store counts for fixed limits only.
+// markOf returns the mark of a key's limits. A store's count needs limits that do not change, so other limits
+// have another mark.
 func markOf(windows map[string]int64) string {
 	var mark strings.Builder
 	for _, window := range slices.Sorted(maps.Keys(windows)) {

@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// TestLimitsOfABrokerAndOfAKey counts how many writes pass at once.
+// TestLimitsOfABrokerAndOfAKey counts how many writes are admitted at the same moment.
 func TestLimitsOfABrokerAndOfAKey(t *testing.T) {
 	table := Table{
 		{Name: "key-write", By: ByKey, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 4, "1m": 10}},
@@ -42,7 +42,7 @@ func TestLimitsOfABrokerAndOfAKey(t *testing.T) {
 		name   string
 		client Client
 		want   int
-		by     string // the limit that refuses
+		by     string // the limit that refuses the next write
 	}{
 		{"the table", Client{Identity: broker}, 4, "key-write-1s"},
 		{"raised once", Client{Identity: identity.Identity{Broker: "b1", KeyID: "k1", Role: identity.Broker}, Raise: 1}, 4, "key-write-1s"},
@@ -62,7 +62,7 @@ func TestLimitsOfABrokerAndOfAKey(t *testing.T) {
 	}
 }
 
-// TestWithoutATableThereAreNoLimits has a key with a limit of its own.
+// TestWithoutATableThereAreNoLimits gives a key its own limit.
 func TestWithoutATableThereAreNoLimits(t *testing.T) {
 	l, err := New(NewMemory(time.Now), nil, time.Now, noop.NewMeterProvider().Meter(""))
 	if err != nil {
@@ -78,7 +78,7 @@ func TestWithoutATableThereAreNoLimits(t *testing.T) {
 	}
 }
 
-// TestQuotasShowTheLimitsOfABrokerAndOfAKey looks at what GET /me shows.
+// TestQuotasShowTheLimitsOfABrokerAndOfAKey checks the quotas that GET /me shows.
 func TestQuotasShowTheLimitsOfABrokerAndOfAKey(t *testing.T) {
 	table := Table{
 		{Name: "key-write", By: ByKey, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 4}},

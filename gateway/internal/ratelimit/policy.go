@@ -15,46 +15,44 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// Class is what a policy puts a cost on: a class of requests (package routes),
-// Failed, Bytes or FileBytes.
+// Class is something for which a policy sets a cost: a class of requests (package routes), Failed, Bytes or
+// FileBytes.
 type Class = routes.Class
 
 // Classes of costs that are not classes of requests.
 const (
-	// Failed is a wrong API key. It counts apart from the request that it came with.
+	// Failed is a wrong API key. It counts in addition to the request that has the key.
 	Failed Class = "failed"
-	// Bytes is one byte of a write's body. A policy with this cost counts bytes: a
-	// write costs its Write, for what is stored beside the body, and its body.
+	// Bytes is one byte of a write's body. A policy that sets this cost counts bytes. A write then costs the
+	// bytes of its body, and the cost of Write, for what is stored in addition.
 	Bytes Class = "bytes"
-	// FileBytes is one byte of an upload, which costs a Write besides.
+	// FileBytes is one byte of an uploaded file. The upload also costs a Write.
 	FileBytes Class = "file-bytes"
 )
 
-// By says whose requests a policy counts together.
+// By says which requests a policy counts together.
 type By string
 
-// The values of By. Requests with a valid key count by key and by tenant, all
-// others by address.
+// The values of By. A request with a valid key counts for its key and its tenant, any other request for its
+// address.
 const (
 	ByAddress By = "address" // an IPv4 address, or the /64 of an IPv6 address
 	ByKey     By = "key"     // an API key
 	ByTenant  By = "tenant"  // all keys of a broker
 )
 
-// Policy limits what the clients of one kind may use in any window of time.
+// Policy limits how much a client may use in any window of time.
 type Policy struct {
 	Name    string           `json:"name"`
 	By      By               `json:"by"`
-	Costs   map[Class]int64  `json:"costs"`   // a class without a cost is not counted
-	Windows map[string]int64 `json:"windows"` // length of the window ("1s", "1m") to limit
+	Costs   map[Class]int64  `json:"costs"`   // cost of each class; a class that is missing is not counted
+	Windows map[string]int64 `json:"windows"` // maps the length of a window ("1s", "1m") to its limit
 }
 
-// Table is a set of policies. A request must stay within every policy that
-// counts it.
+// Table is a set of policies. A request must be within the limits of every policy that counts it.
 type Table []Policy
 
-// UnmarshalJSON reads a list of policies, or the name of a built-in table:
-// production or sandbox.
+// UnmarshalJSON reads a list of policies, or the name of a built-in table: production or sandbox.
 func (t *Table) UnmarshalJSON(text []byte) error {
 	switch name := strings.Trim(string(text), `" `); {
 	case name == "production":
@@ -83,7 +81,7 @@ func (t *Table) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// asWritten is a text that may look like a number in the file that it comes from.
+// asWritten is a text that may be written without quotes in a file, even if it looks like a number.
 type asWritten string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -96,9 +94,8 @@ func (a *asWritten) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*string)(a))
 }
 
-// PerSecond returns a copy of the table in which the policy for one class, named
-// "key-read" for example, allows limit requests a second. A limit of 0 removes
-// the policy.
+// PerSecond returns a copy of the table that has another policy for one class: up to limit requests a second.
+// The policy has a name such as "key-read". A limit of 0 removes the policy.
 func (t Table) PerSecond(by By, class Class, limit int64) Table {
 	p := Policy{
 		Name: string(by) + "-" + string(class), By: by,
@@ -118,8 +115,7 @@ func (t Table) PerSecond(by By, class Class, limit int64) Table {
 	return append(t, p)
 }
 
-// Validate returns every fault of the table. maxBody is the limit of a request
-// body in bytes.
+// Validate returns every fault of the table. maxBody is the most bytes of a request body.
 func (t Table) Validate(maxBody int64) error {
 	var faults []error
 	names := map[string]bool{}
@@ -135,7 +131,7 @@ func (t Table) Validate(maxBody int64) error {
 	return errors.Join(faults...)
 }
 
-// policyName matches names that need no escaping in a header or a store's key.
+// policyName matches names that need no escaping in headers and in keys of stores.
 var policyName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 
 func (p Policy) faults(maxBody int64) []error {
@@ -177,10 +173,10 @@ func (p Policy) costFaults() (faults []error) {
 	return faults
 }
 
-// longestWindow bounds how long the stores remember a request.
+// longestWindow is the longest window, and so the longest time for which stores remember a request.
 const longestWindow = 24 * time.Hour
 
-// maxLimit keeps sums of costs far from an overflow.
+// maxLimit is low enough that sums of costs cannot overflow.
 const maxLimit = 1 << 40
 
 func (p Policy) windowFaults(maxBody int64) (faults []error) {
@@ -192,7 +188,7 @@ func (p Policy) windowFaults(maxBody int64) (faults []error) {
 				length, longestWindow))
 		}
 		limit := p.Windows[length]
-		// A request above the gateways' reserve must fit into the rest of the limit.
+		// A request must fit into what is left of the limit without the gateways' reserve.
 		if limit < 1 || limit-limit/reservePart < highest || limit > maxLimit {
 			faults = append(faults, fmt.Errorf("the limit %d of %s must be at least 1, and seven eighths of it "+
 				"no less than what a request costs, up to %d", limit, length, highest))
@@ -201,11 +197,11 @@ func (p Policy) windowFaults(maxBody int64) (faults []error) {
 	return faults
 }
 
-// inBytes tells whether the policy counts bytes, not requests.
+// inBytes reports whether the policy counts bytes instead of requests.
 func (p Policy) inBytes() bool { return p.Costs[Bytes]+p.Costs[FileBytes] > 0 }
 
-// largestForm is the size in bytes that every policy of uploads permits: the default of the
-// largest file, and the form around it.
+// largestForm is a size in bytes. Every policy that counts uploads must permit it: it is the default of the
+// largest file, with the form around the file.
 const largestForm = 101 << 20
 
 // highestCost returns the most that one request can cost.
@@ -223,12 +219,12 @@ func (p Policy) highestCost(maxBody int64) int64 {
 	return highest
 }
 
-// rates returns the windows of a valid policy in the library's form, the
-// shortest first. Headers name each as Formatted says.
+// rates returns the windows of a valid policy as the library's type, the shortest first. Formatted is the name
+// of a rate in headers.
 func (p Policy) rates() []limiter.Rate {
 	var rates []limiter.Rate
 	for length, limit := range p.Windows {
-		period, _ := time.ParseDuration(length) // validated
+		period, _ := time.ParseDuration(length) // the policy is valid, so this cannot fail
 		rates = append(rates, limiter.Rate{Formatted: p.Name + "-" + length, Period: period, Limit: limit})
 	}
 	slices.SortFunc(rates, func(a, b limiter.Rate) int { return int(a.Period - b.Period) })

@@ -91,7 +91,7 @@ func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
 	}
 }
 
-// TestANameMayBeANumber reads names in a YAML file that look like numbers.
+// TestANameMayBeANumber reads names that look like numbers from a YAML file.
 func TestANameMayBeANumber(t *testing.T) {
 	for written, want := range map[string]string{`15`: "15", `-1`: "-1", `"0123"`: "0123", `"a"`: "a"} {
 		var table Table

@@ -1,44 +1,40 @@
 // Package ratelimit limits how much of the registry each client uses
 // (docs/contract.md, "Rate limits").
 //
-// A table of policies gives every class of request a cost, and limits the costs
-// in any window of time: by client address without an API key, by key and by
-// tenant with one. A policy that counts bytes takes the size of a write's body
-// before the body is read, from its Content-Length. A body without that header
-// counts once it has been read, and is refused if too little is left.
+// A table of policies gives every class of request a cost, and limits the costs in any window of time. Requests
+// without an API key count for their address, requests with a key for this key and for its tenant. A policy
+// that counts bytes takes the size of a write's body from the Content-Length, before the body is read. A body
+// without this header is counted when it has been read, and is refused if too little is left.
 //
 // # The library, and Take beside it
 //
-// Where one rate of one key is enough, as for wrong API keys, the Limiter of
-// ulule/limiter decides, on our stores. A request has up to seven windows: three
-// policies of two or more. It must take from all of them or from none, in one
-// round trip; the library takes from one, and a refusal by the second window
-// would leave the first one charged. Its own stores count in fixed windows, so
-// up to twice the limit passes where two windows meet. Hence Store.Take.
+// For wrong API keys, one rate of one key at a time is enough. There the Limiter of ulule/limiter decides, with
+// our stores. Other requests have up to seven windows: three policies with two or more each. A request must
+// take from all of them or from none, in one round trip. The library takes from one at a time, so after a
+// refusal by the second window the first one would already be charged. The stores of the library also count in
+// fixed windows, so around the moment between two windows up to twice the limit passes. This is why Store.Take
+// exists.
 //
 // # Guarantees
 //
-// No window ever admits more than the limit, over all gateways that share a
-// Redis. This comes before fairness and speed. A window is divided into slots,
-// and a cost counts until its whole slot has left the window.
+// No window ever admits more than the limit, counted over all gateways that share a Redis. This is more
+// important than fairness and speed. A window is divided into slots, and a cost counts until its whole slot has
+// left the window.
 //
-// Redis lends tokens in advance, so a busy client costs a round trip now and
-// then, not one a request. Lent tokens count as used from the moment of the loan
-// until one window after the loan ends, so loans never admit more than the
-// limit. They cost some fairness: tokens that one gateway holds and does not need
-// are missing at the others until its next call to Redis, at most for a window
-// and a quarter. Therefore a loan is at most a sixteenth of the limit and half
-// of what is left, lasts a quarter of the shortest window, and shrinks to what
-// the last loan used. Near the limit gateways borrow tokens one by one.
+// Redis lends tokens in advance, so the requests of a busy client rarely need a round trip. Lent tokens count
+// as used from the moment of the loan until one window after the loan's end, so loans never admit more than the
+// limit. But they are less fair: tokens that one gateway holds and does not need are missing at the others
+// until its next call to Redis, at most for one and a quarter windows. Therefore a loan is at most a sixteenth
+// of the limit and half of what is left, lasts a quarter of the shortest window, and shrinks to what was used
+// of the last loan. Near the limit, gateways borrow tokens one by one.
 //
-// A client that comes now and then has no valid loan. If the number of gateways
-// is configured, they reserve an eighth of every limit, in equal shares, and each
-// admits requests from its share without Redis. A client of one gateway alone
-// then has less by the shares of the others.
+// A client that rarely sends requests has no valid loan. If the number of gateways is configured, they reserve
+// an eighth of every limit and share it equally. Each admits requests from its share without Redis. The limit
+// of a client that uses only one gateway is then lower by the shares of the others.
 //
-// BenchmarkBorrower on two idle cores: a request that asks Redis each time takes 34
-// times as long as one with loans if there is one client, and 24 times as long
-// if there are 100. With loans, 1 request in 4,000 asks Redis, or 1 in 190.
+// BenchmarkBorrower was run on two idle cores. If each request asks Redis, a request takes 34 times as long as
+// with loans for one client, and 24 times as long for 100 clients. With loans, 1 request in 4,000 asks Redis
+// for one client, and 1 in 190 for 100 clients.
 //
 // # Limits of the guarantees
 //

@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// Timeouts of a call to Redis. The client's own defaults are many times longer.
+// Timeouts of a call to Redis. The defaults of the client library are many times longer.
 const (
 	dialTimeout = 100 * time.Millisecond
 	callTimeout = 100 * time.Millisecond
@@ -28,23 +28,22 @@ var takeScript string
 // so one script can change them together, also in a cluster.
 type Redis struct {
 	connections connections
-	timeout     time.Duration    // of a round trip
+	timeout     time.Duration    // timeout of a round trip
 	now         func() time.Time // nil: the clock of Redis, which all gateways share
 }
 
-// connections are the connections to a server. The interface keeps the types of the client
-// library out of Redis: each package that knows a Redis would take seconds longer to compile.
+// connections are the connections to a server. The interface exists so that Redis has no types of the client
+// library: otherwise each package that uses a Redis would take seconds longer to compile.
 type connections interface {
-	// take runs the script once for each key, with its arguments, in one round trip. An error
-	// of one key is an error of take.
+	// take runs the script once for each key, with the arguments of this key, in one round trip. If the script
+	// fails for one key, take returns this error.
 	take(ctx context.Context, keys []string, args [][]any) (answers [][]int64, err error)
-	// pool returns the number of connections, to all nodes of a cluster together.
+	// pool returns the number of connections; in a cluster, to all nodes together.
 	pool() telemetry.Pool
 	Close() error
 }
 
-// OpenRedis returns the server or the cluster at an address (redisclient.Open). It
-// does not wait for the server.
+// OpenRedis returns the server or the cluster at url (redisclient.Open). It does not connect yet.
 func OpenRedis(url string) (*Redis, error) { return openWithin(url, callTimeout) }
 
 func openWithin(url string, timeout time.Duration) (*Redis, error) {
@@ -52,7 +51,8 @@ func openWithin(url string, timeout time.Duration) (*Redis, error) {
 	if err != nil {
 		return nil, named(err)
 	}
-	// A wait for a connection must end as such, and not as a server that does not answer.
+	// The round trip must be longer than the wait for a connection. So a shortage of connections is reported as
+	// such, and not as a server that does not answer.
 	whole := dialTimeout + 2*timeout
 	return &Redis{connections: library{client, redis.NewScript(takeScript)}, timeout: whole}, nil
 }
@@ -60,7 +60,7 @@ func openWithin(url string, timeout time.Duration) (*Redis, error) {
 // CheckURL returns an error if OpenRedis would refuse the URL.
 func CheckURL(url string) error { return named(redisclient.Check(url)) }
 
-// named says in an error whose address is wrong.
+// named adds to an error that it is about the address of the limits' Redis.
 func named(err error) error {
 	if err != nil {
 		err = fmt.Errorf("the limits' Redis server: %w", err)
@@ -68,33 +68,33 @@ func named(err error) error {
 	return err
 }
 
-// scriptCall is one run of the script for one key: its arguments and its answer.
+// scriptCall is one run of the script for one key, with its arguments and its answer.
 type scriptCall struct {
 	key        string
 	rates      []limiter.Rate
-	least      int64 // tokens to lend at least; below that, Redis lends none
+	least      int64 // tokens to lend at least; if fewer are left, Redis lends none
 	most       int64 // tokens to lend at most
 	life       time.Duration
-	gateways   int64         // the number of gateways that reserve a share; 0: none reserves one
+	gateways   int64         // number of gateways that reserve a share of the limit; 0: nothing is reserved
 	settle     grant         // an earlier grant to settle
 	used       int64         // tokens of settle that were used
-	unreported int64         // tokens that were used without a grant
-	idle       time.Duration // time since the last of these tokens was used
+	unreported int64         // tokens that were used without asking Redis
+	idle       time.Duration // time since the last token was used
 
 	granted  grant
 	states   []State
 	shortage shortage // set if Redis could not lend least
 }
 
-// grant is tokens that Redis has lent.
+// grant describes tokens that Redis has lent.
 type grant struct {
 	tokens     int64
-	generation int64   // identifies the record of the key, which Redis may lose
-	slots      []int64 // by rate: the slot of the record that has the tokens
+	generation int64   // identifies the record of the key; it changes if Redis has lost the record
+	slots      []int64 // for each rate: the slot of the record in which the tokens count
 }
 
-// redisKey returns the Redis key of a bucket. The client is the hash tag. The
-// windows are part of the key, so a change of their lengths starts new counts.
+// redisKey returns the Redis key of a bucket. The client is its hash tag. The key has the lengths of the
+// windows, so if they change, new counts begin.
 func redisKey(b *Bucket) string {
 	var key strings.Builder
 	key.WriteString("registry:limits:{" + b.Key.String() + "}")
@@ -104,7 +104,7 @@ func redisKey(b *Bucket) string {
 	return key.String()
 }
 
-// args returns the script's ARGV, as take.lua describes it.
+// args returns the arguments of the script (ARGV), as take.lua describes them.
 func (r *Redis) args(c *scriptCall) []any {
 	now := ""
 	if r.now != nil {
@@ -124,8 +124,7 @@ func (r *Redis) args(c *scriptCall) []any {
 	return args
 }
 
-// run makes all calls in one round trip. After an error any of them may have
-// taken effect.
+// run makes all calls in one round trip. If it returns an error, any of the calls may have taken effect.
 func (r *Redis) run(ctx context.Context, calls []*scriptCall) error {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
@@ -145,8 +144,7 @@ func (r *Redis) run(ctx context.Context, calls []*scriptCall) error {
 	return nil
 }
 
-// read reads the script's answer, as take.lua describes it. ok is false if the
-// answer has another form.
+// read reads the answer of the script, as take.lua describes it. ok is false if the answer has a wrong form.
 func (c *scriptCall) read(values []int64) (ok bool) {
 	if len(values) < 2 {
 		return false
@@ -172,7 +170,7 @@ func (c *scriptCall) read(values []int64) (ok bool) {
 	return len(values) == 0
 }
 
-// callsFor returns a call for each bucket that takes exactly its cost.
+// callsFor returns a call for each bucket, which takes exactly the bucket's cost.
 func callsFor(buckets []Bucket) []*scriptCall {
 	calls := make([]*scriptCall, len(buckets))
 	for i := range buckets {
@@ -188,8 +186,8 @@ func (r *Redis) pools() []telemetry.Pool { return []telemetry.Pool{r.connections
 // Close closes the connections.
 func (r *Redis) Close() error { return r.connections.Close() }
 
-// library is the connections of the client library. It does not embed the client: the hundreds
-// of methods would take seconds to compile.
+// library has the connections of the client library. It does not embed the client, whose hundreds of methods
+// would take seconds to compile.
 type library struct {
 	client redis.UniversalClient
 	script *redis.Script
@@ -201,10 +199,10 @@ func (l library) take(ctx context.Context, keys []string, args [][]any) ([][]int
 	for i, key := range keys {
 		commands[i] = pipe.EvalSha(ctx, l.script.Hash(), []string{key}, args[i]...)
 	}
-	_, _ = pipe.Exec(ctx) // each command has its own error
+	_, _ = pipe.Exec(ctx) // ignored, because each command has its own error
 	repeat := false
 	for i, command := range commands {
-		if redis.HasErrorPrefix(command.Err(), "NOSCRIPT") { // the call took no effect
+		if redis.HasErrorPrefix(command.Err(), "NOSCRIPT") { // the script was not loaded, so the call has had no effect
 			commands[i] = pipe.Eval(ctx, takeScript, []string{keys[i]}, args[i]...)
 			repeat = true
 		}

@@ -36,7 +36,7 @@ func TestOtherWindowsHaveOtherCounts(t *testing.T) {
 	}
 }
 
-// fixed is a Redis with one answer.
+// fixed is a Redis that always gives the same answer.
 type fixed struct {
 	answer []int64
 	closed error
@@ -50,7 +50,7 @@ func (f fixed) pool() telemetry.Pool { return telemetry.Pool{} }
 
 func (f fixed) Close() error { return f.closed }
 
-// TestAnAnswerOfAnotherFormIsAnError has answers to a call with one rate.
+// TestAnAnswerOfAnotherFormIsAnError reads wrong answers to a call with one rate.
 func TestAnAnswerOfAnotherFormIsAnError(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -80,7 +80,8 @@ func TestAnAnswerOfAnotherFormIsAnError(t *testing.T) {
 	}
 }
 
-// TestTheLastTokensAreNoRefusal reads an answer that lends all that was left, and one that lends nothing.
+// TestTheLastTokensAreNoRefusal reads an answer that lends everything that was left, and one that lends
+// nothing.
 func TestTheLastTokensAreNoRefusal(t *testing.T) {
 	rates := []limiter.Rate{{Limit: 9, Period: time.Hour}}
 	for lent, want := range map[int64]time.Duration{1: 0, 0: time.Hour} {
@@ -134,7 +135,7 @@ func TestACloseThatFailsIsTold(t *testing.T) {
 	}
 }
 
-// TestAWaitIsForAsManyCostsAsMustLeave has costs in three slots.
+// TestAWaitIsForAsManyCostsAsMustLeave counts costs in three slots.
 func TestAWaitIsForAsManyCostsAsMustLeave(t *testing.T) {
 	const limit, period = 3, slots * time.Second
 	var w window
@@ -143,7 +144,7 @@ func TestAWaitIsForAsManyCostsAsMustLeave(t *testing.T) {
 	}
 	now := int64(3 * time.Second)
 	for cost, want := range map[int64]time.Duration{
-		1: period - 2*time.Second, // the first one ends a second after its slot began, and a period
+		1: period - 2*time.Second, // the first cost leaves one period after the end of its slot, which is a second long
 		2: period - time.Second,
 		3: period,
 	} {
@@ -158,7 +159,7 @@ func TestAWaitIsForAsManyCostsAsMustLeave(t *testing.T) {
 	}
 }
 
-// TestASlotHasOneMark counts in one slot, and by a clock that steps back.
+// TestASlotHasOneMark counts several costs in one slot, one of them after the clock has stepped back.
 func TestASlotHasOneMark(t *testing.T) {
 	const period = slots * time.Second
 	var w window

@@ -2,17 +2,15 @@ package ratelimit
 
 import "time"
 
-// reservePart is the part of each limit that the gateways reserve, an eighth, if
-// their number is configured. Each admits requests from its share of the reserve
-// without asking Redis, which lends the rest. So a client that comes now and then
-// costs no round trips.
+// reservePart says which part of each limit the gateways reserve, an eighth, if their number is configured.
+// Each gateway admits requests from its share of the reserve without asking Redis; Redis lends the rest of the
+// limit. So a client that rarely sends requests needs no round trips.
 //
-// A gateway that starts, or reads its settings again, does not know what it admitted from the
-// reserve before. So the reserve of a rate begins one period after the start.
+// A gateway that has just started, or has read its settings again, does not know what it admitted from the
+// reserve before. So it uses the reserve of a rate only one period after its start.
 const reservePart = 8
 
-// reserveOf returns one gateway's share of the reserve; 0 if the number of
-// gateways is 0, which stands for unknown.
+// reserveOf returns one gateway's share of the reserve. It is 0 if the number of gateways is unknown (0).
 func reserveOf(limit, gateways int64) int64 {
 	if gateways == 0 {
 		return 0
@@ -20,8 +18,8 @@ func reserveOf(limit, gateways int64) int64 {
 	return limit / reservePart / gateways
 }
 
-// reserveWait returns how long a request must wait for this gateway's reserve.
-// ok is false if the reserve can never admit the request.
+// reserveWait returns how long a request must wait for this gateway's reserve. ok is false if the request costs
+// more than the reserve.
 func (s *Borrower) reserveWait(e *entry, b *Bucket, now int64) (wait time.Duration, ok bool) {
 	for i := range b.Rates {
 		reserve := reserveOf(b.Rates[i].Limit, s.config.Gateways)
@@ -36,14 +34,14 @@ func (s *Borrower) reserveWait(e *entry, b *Bucket, now int64) (wait time.Durati
 	return wait, true
 }
 
-// hasReserve tells whether the reserve admits a request now.
+// hasReserve reports whether the reserve can admit a request now.
 func (s *Borrower) hasReserve(e *entry, b *Bucket, now int64) bool {
 	wait, ok := s.reserveWait(e, b, now)
 	return ok && wait == 0
 }
 
-// loanWait returns how long a request must wait for Redis or for the reserve,
-// whichever comes first, and the rate with the longest wait.
+// loanWait returns how long a request must wait for Redis or for the reserve, whichever is shorter. It also
+// returns the rate with the longest wait.
 func (s *Borrower) loanWait(e *entry, b *Bucket, now int64) (wait time.Duration, rate int) {
 	wait, rate = e.loan.wait(now, b.Cost)
 	if wait == 0 || e.loan.has(now, b.Cost) {
@@ -55,8 +53,7 @@ func (s *Borrower) loanWait(e *entry, b *Bucket, now int64) (wait time.Duration,
 	return wait, rate
 }
 
-// use takes a request's cost from the loan, or from the reserve if the loan
-// has too little.
+// use takes the cost of a request from the loan, or from the reserve if the loan has too few tokens.
 func (s *Borrower) use(e *entry, b *Bucket, now int64) {
 	if e.loan.has(now, b.Cost) {
 		e.loan.left -= b.Cost
@@ -71,7 +68,7 @@ func (s *Borrower) use(e *entry, b *Bucket, now int64) {
 	}
 }
 
-// reserveLeft returns what is left of this gateway's reserve of a rate.
+// reserveLeft returns how much of this gateway's reserve of a rate is left.
 func (s *Borrower) reserveLeft(e *entry, rate int, now int64) int64 {
 	reserve := reserveOf(e.rates[rate].Limit, s.config.Gateways)
 	if now < int64(e.rates[rate].Period) {

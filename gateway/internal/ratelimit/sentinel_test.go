@@ -14,7 +14,7 @@ func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
 	primary := redistest.Start(t, "--requirepass", password, "--masterauth", password)
 	primary.Replicate(t)
 	sentinel := primary.Watch(t, "limits", password)
-	// No sentinel runs at the first address of the list.
+	// No sentinel listens at the first address of the list.
 	r, err := OpenRedis("redis+sentinel://:p%40ss@127.0.0.1:1," + sentinel + "/limits/0")
 	if err != nil {
 		t.Fatal(err)

@@ -12,14 +12,14 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// scarce has no free connection for some calls. It holds each call until open is closed.
+// scarce fails some calls as if no connection were free. It holds back the other calls until open is closed.
 type scarce struct {
 	connections
 	open chan struct{}
 
 	mu    sync.Mutex
-	short int // calls that find no connection from now on
-	calls int // calls that reached the server
+	short int // how many of the next calls find no free connection
+	calls int // number of calls that reached the server
 }
 
 func (c *scarce) take(ctx context.Context, keys []string, args [][]any) ([][]int64, error) {
@@ -38,7 +38,7 @@ func (c *scarce) take(ctx context.Context, keys []string, args [][]any) ([][]int
 	return c.connections.take(ctx, keys, args)
 }
 
-// borrowerWith returns a borrower whose connections are scarce.
+// borrowerWith returns a borrower whose connections are a scarce.
 func borrowerWith(t *testing.T, fallback Fallback, short int) (*Borrower, *scarce) {
 	t.Helper()
 	url := redistest.Start(t, "--appendonly", "no").URL()
@@ -48,8 +48,8 @@ func borrowerWith(t *testing.T, fallback Fallback, short int) (*Borrower, *scarc
 	return s, few
 }
 
-// TestAShortageOfConnectionsIsNoOutage lets the first calls find no connection. With each
-// fallback the requests wait, are counted, and no outage begins.
+// TestAShortageOfConnectionsIsNoOutage lets the first calls find no free connection. With each fallback the
+// requests must wait and be counted, and no outage may begin.
 func TestAShortageOfConnectionsIsNoOutage(t *testing.T) {
 	bucket := []Bucket{{Key: Key{Name: "client"}, Cost: 1, Rates: []limiter.Rate{{Limit: 3, Period: time.Hour}}}}
 	for _, fallback := range []Fallback{FallbackLocal, FallbackOpen, FallbackClosed} {
@@ -70,8 +70,8 @@ func TestAShortageOfConnectionsIsNoOutage(t *testing.T) {
 	}
 }
 
-// TestManyWhoAskForTheSameShareOneAnswer asks for the quotas of one client again and again while
-// Redis has not answered the first question.
+// TestManyWhoAskForTheSameShareOneAnswer asks for the quotas of one client again and again, while Redis has not
+// answered the first call.
 func TestManyWhoAskForTheSameShareOneAnswer(t *testing.T) {
 	bucket := []Bucket{
 		{Key: Key{Policy: "a", Name: "client"}, Rates: []limiter.Rate{{Limit: 3, Period: time.Hour}}},
@@ -86,7 +86,7 @@ func TestManyWhoAskForTheSameShareOneAnswer(t *testing.T) {
 			t.Fatalf("a caller that has left: got %v, %v; want two states", states, err)
 		}
 	}
-	most := 2 + int(time.Since(begun)/peekWithin) // a question that takes longer is asked again
+	most := 2 + int(time.Since(begun)/peekWithin) // a call that takes longer than peekWithin is made again
 	close(few.open)
 	states, err := s.Peek(t.Context(), bucket, nil)
 	if err != nil || len(states) != 2 || states[0].Left != 3 || states[1].Left != 5 {

@@ -10,12 +10,10 @@ import (
 
 // Store counts what clients use. All methods are safe for concurrent use.
 type Store interface {
-	// Take takes the cost of every bucket from every rate of that bucket. If any
-	// rate has too little left, Take takes nothing, and the verdict names that rate.
-	// Take appends the state of every rate, in the order of the buckets, to states.
-	// It returns an error if it cannot tell what is left; ErrStoreDown if the
-	// fallback refuses everything. A verdict without states means that nothing is
-	// counted at the moment.
+	// Take takes the cost of each bucket from every rate of this bucket. If any rate has too little left, Take
+	// takes nothing, and the verdict names that rate. Take appends the state of every rate to states, in the
+	// order of the buckets. If it cannot find out what is left, it returns an error; this is ErrStoreDown if
+	// the fallback refuses everything. A verdict without states means that nothing is counted at the moment.
 	Take(ctx context.Context, buckets []Bucket, states []State) (Verdict, error)
 
 	// Peek appends the state of every rate to states, and takes nothing.
@@ -25,11 +23,11 @@ type Store interface {
 // Key names one client under one policy. Requests with the same key count together.
 type Key struct {
 	Policy string
-	Addr   netip.Addr // of a network; invalid if Name is set
+	Addr   netip.Addr // address of a network; invalid if Name is set
 	Name   string
 }
 
-// String returns the key as the Redis store writes it.
+// String returns the key in the form that the Redis store uses.
 func (k Key) String() string {
 	if k.Addr.IsValid() {
 		return k.Policy + ":" + k.Addr.String()
@@ -37,24 +35,23 @@ func (k Key) String() string {
 	return k.Policy + ":" + k.Name
 }
 
-// Bucket is what a request takes: a cost from each rate of a key. Every limit
-// must be at least the cost.
+// Bucket is what a request takes: a cost from each rate of a key. No limit may be lower than the cost.
 type Bucket struct {
 	Key   Key
 	Cost  int64
 	Rates []limiter.Rate
 }
 
-// State tells what is left of one rate.
+// State says what is left of one rate.
 type State struct {
 	Rate limiter.Rate
 	Left int64
-	Next time.Duration // until more is left; 0 if nothing is used
+	Next time.Duration // time until more is left; 0 if nothing is used
 }
 
-// Verdict tells whether a request may pass.
+// Verdict says whether a request is admitted.
 type Verdict struct {
 	States  []State
-	Wait    time.Duration // until the request would pass; 0: it passes
-	Refused int           // index in States of the rate that has the longest wait
+	Wait    time.Duration // time until the request would be admitted; 0: it is admitted now
+	Refused int           // index in States of the rate with the longest wait
 }

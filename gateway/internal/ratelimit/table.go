@@ -8,39 +8,39 @@ import (
 	"github.com/ulule/limiter/v3"
 )
 
-// shards is the number of parts of the table, each with its own lock.
+// shards is the number of parts of the table. Each part has its own lock.
 const shards = 64
 
 const (
-	// sweepAbove is the number of entries from which a part drops idle ones.
+	// sweepAbove is the least number of entries at which a part is swept.
 	sweepAbove = 256
-	// mostEntries bounds the entries of all parts, so that a flood of requests from ever
-	// new addresses cannot fill the memory.
+	// mostEntries is the most entries in all parts together. So requests from ever more new addresses cannot
+	// fill the memory.
 	mostEntries = 1 << 20
 )
 
-// table finds the entry of a key.
+// table has the entries of keys.
 type table struct {
 	seed  maphash.Seed
 	parts [shards]part
-	most  int // entries of a part
+	most  int // most entries of one part
 }
 
 type part struct {
 	mu      sync.Mutex
 	entries map[Key]*entry
-	sweepAt int // number of entries at which the next sweep comes
+	sweepAt int // number of entries at which the part is swept next
 }
 
-// entry is what this process knows of a key. To take an entry's lock is allowed
-// while holding its part's lock, never the other way round.
+// entry is what this process knows about a key. A goroutine that holds the lock of a part may take the lock of
+// an entry, but not the other way round.
 type entry struct {
 	mu      sync.Mutex
-	gone    bool     // removed from the table
-	windows []window // by rate: what this process has admitted
+	gone    bool     // the entry was removed from the table
+	windows []window // for each rate: what this process has admitted
 	rates   []limiter.Rate
-	loan    loan     // of a Borrower only
-	reserve []window // by rate: what was admitted from the reserve; nil: nothing yet
+	loan    loan     // only used by a Borrower
+	reserve []window // for each rate: what was admitted from the reserve; nil: nothing yet
 }
 
 func newTable() *table {
@@ -51,7 +51,7 @@ func newTable() *table {
 	return t
 }
 
-// find returns the entry of a bucket's key, and makes one if there is none.
+// find returns the entry of a bucket's key. If the table has no such entry, it makes one.
 func (t *table) find(b *Bucket, now int64) *entry {
 	p := &t.parts[maphash.Comparable(t.seed, b.Key)%shards]
 	p.mu.Lock()
@@ -67,9 +67,8 @@ func (t *table) find(b *Bucket, now int64) *entry {
 	return e
 }
 
-// sweep drops idle entries. If the part still has nearly the most entries that it may
-// have, it also drops addresses, until an eighth of the part is free. It never drops keys and
-// tenants in use.
+// sweep drops idle entries. If the part is still nearly full, it also drops addresses until an eighth of the
+// part is free. It never drops entries of keys and tenants that are in use.
 func (p *part) sweep(now int64, most int) {
 	for k, e := range p.entries {
 		e.mu.Lock()
@@ -103,9 +102,8 @@ func (e *entry) idle(now int64) bool {
 	return e.loan.idle(now)
 }
 
-// lock finds and locks the entries of buckets. The buckets of every request come
-// in the order of the table of policies, so two requests cannot deadlock. found
-// is memory to reuse.
+// lock finds and locks the entries of buckets. The buckets of every request are in the order of the table of
+// policies, so two requests cannot deadlock. found is memory that lock may use for its result.
 func (t *table) lock(buckets []Bucket, now int64, found []*entry) []*entry {
 	for {
 		found = found[:0]
@@ -114,7 +112,7 @@ func (t *table) lock(buckets []Bucket, now int64, found []*entry) []*entry {
 		}
 		for i, e := range found {
 			e.mu.Lock()
-			if e.gone { // swept in between
+			if e.gone { // it was swept before we locked it
 				unlock(found[:i+1])
 				found = found[:0]
 				break
@@ -132,7 +130,7 @@ func unlock(entries []*entry) {
 	}
 }
 
-// clock returns times as nanoseconds since its start.
+// clock measures times in nanoseconds since its start.
 type clock struct {
 	now   func() time.Time
 	start time.Time

@@ -2,29 +2,29 @@ package ratelimit
 
 import "asset-registry/shared/routes"
 
-// Bytes that a tenant may write, in production and in a sandbox. A write costs
-// writeBytes more than its body, because the smallest one takes that much on disk.
+// How many bytes a tenant may write, in production and in a sandbox. A write counts as writeBytes more than its
+// body has, because even the smallest write takes that much on disk.
 const (
 	writeBytes     = 4 << 10
 	bytesPerMinute = 100 << 20
 	bytesPerDay    = 1 << 30
 )
 
-// Bytes of files that a tenant may upload, in production and in a sandbox.
+// How many bytes of files a tenant may upload, in production and in a sandbox.
 const (
 	fileBytesPerHour = 2 << 30
 	fileBytesPerDay  = 20 << 30
 )
 
-// one is the cost of a policy for one class only.
+// one returns the costs of a policy that counts only one class.
 func one(class Class) map[Class]int64 { return map[Class]int64{class: 1} }
 
-// weighted are the costs of the policy over all requests of a tenant.
+// weighted returns the costs of the policy that counts all requests of a tenant.
 func weighted() map[Class]int64 {
 	return map[Class]int64{routes.List: 5, routes.Own: 5, routes.Read: 1, routes.Write: 5}
 }
 
-// tenantBytes limits what a tenant may write.
+// tenantBytes returns the policy that limits the bytes which a tenant writes.
 func tenantBytes() Policy {
 	return Policy{
 		"tenant-bytes", ByTenant, map[Class]int64{routes.Write: writeBytes, Bytes: 1},
@@ -32,7 +32,7 @@ func tenantBytes() Policy {
 	}
 }
 
-// fileBytes limits what a tenant may upload.
+// fileBytes returns the policy that limits the bytes of files which a tenant uploads.
 func fileBytes() Policy {
 	return Policy{
 		"file-bytes", ByTenant, one(FileBytes), map[string]int64{"1h": fileBytesPerHour, "24h": fileBytesPerDay},
@@ -57,7 +57,7 @@ func Production() Table {
 	}
 }
 
-// Sandbox returns the policies of a registry for trials.
+// Sandbox returns the policies of a registry that is for trying out.
 func Sandbox() Table {
 	return Table{
 		{"address-list", ByAddress, one(routes.List), map[string]int64{"1s": 50, "1m": 1_000}},

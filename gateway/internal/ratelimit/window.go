@@ -6,26 +6,24 @@ import (
 	"github.com/ulule/limiter/v3"
 )
 
-// slots is the number of slots in a window. A cost counts until its whole slot
-// has left the window. So no window exceeds its limit, and a cost is free again
-// at most a thirty-second of the window late.
+// slots is the number of slots in a window. A cost counts until its whole slot has left the window. So no
+// window exceeds its limit, and a cost is free again at most a thirty-second of the window too late.
 const slots = 32
 
 // slotWidth returns the length of one slot in nanoseconds.
 func slotWidth(period time.Duration) int64 { return (int64(period) + slots - 1) / slots }
 
-// window counts the costs of one rate in the last period. Times are nanoseconds
-// since any fixed moment. A clock that steps back delays requests, and never
-// admits more. The zero value is an empty window.
+// window counts the costs of one rate in the last period. Times are in nanoseconds since any fixed moment. If
+// the clock steps back, requests wait longer, but never more is admitted. The zero value is an empty window.
 type window struct {
-	marks []mark // by slot, ascending
+	marks []mark // one mark for each slot with a cost, in ascending order
 	used  int64  // sum of all marks
 }
 
 // mark is the cost counted in one slot.
 type mark struct{ slot, n int64 }
 
-// end returns when the mark has left the window.
+// end returns when the mark leaves the window.
 func (m mark) end(period time.Duration) int64 { return (m.slot+1)*slotWidth(period) + int64(period) }
 
 // forget drops the marks that have left the window.
@@ -40,8 +38,8 @@ func (w *window) forget(now int64, period time.Duration) {
 	}
 }
 
-// wait returns the time until cost more fits into the limit; 0 if it fits now.
-// For a cost above the limit it always returns period.
+// wait returns the time until the limit has room for cost; 0 if it has room now. For a cost above the limit it
+// always returns period.
 func (w *window) wait(now, cost, limit int64, period time.Duration) time.Duration {
 	w.forget(now, period)
 	used := w.used
@@ -71,7 +69,7 @@ func (w *window) add(now, cost int64, period time.Duration) {
 	w.marks = append(w.marks, mark{slot, cost})
 }
 
-// state returns what is left of a limit on the rate.
+// state returns the state of a rate whose limit is limit.
 func (w *window) state(now int64, rate limiter.Rate, limit int64) State {
 	s := State{Rate: rate, Left: max(0, limit-w.used)}
 	if len(w.marks) > 0 {

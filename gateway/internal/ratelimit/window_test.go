@@ -37,7 +37,7 @@ type step struct {
 	gateway int
 }
 
-// steps generates bursts. A pause is none, a part of a window or about a window.
+// steps generates bursts of requests. A pause is 0, a part of a window, or about a window.
 func steps(period time.Duration, least int) *rapid.Generator[[]step] {
 	one := rapid.Custom(func(t *rapid.T) step {
 		var least, most time.Duration
@@ -55,14 +55,13 @@ func steps(period time.Duration, least int) *rapid.Generator[[]step] {
 	return rapid.SliceOfN(one, least, 4*least)
 }
 
-// use is a cost n that was admitted at a time.
+// use is a cost of n that was admitted at a time.
 type use struct {
 	at time.Time
 	n  int64
 }
 
-// most returns the largest sum of uses in any window of a period. Both ends belong
-// to the window.
+// most returns the largest sum of uses in any window of a period. The window includes both its ends.
 func most(uses []use, period time.Duration) (most int64) {
 	for i := range uses {
 		var sum int64
@@ -77,7 +76,7 @@ func most(uses []use, period time.Duration) (most int64) {
 	return most
 }
 
-// breach names the first rate that the uses exceed, or returns "".
+// breach returns a text that names the first rate which the uses exceed, or "".
 func breach(uses []use, rates []limiter.Rate) string {
 	for _, r := range rates {
 		if n := most(uses, r.Period); n > r.Limit {
@@ -89,7 +88,7 @@ func breach(uses []use, rates []limiter.Rate) string {
 
 var twoRates = []limiter.Rate{{Limit: 7, Period: time.Second}, {Limit: 20, Period: 10 * time.Second}}
 
-// run takes each step's cost at its gateway. It returns the admitted costs.
+// run takes the cost of each step at the step's gateway. It returns the costs that were admitted.
 func run(
 	t testContext, clock *simulated, key string, rates []limiter.Rate, all []step, gateways ...Store,
 ) (uses []use) {
@@ -133,8 +132,8 @@ func TestRedisNeverLetsMoreThroughInAnyWindow(t *testing.T) {
 	})
 }
 
-// TestLibraryStoreBreaksTheProperty shows that breach finds a store that exceeds
-// a rate: the library's own.
+// TestLibraryStoreBreaksTheProperty shows that breach notices a store that exceeds a rate: the library's store
+// does.
 func TestLibraryStoreBreaksTheProperty(t *testing.T) {
 	for seed := range 200 {
 		all := steps(time.Second, 15).Example(seed)
@@ -261,7 +260,7 @@ func openRedis(t *testing.T, url string) *Redis {
 
 func TestAFloodOfAddressesDoesNotFillTheMemory(t *testing.T) {
 	store := NewMemory(newClock().now)
-	store.table.most = 1000 // for a shorter test
+	store.table.most = 1000 // lower than usual, for a shorter test
 	rates := []limiter.Rate{{Limit: 10, Period: time.Hour}}
 	broker := []Bucket{{Key: Key{Name: "broker"}, Cost: 10, Rates: rates}}
 	take := func(b []Bucket) time.Duration {

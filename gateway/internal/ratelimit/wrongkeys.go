@@ -13,14 +13,14 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// wrongKeyRate limits the wrong API keys of an address in one window.
+// wrongKeyRate limits how many wrong API keys an address may send in one window.
 type wrongKeyRate struct {
 	*limiter.Limiter
 	cost int64
 }
 
-// wrongKeyRates returns the rates that count wrong API keys. Each counts one key
-// at a time, so the library's Limiter can do it.
+// wrongKeyRates returns the rates that count wrong API keys. Each rate counts for one address at a time, so the
+// library's Limiter can do it.
 func wrongKeyRates(store Store, rules []rule, now func() time.Time) (rates []wrongKeyRate) {
 	for _, r := range rules {
 		if r.Costs[Failed] == 0 {
@@ -33,10 +33,9 @@ func wrongKeyRates(store Store, rules []rule, now func() time.Time) (rates []wro
 	return rates
 }
 
-// CountWrongKey counts a wrong API key for the address that sent it. Once the
-// address has reached a limit, CheckLockout refuses its keys until the window
-// allows the next one. Above a limit, CountWrongKey returns a fault of kind
-// TooMany and sets the rate limit headers of the answer.
+// CountWrongKey counts a wrong API key for the address that sent it. When the address has reached a limit,
+// CheckLockout refuses its keys until the window has room for another one. If the address is above a limit,
+// CountWrongKey returns a fault of kind TooMany and sets the rate limit headers of the answer.
 func (l *Limiter) CountWrongKey(ctx context.Context, answer http.Header, client netip.Addr) error {
 	address, now := clientaddr.Network(client), l.now()
 	var lockedUntil, refusedUntil time.Time
@@ -70,8 +69,8 @@ func (l *Limiter) CountWrongKey(ctx context.Context, answer http.Header, client 
 	return l.tooMany(ctx, p, v)
 }
 
-// CheckLockout returns a fault of kind TooMany while an address is locked out
-// because it has sent too many wrong API keys.
+// CheckLockout returns a fault of kind TooMany while an address is locked out for sending too many wrong API
+// keys.
 func (l *Limiter) CheckLockout(ctx context.Context, client netip.Addr) error {
 	wait := l.lockouts.wait(clientaddr.Network(client), l.now)
 	if wait <= 0 {
@@ -86,8 +85,8 @@ func (l *Limiter) CheckLockout(ctx context.Context, client netip.Addr) error {
 	return f
 }
 
-// addressStore is a limiter.Store on a Store. The library's key is the text of
-// an address; the rate's name keeps the windows apart.
+// addressStore is a limiter.Store that counts in a Store. The library's key is the text of an address. The name
+// of the rate is part of our key, so each window counts separately.
 type addressStore struct {
 	store Store
 	now   func() time.Time
@@ -98,20 +97,20 @@ func (s addressStore) Get(ctx context.Context, address string, rate limiter.Rate
 	return s.Increment(ctx, address, 1, rate)
 }
 
-// Increment implements limiter.Store. Above the limit it counts nothing. Reset
-// is when a refused request would pass, else when more is left; it is rounded up
-// to a whole second, so that nobody waits too short.
+// Increment implements limiter.Store. Above the limit it counts nothing. Reset is the time when a refused
+// request would be admitted, or else when more is left. It is rounded up to a whole second, so that no client
+// waits too short a time.
 func (s addressStore) Increment(
 	ctx context.Context, address string, count int64, rate limiter.Rate,
 ) (limiter.Context, error) {
-	addr, _ := netip.ParseAddr(address) // the zero address stands for clients without one
+	addr, _ := netip.ParseAddr(address) // if there is no address, the zero address counts
 	key := Key{Policy: "failed/" + rate.Formatted, Addr: addr}
 	v, err := s.store.Take(ctx, []Bucket{{Key: key, Cost: count, Rates: []limiter.Rate{rate}}}, nil)
 	if err != nil {
 		return limiter.Context{}, err
 	}
 	now := s.now()
-	if len(v.States) == 0 { // nothing is counted at the moment
+	if len(v.States) == 0 { // the store counts nothing at the moment
 		return limiter.Context{Limit: rate.Limit, Remaining: rate.Limit, Reset: now.Unix()}, nil
 	}
 	free := now.Add(max(v.States[0].Next, v.Wait) + time.Second - 1)

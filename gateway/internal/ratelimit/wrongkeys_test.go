@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// wrongKeysOf returns a limiter of wrong keys. Another policy counts other requests of the same addresses.
+// wrongKeysOf returns a limiter of wrong keys. It also has a policy for other requests of the same addresses.
 func wrongKeysOf(t *testing.T, store Store, now func() time.Time, cost int64, windows map[string]int64) *Limiter {
 	t.Helper()
 	l, err := New(store, Table{
@@ -28,16 +28,17 @@ func wrongKeysOf(t *testing.T, store Store, now func() time.Time, cost int64, wi
 	return l
 }
 
-// TestWrongKeysAreRefusedAboveTheirLimit sends keys at the same time, so that no lockout comes before them.
+// TestWrongKeysAreRefusedAboveTheirLimit sends keys one after the other without asking for a lockout, so that
+// the limit itself refuses.
 func TestWrongKeysAreRefusedAboveTheirLimit(t *testing.T) {
 	guesser := netip.MustParseAddr("192.0.2.1")
 	for _, c := range []struct {
 		name    string
 		cost    int64
 		windows map[string]int64
-		within  int    // wrong keys within the limit
-		limit   string // of the rate that refuses
-		state   string // how the states of all rates begin
+		within  int    // number of wrong keys within the limit
+		limit   string // the limit that refuses
+		state   string // beginning of the states of all rates
 	}{
 		{"the shorter window", 1, map[string]int64{"1m": 3, "1h": 10}, 3, "3", `"f-1m";r=0;t=`},
 		{"the longer window", 1, map[string]int64{"1m": 10, "1h": 3}, 3, "3", `"f-1m";r=6;t=`},
@@ -77,7 +78,7 @@ func TestWrongKeysAreRefusedAboveTheirLimit(t *testing.T) {
 	}
 }
 
-// answering is a store that answers always the same.
+// answering is a store that always gives the same answer.
 type answering struct {
 	Store
 	err error
