@@ -15,8 +15,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// needJSON refuses a body whose content type is not JSON, and a compressed body:
-// a small compressed body can unpack to any size.
+// needJSON refuses a body whose content type is not JSON. It also refuses a compressed body, because a small
+// one can unpack to any size.
 func needJSON(c *gin.Context) error {
 	refusal := &fault.Error{Kind: fault.UnsupportedMedia}
 	if !isJSON(c.GetHeader("Content-Type")) {
@@ -25,7 +25,7 @@ func needJSON(c *gin.Context) error {
 	}
 	coding := strings.Join(c.Request.Header.Values("Content-Encoding"), ", ")
 	if coding != "" && !strings.EqualFold(coding, "identity") {
-		c.Header("Accept-Encoding", "identity") // RFC 9110, 15.5.16
+		c.Header("Accept-Encoding", "identity") // as RFC 9110, 15.5.16, requires
 		refusal.Details = append(refusal.Details, fault.Detail{Location: fault.Header, Name: "Content-Encoding",
 			Description: "Content-Encoding is not accepted: send the body uncompressed, without this header."})
 	}
@@ -35,18 +35,18 @@ func needJSON(c *gin.Context) error {
 	return nil
 }
 
-// isJSON tells whether a content type is application/json, with any parameters.
+// isJSON reports whether a content type is application/json, with any parameters.
 func isJSON(contentType string) bool {
-	if contentType == "application/json" { // the usual form; parsing costs more
+	if contentType == "application/json" { // the usual form, without the cost of parsing
 		return true
 	}
 	media, _, err := mime.ParseMediaType(contentType)
 	return err == nil && media == "application/json"
 }
 
-// declaredSize returns how many bytes of body the gateway will read. It is 0 if
-// the gateway refuses or ignores the body without reading it, and -1 if the
-// headers do not tell the length. The request must have passed identify.
+// declaredSize returns how many bytes of body the gateway will read. It is 0 if the gateway refuses or ignores
+// the body without reading it, and -1 if the headers do not say how long the body is. The request must have
+// passed identify.
 func (a *API) declaredSize(c *gin.Context) int64 {
 	r := c.Request
 	unread := r.Method == http.MethodDelete || r.ContentLength > a.config.MaxBody
@@ -56,8 +56,8 @@ func (a *API) declaredSize(c *gin.Context) int64 {
 	return r.ContentLength
 }
 
-// reserveBody reserves room for the body until the request is answered. It
-// comes before limit, so a request without room for its body is not counted.
+// reserveBody reserves room for the body until the request is answered. It comes before limit, so a request for
+// whose body there is no room is not counted.
 func (a *API) reserveBody(next handler) handler {
 	return func(c *gin.Context) error {
 		size := a.declaredSize(c)
@@ -79,9 +79,8 @@ func (a *API) reserveBody(next handler) handler {
 	}
 }
 
-// readBody reads the whole body before the request goes to the asset service,
-// so a slow client does not occupy the asset service. The request must have
-// passed reserveBody.
+// readBody reads the whole body before the request goes to the asset service, so that a slow client does not
+// occupy the asset service. The request must have passed reserveBody.
 func (a *API) readBody(c *gin.Context) error {
 	r := c.Request
 	if end, ok := r.Context().Deadline(); ok && r.Body != http.NoBody {
@@ -111,8 +110,8 @@ func (a *API) readBody(c *gin.Context) error {
 	return nil
 }
 
-// readAll reads a body of size bytes, or of unknown length if size is -1. It
-// fails if the body is shorter than size.
+// readAll reads a body of size bytes, or of unknown length if size is -1. It fails if the body is shorter than
+// size.
 func readAll(body io.Reader, size int64) ([]byte, error) {
 	if size < 0 {
 		return io.ReadAll(body)

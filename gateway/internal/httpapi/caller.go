@@ -19,25 +19,25 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// visitorKey is where a request's context has its *visitor.
+// visitorKey is the key under which a request's context has its *visitor.
 const visitorKey = "visitor"
 
-// visitor is whom a request comes from.
+// visitor describes the sender of a request.
 type visitor struct {
 	addr    netip.Addr // invalid if the request did not come over a network
-	known   bool       // it has a valid API key
+	known   bool       // the request has a valid API key
 	key     authapi.Key
 	refusal error // why the API key is not accepted
 }
 
-// Verifying the API key may take this part of the request's time limit. A read
-// goes on without a key, so it waits for a shorter time.
+// The longest time for verifying the API key is the request's time limit divided by one of these. It is shorter
+// for a read, because a read can continue without a key.
 const (
-	readKeyShare  = 10 // 1/10 for a read
-	writeKeyShare = 4  // 1/4 for a request that needs a key
+	readKeyShare  = 10 // a read may wait a tenth of its time limit
+	writeKeyShare = 4  // a request that needs a key may wait a quarter
 )
 
-// visitorOf returns whom a request comes from. Before identify it has no key.
+// visitorOf returns the sender of a request. Before identify, the sender has no key.
 func visitorOf(c *gin.Context) *visitor {
 	if v, known := c.Get(visitorKey); known {
 		return v.(*visitor)
@@ -48,21 +48,21 @@ func visitorOf(c *gin.Context) *visitor {
 	return v
 }
 
-// caller returns the identity of the caller; anonymous without a valid key.
+// caller returns the identity of the caller. It is anonymous if the request has no valid key.
 func caller(c *gin.Context) identity.Identity {
 	return visitorOf(c).key.Identity
 }
 
-// client returns whom the rate limits count the request for.
+// client returns the client for whom the rate limits count the request.
 func client(c *gin.Context) ratelimit.Client {
 	v := visitorOf(c)
 	return ratelimit.Client{Addr: v.addr, Identity: v.key.Identity, Raise: v.key.Raise, Limits: v.key.Limits}
 }
 
-// identify verifies the API key, if the request has one. It refuses nobody,
-// because reading needs no key (docs/contract.md, "API keys"); it stores the
-// refusal for needKey. It waits longer for authsvc if the route needs a key. Wrong keys count
-// per address; after too many, no key from that address is verified for a while.
+// identify verifies the API key, if the request has one. It refuses nobody, because reading needs no key
+// (docs/contract.md, "API keys"); instead it keeps the refusal for needKey. If the route needs a key, it waits
+// longer for authsvc. Wrong keys count for the address that sent them; after too many, no key from this address
+// is verified for a while.
 func (a *API) identify(needed bool) step {
 	within := a.config.Timeout / readKeyShare
 	if needed {
@@ -91,8 +91,8 @@ func (a *API) identify(needed bool) step {
 	})
 }
 
-// verify returns the API key of the request if it is valid and may be used from
-// the client's address. A call to authsvc takes at most within.
+// verify returns the API key of the request, if it is valid and may be used from the client's address. A call
+// to authsvc may take as long as within says.
 func (a *API) verify(c *gin.Context, addr netip.Addr, within time.Duration) (authapi.Key, error) {
 	guesser := guesserOf(c.Request, addr)
 	if err := a.config.Limits.CheckLockout(c.Request.Context(), guesser); err != nil {
@@ -114,9 +114,9 @@ func (a *API) verify(c *gin.Context, addr netip.Addr, within time.Duration) (aut
 	return authapi.Key{}, err
 }
 
-// guesserOf returns the address for which wrong keys count. Those of a web page count for its origin
-// at an address: else a page could lock everybody out who shares an address with its reader. Such an
-// address is made: it is a local one (RFC 4193) that nobody has.
+// guesserOf returns the address for which wrong keys count. Wrong keys from a web page count for the page's
+// origin together with the address: otherwise a page could lock out everybody who shares an address with its
+// reader. For this, guesserOf makes up a local address (RFC 4193) that nobody has.
 func guesserOf(r *http.Request, addr netip.Addr) netip.Addr {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -127,8 +127,7 @@ func guesserOf(r *http.Request, addr netip.Addr) netip.Addr {
 	return netip.AddrFrom16([16]byte(made[:16]))
 }
 
-// key returns the API key that a request carries, from the cache or from
-// authsvc.
+// key returns the API key of a request, verified from the cache or by authsvc.
 func (a *API) key(r *http.Request, within time.Duration) (authapi.Key, error) {
 	hash, err := apikey.Hash(r.Header)
 	if err != nil {
@@ -142,8 +141,7 @@ func (a *API) key(r *http.Request, within time.Duration) (authapi.Key, error) {
 	return a.config.Keys.VerifyKey(ctx, hash)
 }
 
-// needKey refuses a request without a valid API key. The request must have
-// passed identify.
+// needKey refuses a request that has no valid API key. The request must have passed identify.
 func needKey(c *gin.Context) error {
 	v := visitorOf(c)
 	if v.known {
@@ -156,9 +154,8 @@ func needKey(c *gin.Context) error {
 	return missing
 }
 
-// lockout refuses a request that needs a key if its address has sent too many
-// wrong keys. It comes before limit, whose refusal would name a shorter time to
-// wait. The request must have passed identify.
+// lockout refuses a request that needs a key, if its address has sent too many wrong keys. It comes before
+// limit, whose refusal would name a shorter time to wait. The request must have passed identify.
 func (a *API) lockout(class routes.Class) step {
 	return check(func(c *gin.Context) error {
 		refusal := visitorOf(c).refusal
@@ -170,13 +167,13 @@ func (a *API) lockout(class routes.Class) step {
 	})
 }
 
-// limit applies the rate limits to a request, and to the declared size of its
-// body if it writes. The request must have passed identify.
+// limit applies the rate limits to a request. If the request writes, it also counts the declared size of the
+// body. The request must have passed identify.
 func (a *API) limit(class routes.Class) step {
 	return check(func(c *gin.Context) error {
 		r := ratelimit.Request{Class: class, Client: client(c)}
 		if class == routes.Write {
-			r.Body = max(0, a.declaredSize(c)) // limitBody counts a body of unknown length
+			r.Body = max(0, a.declaredSize(c)) // if the length is unknown, limitBody counts the body
 		}
 		err := a.config.Limits.Admit(c.Request.Context(), c.Writer.Header(), r)
 		a.config.Limits.Count(class, err)
@@ -190,8 +187,7 @@ func (a *API) limit(class routes.Class) step {
 	})
 }
 
-// limitBody applies the rate limits to a body whose length the headers did not
-// declare.
+// limitBody applies the rate limits to a body whose length was not declared.
 func (a *API) limitBody(c *gin.Context, size int64) error {
 	r := ratelimit.Request{Class: ratelimit.Bytes, Client: client(c), Body: size}
 	err := a.config.Limits.Admit(c.Request.Context(), c.Writer.Header(), r)
@@ -201,8 +197,8 @@ func (a *API) limitBody(c *gin.Context, size int64) error {
 	return err
 }
 
-// me answers with the identity of the caller and what is left of its rate
-// limits, which count the request.
+// me answers with the identity of the caller, and with what is left of the caller's rate limits. The rate
+// limits also count this request.
 func (a *API) me(c *gin.Context) error {
 	quotas, err := a.config.Limits.Quotas(c.Request.Context(), c.Writer.Header(), client(c))
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// bound refuses a request if too many are under way; the limit depends on its
-// class and on whether it has a valid key. The request must have passed
-// identify. It is not counted while it waits there for its key, and that wait
-// has a time limit. A stream or a long poll has the bound of follow instead.
+// bound refuses a request if too many requests are being processed. The limit depends on the request's class
+// and on whether it has a valid key, so the request must have passed identify. While a request waits there for
+// its key, it is not counted; that wait has its own time limit. For a stream or a long poll, follow has a
+// separate bound.
 func (a *API) bound(r route) step {
 	return func(next handler) handler {
 		return func(c *gin.Context) error {
@@ -23,7 +23,7 @@ func (a *API) bound(r route) step {
 	}
 }
 
-// admit calls next, if not too many requests are under way.
+// admit calls next unless too many requests are being processed.
 func (a *API) admit(c *gin.Context, class routes.Class, next handler) error {
 	priority := concurrency.AnonymousRead
 	switch {
@@ -39,7 +39,8 @@ func (a *API) admit(c *gin.Context, class routes.Class, next handler) error {
 	return next(c)
 }
 
-// crowded counts a request that is refused because too many are under way, and returns why.
+// crowded counts a request that is refused because too many requests are being processed. It returns the
+// refusal.
 func (a *API) crowded(c *gin.Context) error {
 	a.overrun.Add(c.Request.Context(), 1)
 	return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many requests now; repeat this one.")

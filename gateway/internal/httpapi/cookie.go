@@ -8,20 +8,19 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// cookieName is the cookie that names the registry's data, not a process: any
-// gateway answers any request. A synchroniser starts over when the value
-// changes (docs/contract.md, "Server cookie"). The operator changes it when the
-// data is older than before, or other data.
+// cookieName is the cookie that names the registry's data. It does not name a process: any gateway answers any
+// request. A synchroniser starts over when the value changes (docs/contract.md, "Server cookie"). The operator
+// changes the value when older or different data replace the data.
 const cookieName = "SERVER_ID"
 
-// serverCookie returns the value of Set-Cookie for a registry with an id.
+// serverCookie returns the value of Set-Cookie. id names the registry's data.
 func serverCookie(id string) string {
 	cookie := http.Cookie{Name: cookieName, Value: id, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	return cookie.String()
 }
 
-// checkCookie sets the cookie for a client that has none, and refuses a request
-// that must not go on with the cookie of other data:
+// checkCookie sets the cookie for a client that has none. If a client has the cookie of other data, the answer
+// depends on the request:
 //
 //   - a write: 412 with the new cookie;
 //   - a page of the feed after an offset: 404 with the new cookie;

@@ -9,7 +9,8 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// TestACookieOfOtherData asks in every way to go on from a place in the feed (docs/contract.md, "Server cookie").
+// TestACookieOfOtherData tries every way to continue from a place in the feed (docs/contract.md, "Server
+// cookie").
 func TestACookieOfOtherData(t *testing.T) {
 	_, engine := open(t, http.HandlerFunc(ok), nil)
 	const list, asset, lastID = "/api/2.5/assets", "/api/2.5/assets/x", "2026-11-22T00:32:46.881553+00:00"
@@ -21,7 +22,7 @@ func TestACookieOfOtherData(t *testing.T) {
 		cookie       string
 		headers      []string
 		want         int
-		fresh        bool // the answer sets the cookie
+		fresh        bool // the answer sets the cookie of this data
 	}{
 		{"an offset", "GET", list + "?offset=1", "gone", nil, 404, true},
 		{"an offset of a stream", "GET", list + "?offset=1", "gone", events, 404, true},

@@ -17,8 +17,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// routeDocs adds the documentation page and its files. The rate limits count a
-// request for any of them as a read (docs/contract.md, "Documentation page").
+// routeDocs adds the documentation page and its files. The rate limits count a request for the page or a file
+// as a read (docs/contract.md, "Documentation page").
 func (a *API) routeDocs(engine *gin.Engine) {
 	page := a.pipeline(route{class: routes.Read, answer: func(c *gin.Context) error {
 		return a.docs.ServePage(c.Writer, c.Request, a.isSandbox(c.Request.Context()))
@@ -50,8 +50,8 @@ func (a *API) docsOptions() docspage.Options {
 // sandboxHash is the hash of the sandbox key that the documentation page uses.
 var sandboxHash = authapi.Hash(docspage.SandboxKey)
 
-// isSandbox tells whether the sandbox keys work. Only the auth service knows. If
-// it does not answer in time, they do not work.
+// isSandbox reports whether the sandbox keys are valid. Only the auth service knows this. If it does not answer
+// in time, isSandbox returns false.
 func (a *API) isSandbox(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout/readKeyShare)
 	defer cancel()
@@ -59,7 +59,7 @@ func (a *API) isSandbox(ctx context.Context) bool {
 	return err == nil
 }
 
-// limitsInWords returns the rows of the page's table of rate limits.
+// limitsInWords returns the rows for the page's table of rate limits.
 func limitsInWords(table ratelimit.Table) []docspage.Limit {
 	var rows []docspage.Limit
 	for _, p := range table {
@@ -76,7 +76,7 @@ func limitsInWords(table ratelimit.Table) []docspage.Limit {
 	return rows
 }
 
-// costsInWords returns what a policy counts: "1 a read, 5 a write".
+// costsInWords returns the costs of a policy in words: "1 a read, 5 a write".
 func costsInWords(p ratelimit.Policy) string {
 	var costs []string
 	for _, class := range append(routes.Classes(), ratelimit.Failed, ratelimit.Bytes, ratelimit.FileBytes) {
@@ -89,13 +89,13 @@ func costsInWords(p ratelimit.Policy) string {
 	return strings.Join(costs, ", ")
 }
 
-// classNames are the names of what a policy counts.
+// classNames has the names of the things that a policy counts.
 var classNames = map[ratelimit.Class]string{
 	routes.List: "page", routes.Own: "page of own assets", routes.Read: "read", routes.Write: "write",
 	ratelimit.Failed: "wrong key", ratelimit.Bytes: "byte of a body", ratelimit.FileBytes: "byte of an upload",
 }
 
-// window is a limit and the length of the time that it holds for.
+// window is a limit, and the length of the time for which it applies.
 type window struct {
 	length time.Duration
 	limit  int64
@@ -105,14 +105,14 @@ type window struct {
 func sortedWindows(windows map[string]int64) []window {
 	var all []window
 	for text, limit := range windows {
-		length, _ := time.ParseDuration(text) // validated
+		length, _ := time.ParseDuration(text) // the policy is valid, so this cannot fail
 		all = append(all, window{length, limit})
 	}
 	slices.SortFunc(all, func(a, b window) int { return int(a.length - b.length) })
 	return all
 }
 
-// per returns a length of time in words: "a second", "in 10s".
+// per returns a length of time in the form that follows a number: "a second", "in 10s".
 func per(length time.Duration) string {
 	switch length {
 	case time.Second:
@@ -127,7 +127,7 @@ func per(length time.Duration) string {
 	return "in " + length.String()
 }
 
-// bytesInWords returns a number of bytes in MiB, if it is a whole number of them.
+// bytesInWords returns a number of bytes as text, in MiB if this needs no fraction.
 func bytesInWords(n int64) string {
 	if n%(1<<20) == 0 {
 		return grouped(n>>20) + " MiB"

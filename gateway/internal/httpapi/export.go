@@ -24,24 +24,24 @@ import (
 // The bounds of exports (docs/data.md, "Bounds").
 const (
 	exportRows   = 10_000
-	exportPage   = 100             // assets of a search
-	exportAtOnce = 4               // at one gateway
-	exportWithin = 5 * time.Minute // the whole of it
-	exportBytes  = 256 << 20       // of the assets of one
-	exportTries  = 5               // of a reading that finds the registry too busy
-	exportRead   = 5 * time.Second // one reading
-	searchBytes  = 4 << 20         // of the answer to a search
-	assetBytes   = 8 << 20         // of one asset
+	exportPage   = 100             // assets in one page of the search
+	exportAtOnce = 4               // exports of one gateway at the same time
+	exportWithin = 5 * time.Minute // time for a whole export
+	exportBytes  = 256 << 20       // bytes of all assets of one export
+	exportTries  = 5               // how often a read is tried if the registry is too busy
+	exportRead   = 5 * time.Second // time for one read
+	searchBytes  = 4 << 20         // bytes of the answer to a search
+	assetBytes   = 8 << 20         // bytes of one asset
 )
 
 // exportPart is how many bytes of a file are sent at once, and how long a client may take for them.
 var exportPart = httpserver.Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: exportWithin}
 
-// ownOfExport are the parameters of a search that an export chooses.
+// ownOfExport has the parameters of a search that an export sets itself.
 var ownOfExport = []string{"limit", "search_after", "facets", "facet_limit", "opt_pretty", "opt_jsonp"}
 
-// shareExports refuses an export while its client has one, and while there are too many. The request must have
-// passed identify.
+// shareExports refuses an export if its client already has one, or if there are too many exports. The request
+// must have passed identify.
 func (a *API) shareExports(next handler) handler {
 	return func(c *gin.Context) error {
 		client := streamClient(c)
@@ -58,8 +58,8 @@ func (a *API) shareExports(next handler) handler {
 	}
 }
 
-// export answers with the assets of a search as a file (docs/contract.md, "Exports"). It reads each asset as an
-// anonymous reader does, so hidden fields are in no form.
+// export answers with the assets that a search finds, as a file (docs/contract.md, "Exports"). It reads the
+// assets as an anonymous reader, so the file never has hidden fields.
 func (a *API) export(form export.Form) handler {
 	return func(c *gin.Context) error {
 		httpserver.Aside(c)
@@ -91,13 +91,13 @@ func (a *API) export(form export.Form) handler {
 		e := exporting{API: a, ctx: ctx, out: &parts{w: c.Writer}, more: a.morePages(client(c))}
 		if err := e.run(form, query, found); err != nil {
 			_ = c.Error(err)            // for the log; gin returns its argument
-			panic(http.ErrAbortHandler) // ends the connection, so that no client takes the file for whole
+			panic(http.ErrAbortHandler) // ends the connection, so that no client takes the file for complete
 		}
 		return nil
 	}
 }
 
-// exportQuery returns the parameters of the search of an export.
+// exportQuery returns the parameters for the search of an export.
 func exportQuery(raw string) (url.Values, error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
@@ -113,24 +113,24 @@ func exportQuery(raw string) (url.Values, error) {
 	return query, nil
 }
 
-// exporting is an export under way.
+// exporting is an export that runs.
 type exporting struct {
 	*API
 	ctx  context.Context
 	out  *parts
-	more func() bool // counts a further page of the search
-	left int64       // bytes of assets
+	more func() bool // counts the next page of the search, if the limits admit it
+	left int64       // how many bytes of assets may still be read
 }
 
-// run writes the file, from the first page of the search on. It rests for as long as it has worked, so an export
-// takes at most half of the time of one processor.
+// run writes the file, beginning with the first page of the search, which is in found. After each page it rests
+// for as long as it has worked. So an export takes at most half of the time of one processor.
 func (e *exporting) run(form export.Form, query url.Values, found foundIDs) error {
 	file, err := form.Open(e.out)
 	if err != nil {
 		return err
 	}
 	e.left = exportBytes
-	written := map[string]bool{} // an asset that changes meanwhile may be found again
+	written := map[string]bool{} // needed, because an asset that changes meanwhile may be found twice
 	for {
 		begun, sending := time.Now(), e.out.sending
 		for _, hit := range found.Data {
@@ -163,7 +163,7 @@ func (e *exporting) run(form export.Form, query url.Values, found foundIDs) erro
 	}
 }
 
-// add adds an asset to the file. One that is no longer there is left out.
+// add adds an asset to the file. It leaves out an asset that no longer exists.
 func (e *exporting) add(file *export.Export, id string) error {
 	asset, err := e.patiently(e.ctx, func(ctx context.Context) ([]byte, error) {
 		return e.config.Assets.Read(ctx, routes.Prefix(routes.Current)+"/assets/"+url.PathEscape(id), nil, assetBytes)
@@ -186,7 +186,7 @@ func (e *exporting) add(file *export.Export, id string) error {
 	return file.Add(body.Data)
 }
 
-// rest waits, unless the client leaves or the gateway ends.
+// rest waits for the time in within. It returns an error if the client leaves or the gateway ends.
 func (e *exporting) rest(within time.Duration) error {
 	select {
 	case <-e.ctx.Done():
@@ -198,10 +198,10 @@ func (e *exporting) rest(within time.Duration) error {
 	}
 }
 
-// errEnding is returned for an export that the end of the gateway cuts short.
+// errEnding is the error of an export that is cut short because the gateway ends.
 var errEnding = errors.New("the gateway ends")
 
-// foundIDs is a page of a search.
+// foundIDs is one page of the result of a search.
 type foundIDs struct {
 	Data []struct {
 		ID string `json:"id"`
@@ -212,7 +212,7 @@ type foundIDs struct {
 	} `json:"next_page"`
 }
 
-// foundIDs searches as an anonymous caller.
+// foundIDs searches as an anonymous caller, and returns one page.
 func (a *API) foundIDs(ctx context.Context, query url.Values) (found foundIDs, err error) {
 	body, err := a.patiently(ctx, func(ctx context.Context) ([]byte, error) {
 		return a.config.Search.Read(ctx, routes.Prefix(routes.Current)+routes.Search, query, searchBytes)
@@ -226,7 +226,7 @@ func (a *API) foundIDs(ctx context.Context, query url.Values) (found foundIDs, e
 	return found, nil
 }
 
-// patiently reads, and again after a second if a service is too busy.
+// patiently calls read. If a service is too busy, it calls read again after a second.
 func (a *API) patiently(ctx context.Context, read func(context.Context) ([]byte, error)) (body []byte, err error) {
 	for try := 1; ; try++ {
 		within, cancel := context.WithTimeout(ctx, exportRead)
@@ -245,11 +245,11 @@ func (a *API) patiently(ctx context.Context, read func(context.Context) ([]byte,
 	}
 }
 
-// parts sends a file in parts, and cuts off a client that is too slow for one.
+// parts sends a file in parts. It ends the connection of a client that is too slow to receive a part.
 type parts struct {
 	w       http.ResponseWriter
 	kept    []byte
-	sending time.Duration // time that sending took
+	sending time.Duration // how long sending has taken in all
 }
 
 // Write implements io.Writer.
@@ -261,7 +261,8 @@ func (p *parts) Write(text []byte) (int, error) {
 	return len(text), p.flush()
 }
 
-// flush sends what is kept. A new sender sets a new deadline: much time may have gone by since the last part.
+// flush sends the text that is kept. It uses a new sender, which sets a new deadline, because much time may
+// have passed since the last part.
 func (p *parts) flush() error {
 	begun := time.Now()
 	_, err := httpserver.NewSender(p.w, exportPart).Write(p.kept)
@@ -269,7 +270,7 @@ func (p *parts) flush() error {
 	return err
 }
 
-// formOf returns the form of an export by the pattern of its route.
+// formOf returns the form of an export, by the pattern of its route.
 func formOf(pattern string) (export.Form, bool) {
 	name, isExport := strings.CutPrefix(pattern, routes.Search+".")
 	at := slices.IndexFunc(export.Forms, func(f export.Form) bool { return f.Name == name })

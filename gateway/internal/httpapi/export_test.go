@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// TestAnExportReadsSoManyBytes has room for two of three assets.
+// TestAnExportReadsSoManyBytes allows only the bytes of two assets, but finds three.
 // Promises: export-bounds
 func TestAnExportReadsSoManyBytes(t *testing.T) {
 	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)

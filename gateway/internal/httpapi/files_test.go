@@ -18,7 +18,7 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// TestFormsOfForeignPages sends what browsers send (docs/files.md, D9).
+// TestFormsOfForeignPages sends the headers that browsers send with forms (docs/files.md, D9).
 func TestFormsOfForeignPages(t *testing.T) {
 	const own, named, foreign = "http://example.com", "https://broker.example", "https://foreign.example"
 	_, engine := open(t, http.HandlerFunc(ok), func(c *Config) { c.Settings.CORSOrigins = []string{"*", named} })
@@ -56,10 +56,10 @@ func TestUploadsOfABrokerAtOnce(t *testing.T) {
 	}
 }
 
-// TestAnUploadStreams has a file service that answers only after each piece has been read:
-// a gateway that keeps the body would wait for ever.
+// TestAnUploadStreams sends each piece of a file only after the file service has read the piece before. A
+// gateway that kept the whole body would wait for ever.
 func TestAnUploadStreams(t *testing.T) {
-	const pieces, size = 50, 100 << 10 // together more than the gateway takes of another body
+	const pieces, size = 50, 100 << 10 // together more bytes than another body may have
 	read := make(chan int)
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for {
@@ -123,8 +123,8 @@ func TestAnUploadStreams(t *testing.T) {
 	}
 }
 
-// TestFormsOfDocuments sends forms to the paths of documents. The file service stores their
-// files, and the asset service gets documents.
+// TestFormsOfDocuments sends forms to the paths of documents. The file service must get the files, and the
+// asset service the documents.
 func TestFormsOfDocuments(t *testing.T) {
 	const document = `{"data":{"title":"a.pdf","url":"https://registry.example/get/1"}}`
 	refused := false
@@ -160,7 +160,8 @@ func TestFormsOfDocuments(t *testing.T) {
 		sent++
 		r := httptest.NewRequest(method, path, strings.NewReader("the form"))
 		r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
-		r.Header.Set("Authorization", fmt.Sprintf("Bearer key-%d", sent)) // a key may write once a minute
+		// Each form has a new key, because a key may write only once a minute.
+		r.Header.Set("Authorization", fmt.Sprintf("Bearer key-%d", sent))
 		for i := 0; i < len(headers); i += 2 {
 			r.Header.Set(headers[i], headers[i+1])
 		}
@@ -173,7 +174,7 @@ func TestFormsOfDocuments(t *testing.T) {
 		headers      []string
 		refused      bool
 		status       int
-		want         string // the request at the asset service
+		want         string // the request that reaches the asset service
 	}{
 		{"POST", "/api/2.5/assets/1/documents?acc_token=t", nil, false, 200,
 			"POST /api/2.5/assets/1/documents application/json t " + document},
@@ -193,7 +194,7 @@ func TestFormsOfDocuments(t *testing.T) {
 	}
 }
 
-// TestTheAnswerToAFormIsBounded keeps the largest answer, and one byte more.
+// TestTheAnswerToAFormIsBounded writes the largest answer that is kept, and then one byte more.
 func TestTheAnswerToAFormIsBounded(t *testing.T) {
 	k := &kept{header: http.Header{}}
 	if n, err := k.Write(make([]byte, mostKept)); n != mostKept || err != nil {
@@ -204,15 +205,15 @@ func TestTheAnswerToAFormIsBounded(t *testing.T) {
 	}
 }
 
-// TestARemovalIsAudited removes files whose removal the file service answers for. The audit log has
-// an entry before the client has an answer.
+// TestARemovalIsAudited removes files. If the file service answers that the caller has removed the file, the
+// audit log must have an entry before the client gets an answer.
 func TestARemovalIsAudited(t *testing.T) {
 	const id = "0123456789abcdef0123456789abcdef"
 	for n, c := range []struct {
 		name   string
 		status int
-		first  bool // the caller is who has removed it
-		away   bool // the auth service is
+		first  bool // the caller is the one who has removed the file
+		away   bool // the auth service does not answer
 		want   int
 		noted  int
 	}{

@@ -15,9 +15,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// orForm returns the handler of a route by which a document is added. A request whose body is a
-// form brings the file of the document itself; any other goes to the handler next
-// (docs/files.md, "Forms").
+// orForm returns the handler of a route with which a client adds a document. If the body is a form, it has the
+// file of the document itself (docs/files.md, "Forms"). All other requests go to the handler next.
 func (a *API) orForm(v routes.Version, r routes.Route, next gin.HandlerFunc) gin.HandlerFunc {
 	if a.config.Files == nil || !takesForms(r.Method, r.Pattern) {
 		return next
@@ -34,25 +33,25 @@ func (a *API) orForm(v routes.Version, r routes.Route, next gin.HandlerFunc) gin
 	}
 }
 
-// takesForms tells whether a method of a route adds a document, or a version of one.
+// takesForms reports whether requests with this method and route add a document, or a version of a document.
 func takesForms(method, pattern string) bool {
 	return method == http.MethodPost && strings.HasSuffix(pattern, "/"+routes.Documents) ||
 		method == http.MethodPut && strings.Contains(pattern, "/"+routes.Documents+"/")
 }
 
-// isForm tells whether the body of a request is a form that may have a file.
+// isForm reports whether the body of a request is a form that may have a file.
 func isForm(r *http.Request) bool {
 	_, isForm := filesapi.FormBoundary(r.Header)
 	return isForm
 }
 
-// addForm returns the handler of a form. It stores the file first, and then sends the document
-// that names it as JSON. If the asset service refuses the document, nothing names the file, and
-// it is removed after a day.
+// addForm returns the handler of a form. It first stores the file. Then it sends the asset service a document
+// in JSON that refers to the file. If the asset service refuses the document, nothing refers to the file, and
+// the file is removed after a day.
 func (a *API) addForm(v routes.Version) handler {
 	return func(c *gin.Context) error {
 		path, stored, method := upstreamPath(c, v), &kept{header: http.Header{}}, c.Request.Method
-		c.Request.Method = http.MethodPost // also for a version of a document
+		c.Request.Method = http.MethodPost // the file is always sent with POST, even for a version of a document
 		if err := a.sendUpload(c, stored, filesapi.FormPath); err != nil {
 			return err
 		}
@@ -72,8 +71,8 @@ func (a *API) addForm(v routes.Version) handler {
 	}
 }
 
-// mostKept is the size of the largest answer that kept keeps. The file service bounds the fields
-// of a form far below it.
+// mostKept is the most bytes of an answer that kept keeps. The limits of the file service on the fields of a
+// form are far lower.
 const mostKept = 4 << 20
 
 // kept is an http.ResponseWriter that keeps a small answer.
@@ -105,7 +104,7 @@ func (k *kept) Write(p []byte) (int, error) {
 // Flush implements http.Flusher.
 func (k *kept) Flush() {}
 
-// answer returns the answer as a client sees it.
+// answer returns the answer in the form that an HTTP client returns.
 func (k *kept) answer() *http.Response {
 	return &http.Response{StatusCode: k.status, Header: k.header, Body: io.NopCloser(&k.body)}
 }

@@ -15,8 +15,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// forwardTo sends the request to a service, with the path that a function gives, and copies
-// the answer to the client. If the answer breaks off, forwardTo ends the client's connection.
+// forwardTo sends the request to a service, with the path that the function path returns, and copies the answer
+// to the client. If the answer breaks off, forwardTo ends the client's connection.
 func (a *API) forwardTo(to *proxy.Upstream, path func(*gin.Context) string) handler {
 	return func(c *gin.Context) error { return a.send(c, to, c.Writer, path(c)) }
 }
@@ -24,11 +24,11 @@ func (a *API) forwardTo(to *proxy.Upstream, path func(*gin.Context) string) hand
 // send sends the request to a path of a service, and copies the answer to w.
 func (a *API) send(c *gin.Context, to *proxy.Upstream, w http.ResponseWriter, path string) error {
 	r := c.Request
-	if isRead(r) || r.Method == http.MethodDelete { // a body has no meaning there
+	if isRead(r) || r.Method == http.MethodDelete { // a body has no meaning with these methods
 		r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
 	}
 	if r.Method != http.MethodPost || !isList(c) && !strings.HasSuffix(c.FullPath(), routes.Webhooks) {
-		delete(r.Header, idempotencyKey) // has no meaning there, and would make the transport retry the request
+		delete(r.Header, idempotencyKey) // no meaning here, and the transport would retry the request because of it
 	}
 	seed, err := a.seed(r)
 	if err != nil {
@@ -51,18 +51,17 @@ func (a *API) send(c *gin.Context, to *proxy.Upstream, w http.ResponseWriter, pa
 	return err
 }
 
-// samePath returns the path of the request.
+// samePath returns the path of the request unchanged.
 func samePath(c *gin.Context) string { return c.Request.URL.Path }
 
-// pathIn returns a function that returns the path to ask a service for.
+// pathIn returns a function that returns the path at the asset service for a request in version v.
 func pathIn(v routes.Version) func(*gin.Context) string {
 	return func(c *gin.Context) string { return upstreamPath(c, v) }
 }
 
-// require refuses a request that fails a check. A missing asset wins over a
-// wrong content type and a missing key (docs/contract.md, "Order of checks").
-// The gateway stores no assets, so before these two refusals, and only then, it
-// asks the asset service whether the asset exists.
+// require refuses a request that fails a check. If the asset does not exist, the answer says this instead of
+// naming a wrong content type or a missing key (docs/contract.md, "Order of checks"). The gateway stores no
+// assets. So before these two refusals, and only then, it asks the asset service whether the asset exists.
 func (a *API) require(needed func(*gin.Context) error) step {
 	return check(func(c *gin.Context) error {
 		refusal := needed(c)
@@ -79,13 +78,13 @@ func (a *API) require(needed func(*gin.Context) error) step {
 	})
 }
 
-// idempotencyKey is the header by which a client may repeat a creation
-// (docs/contract.md, "Idempotency").
+// idempotencyKey is the header with which a client can safely repeat a creation (docs/contract.md,
+// "Idempotency").
 const idempotencyKey = "Idempotency-Key"
 
-// seed returns the secret from which the asset service makes the id and the
-// tokens of a repeatable creation. It is "" without an idempotency key. Only the
-// gateway can make it, because only the gateway sees the API key.
+// seed returns the secret from which the asset service makes the id and the tokens of a creation that can be
+// repeated. It is "" if the request has no idempotency key. Only the gateway can make the seed, because only
+// the gateway sees the API key.
 func (a *API) seed(r *http.Request) (string, error) {
 	name := r.Header.Get(idempotencyKey)
 	if name == "" {
@@ -94,14 +93,14 @@ func (a *API) seed(r *http.Request) (string, error) {
 	return apikey.Seeds(r.Header, name, a.config.Secrets)
 }
 
-// upstreamPath returns the path to ask the asset service for.
+// upstreamPath returns the path of the same resource at the asset service.
 func upstreamPath(c *gin.Context, v routes.Version) string {
 	return routes.Prefix(v.Target) + strings.TrimPrefix(c.Request.URL.Path, v.Prefix())
 }
 
-// baseURL returns the public address of the registry, for links in answers. Without a setting it is
-// that of the request, as a trusted proxy says that the client sent it. It depends on the client,
-// so it belongs into nothing that is stored, signed or kept for others.
+// baseURL returns the public address of the registry, for links in answers. If none is configured, it is the
+// address in the request, or the one that a trusted proxy reports. Then it depends on the client, so nothing
+// that is stored, signed or kept for others may contain it.
 func (a *API) baseURL(r *http.Request) string {
 	if a.config.BaseURL != "" {
 		return a.config.BaseURL
@@ -121,7 +120,7 @@ func (a *API) baseURL(r *http.Request) string {
 	return scheme + "://" + host
 }
 
-// lastOf returns the last element of a header that is a list: that of the nearest proxy.
+// lastOf returns the last element of a header that is a list. The nearest proxy has added it.
 func lastOf(values []string) string {
 	if len(values) == 0 {
 		return ""
@@ -130,7 +129,7 @@ func lastOf(values []string) string {
 	return strings.TrimSpace(all[strings.LastIndexByte(all, ',')+1:])
 }
 
-// authority is a name, an IPv4 address or an IPv6 address in brackets, and perhaps a port.
+// authority matches a name, an IPv4 address or an IPv6 address in brackets, with or without a port.
 var authority = regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
 
 func isAuthority(host string) bool { return authority.MatchString(host) }

@@ -11,21 +11,19 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// maxHealth is the most health requests that are answered at once.
+// maxHealth is the most health requests that are answered at the same time.
 const maxHealth = 100
 
-// health answers whether assets can be read and written. The rate limits do not
-// count health requests and the limit of concurrent requests does not refuse
-// them, because a balancer must learn the truth under load too. To bound the
-// cost of a flood, health has a limit of its own, and requests that wait at the
-// same time share one question to the services.
+// health answers whether assets can be read and written. A load balancer must learn the truth under load too.
+// So the rate limits do not count health requests, and the limit of concurrent requests does not refuse them.
+// To make many health requests cheap, health has its own limit, and requests that wait at the same time share
+// one call to the services.
 type health struct {
 	current *concurrency.Limiter
 	shared  singleflight.Group
 }
 
-// answerHealth answers 200 if assets can be read and written, else 503 with the
-// reason.
+// answerHealth answers with 200 if assets can be read and written, otherwise with 503 and the reason.
 func (a *API) answerHealth(c *gin.Context) error {
 	httpserver.Quiet(c)
 	if !a.health.current.Enter(concurrency.Write) {
@@ -39,11 +37,11 @@ func (a *API) answerHealth(c *gin.Context) error {
 	return httpserver.JSON(c, http.StatusOK, gin.H{"status": "ok"})
 }
 
-// Health calls writable, or waits for the result of a call under way. The
-// call goes on until the deadline of ctx, also if the client leaves.
+// Health calls writable. If such a call has not ended yet, it waits for the result of that call. A call
+// continues until the deadline of ctx, even if the client leaves.
 func (a *API) Health(ctx context.Context) error {
 	answer := a.health.shared.DoChan("", func() (any, error) {
-		end, _ := ctx.Deadline() // the engine gives every request one
+		end, _ := ctx.Deadline() // the engine gives every request a deadline
 		ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
 		defer cancel()
 		return nil, a.writable(ctx)
@@ -56,8 +54,8 @@ func (a *API) Health(ctx context.Context) error {
 	}
 }
 
-// writable returns nil if the asset service and the auth service can store
-// changes. A mirror stores none; its asset service must be ready.
+// writable returns nil if the asset service and the auth service can store changes. A mirror stores no changes,
+// so for a mirror the asset service only has to be ready.
 func (a *API) writable(ctx context.Context) error {
 	if err := a.config.Assets.Get(ctx, "/readyz"); err != nil || a.isMirror() {
 		return err

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestHealthHasABoundOfItsOwn sends one health check more than may be under way.
+// TestHealthHasABoundOfItsOwn sends one health request more than may be answered at the same time.
 // Promises: health-bound
 func TestHealthHasABoundOfItsOwn(t *testing.T) {
 	var asked atomic.Int64

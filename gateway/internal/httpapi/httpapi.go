@@ -1,5 +1,5 @@
-// Package httpapi serves the public API of the gateway: its routes, and the steps that a
-// request passes before the gateway answers or forwards it. Pipeline.go has their order.
+// Package httpapi serves the public API of the gateway. It has the routes, and the steps that a request passes
+// before the gateway answers or forwards it. Pipeline.go defines the order of the steps.
 package httpapi
 
 import (
@@ -27,25 +27,25 @@ import (
 // Config has the parts of an API. A field may be zero where its comment says so.
 type Config struct {
 	Assets   *proxy.Upstream
-	Search   *proxy.Upstream // nil: there is no search service
-	Files    *proxy.Upstream // nil: there is no file service
+	Search   *proxy.Upstream // nil: no search service
+	Files    *proxy.Upstream // nil: no file service
 	Auth     *authapi.Client
-	Keys     *apikey.Cache // in front of Auth
+	Keys     *apikey.Cache // cache in front of Auth
 	Usage    *apikey.Usage
 	Limits   *limits.Limits
-	Policies ratelimit.Table      // those of Limits, for the documentation page
-	Current  *concurrency.Limiter // bounds the requests under way
+	Policies ratelimit.Table      // the policies of Limits, for the documentation page
+	Current  *concurrency.Limiter // limits the number of concurrent requests
 	Bodies   *memory.Budget       // memory of request bodies
-	Answers  *answers.Cache       // keeps answers to readings of assets; nil: none are kept
+	Answers  *answers.Cache       // keeps answers to reads of assets; nil: no answers are kept
 	Secrets  keyring.Ring
 
-	Origin         string             // address of the registry that a mirror copies; empty: this is no mirror
+	Origin         string             // address of the registry that a mirror copies; "": this is not a mirror
 	ServerID       string             // value of the cookie SERVER_ID
-	BaseURL        string             // start of every link in answers; empty: the address of the client's request
-	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-Proto and -Host count without BaseURL
-	MaxBody        int64              // limit of a request body in bytes
-	Memory         int64              // bytes that the process may use; requests get parts of it
-	Timeout        time.Duration      // limit of a request
+	BaseURL        string             // beginning of each link in answers; "": taken from the address of the request
+	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-Proto and -Host are used if BaseURL is ""
+	MaxBody        int64              // most bytes of a request body
+	Memory         int64              // bytes that the process may use, of which requests get parts
+	Timeout        time.Duration      // longest time for a request
 	Settings       Settings
 	Log            *slog.Logger
 	Meter          metric.Meter
@@ -54,23 +54,23 @@ type Config struct {
 // API is the public API. It is safe for concurrent use.
 type API struct {
 	config   Config
-	overrun  metric.Int64Counter // requests that Config.Current or health refused
+	overrun  metric.Int64Counter // counts requests that were refused by Config.Current or health
 	health   health
-	room     *room // for request bodies
+	room     *room // room for request bodies
 	docs     *docspage.Site
 	feeds    feeds
-	segments *concurrency.Shares // segments of the snapshot that are read
-	uploads  *concurrency.Shares // uploads under way, by broker
-	exports  *concurrency.Shares // exports under way
-	cookie   []string            // Set-Cookie for a client without the cookie; all answers share it
+	segments *concurrency.Shares // segments of the snapshot that are being read
+	uploads  *concurrency.Shares // uploads that are not finished, by broker
+	exports  *concurrency.Shares // exports that are not finished
+	cookie   []string            // value of Set-Cookie for clients without the cookie; all answers share it
 
-	unregister []func() error // end the metrics
+	unregister []func() error // functions that end the metrics
 	ending     chan struct{}  // closed by Drain
 	drain      func()
 	running    sync.WaitGroup
 }
 
-// New returns the API. The settings must be valid and have their defaults.
+// New returns the API. The settings must be valid, and defaults must replace their zero values.
 func New(c Config) (a *API, err error) {
 	a = &API{
 		config:   c,
@@ -91,17 +91,17 @@ func New(c Config) (a *API, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("make metric: %w", err)
 	}
-	a.overrun.Add(context.Background(), 0) // without a zero first, a rate misses the first event
+	a.overrun.Add(context.Background(), 0) // a counter must begin with 0, so that rates include the first event
 	return a, a.openFeeds()
 }
 
-// isMirror tells whether the gateway is one of a mirror, which has no keys and takes no writes.
+// isMirror reports whether this is the gateway of a mirror, which has no keys and accepts no writes.
 func (a *API) isMirror() bool { return a.config.Origin != "" }
 
 // Drain ends the streams and the long polls.
 func (a *API) Drain() { a.drain() }
 
-// Close ends the streams and the metrics. The caller must not serve requests any more.
+// Close ends the streams and the metrics. The caller must have stopped serving requests.
 func (a *API) Close() []error {
 	a.drain()
 	a.running.Wait()

@@ -10,8 +10,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// lifecycle sets the headers Deprecation (RFC 9745) and Sunset (RFC 8594) of a
-// version that has such a date.
+// lifecycle sets the headers Deprecation (RFC 9745) and Sunset (RFC 8594), if the version has these dates.
 func (a *API) lifecycle(v routes.Version) step {
 	var deprecated, sunset string
 	if date, err := time.Parse(time.DateOnly, a.config.Settings.Deprecated[v.Name]); err == nil {

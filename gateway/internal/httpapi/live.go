@@ -30,26 +30,26 @@ import (
 // Limits of streams (docs/contract.md, "Streams").
 const (
 	maxWait        = 60 * time.Second
-	maxSelections  = 32       // selections with named fields that one gateway follows
+	maxSelections  = 32       // most selections with named fields that one gateway follows
 	streamBytes    = 48 << 10 // memory of one open stream: 24 KiB were measured, and 42 KiB if it stays attached
-	streamShare    = 8        // 1/8 of the memory is for open streams, and 1/8 for entries
+	streamShare    = 8        // open streams may use 1/8 of the memory, and the kept entries another 1/8
 	leastStreams   = 512
-	keyShare       = 4                // 1/4 of the streams, and of the selections, is for callers with an API key
-	answerAfterAll = 30 * time.Second // to take the page that a long poll has waited for
-	limitWithin    = time.Second      // for a decision of the rate limits
+	keyShare       = 4                // 1/4 of the streams and of the selections is kept for callers with an API key
+	answerAfterAll = 30 * time.Second // time for taking the page after a long poll has waited
+	limitWithin    = time.Second      // time for a decision of the rate limits
 )
 
-// feeds is how a gateway sends the feed as it grows.
+// feeds has what a gateway needs to send the feed while it grows.
 type feeds struct {
 	hubs      *stream.Hubs
 	clients   *concurrency.Shares // open streams and long polls
-	anonymous *concurrency.Shares // of these, those of callers without an API key, as one client
-	chosen    *selections         // with named fields
-	slow      metric.Int64Counter // streams of clients that did not read
+	anonymous *concurrency.Shares // those of callers without an API key, counted as one client
+	chosen    *selections         // the selections with named fields
+	slow      metric.Int64Counter // counts streams that ended because the client did not read
 	refused   metric.Int64Counter
 }
 
-// openFeeds makes what streams need.
+// openFeeds opens what streams need.
 func (a *API) openFeeds() (err error) {
 	c := a.config
 	most := max(int(c.Memory/streamShare/streamBytes), leastStreams)
@@ -77,7 +77,7 @@ func (a *API) openFeeds() (err error) {
 	if err != nil {
 		return err
 	}
-	// Without a zero first, a rate misses the first event.
+	// A counter must begin with 0, so that rates include the first event.
 	a.feeds.slow.Add(context.Background(), 0)
 	a.feeds.refused.Add(context.Background(), 0)
 	open, err := meter.Int64ObservableGauge("registry.gateway.streams", metric.WithUnit("{stream}"),
@@ -96,9 +96,9 @@ func (a *API) openFeeds() (err error) {
 	return nil
 }
 
-// asked returns what a request for a page asks for instead: a stream in a format, or to
-// wait if the page would be empty. A malformed query asks for a page, whose answer says
-// so.
+// asked returns what a request for a page of the feed really wants: a stream in a format, or to wait while the
+// page is empty, or neither. It returns neither for a malformed query, because the answer with the page reports
+// the error.
 func asked(r *http.Request) (format stream.Format, wait time.Duration, query url.Values) {
 	format = stream.FormatOf(r.Header.Get("Accept"))
 	prefer := r.Header.Get("Prefer")
@@ -124,8 +124,8 @@ func isText(query url.Values) bool {
 	return true
 }
 
-// waitOf returns how long a client wants to wait, by the parameter wait or else by the
-// header Prefer (RFC 7240, 4.3).
+// waitOf returns how long a client wants to wait. The parameter wait says this, or else the header Prefer (RFC
+// 7240, 4.3).
 func waitOf(parameter, prefer string) time.Duration {
 	for item := range strings.FieldsFuncSeq(prefer, func(r rune) bool { return r == ',' || r == ';' }) {
 		name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
@@ -140,8 +140,8 @@ func waitOf(parameter, prefer string) time.Duration {
 	return time.Duration(min(seconds, uint64(maxWait/time.Second))) * time.Second
 }
 
-// selectionOf returns the selection of the feed that parameters ask for. Equal
-// selections have equal values.
+// selectionOf returns the selection of the feed that the parameters of a request name. If two requests want the
+// same selection, the results are equal.
 func selectionOf(version string, query url.Values) stream.Selection {
 	selection := stream.Selection{Version: version}
 	if mode := query.Get("mode"); mode == "test" || mode == "_all_" {
@@ -149,7 +149,7 @@ func selectionOf(version string, query url.Values) stream.Selection {
 	}
 	names := strings.Split(query.Get("opt_fields"), ",")
 	names = slices.DeleteFunc(names, func(name string) bool {
-		return name == "" || name == "id" || name == "dateModified" // each entry has these
+		return name == "" || name == "id" || name == "dateModified" // each entry has these two anyway
 	})
 	slices.Sort(names)
 	selection.Fields = strings.Join(slices.Compact(names), ",")
@@ -162,15 +162,15 @@ func selectionOf(version string, query url.Values) stream.Selection {
 	return selection
 }
 
-// isLive tells whether a request for the feed asks for a stream or for a long poll.
+// isLive reports whether a request for the feed wants a stream or a long poll.
 func isLive(r *http.Request) bool {
 	format, wait, _ := asked(r)
 	return format != stream.None || wait > 0
 }
 
-// follow answers a request for the feed that asks for a stream, and lets one that waits
-// for a change wait. Each client has its share of these. The request must have passed
-// identify. The page of a long poll is bound as any other.
+// follow answers a request for the feed with a stream, or lets it wait for a change, if the request wants this.
+// The number of streams and long polls of each client is limited. The request must have passed identify. After
+// a long poll, the page is limited as any other page.
 func (a *API) follow(r route) step {
 	return func(next handler) handler {
 		return func(c *gin.Context) error {
@@ -198,8 +198,8 @@ func (a *API) follow(r route) step {
 	}
 }
 
-// takePlace gives a request a place among the streams, and returns what frees it. A part of all
-// places is for callers with an API key.
+// takePlace gives a request one of the places for streams and long polls, and returns the functions that free
+// the place. Some of the places are kept for callers with an API key.
 func (a *API) takePlace(c *gin.Context) (held, error) {
 	var taken held
 	of := streamClient(c)
@@ -218,8 +218,8 @@ func (a *API) takePlace(c *gin.Context) (held, error) {
 	return taken, nil
 }
 
-// streamClient names a client for the limits of streams: its key, or its address, of
-// which IPv6 has the /64.
+// streamClient returns a name of a client for the limits of streams. It is made of the client's key, or else of
+// its address; for IPv6, of the /64 of the address.
 func streamClient(c *gin.Context) string {
 	of := client(c)
 	if key := of.Identity.KeyID; key != "" {
@@ -233,7 +233,7 @@ func streamClient(c *gin.Context) string {
 	return cmp.Or(of.Addr, netip.IPv4Unspecified()).String()
 }
 
-// admitStream returns the fault of a stream that was refused, nil for one that was not.
+// admitStream returns the fault for a stream that was refused, or nil if the stream was admitted.
 func (a *API) admitStream(refusal concurrency.Refusal) error {
 	if refusal == concurrency.Admitted {
 		return nil
@@ -248,8 +248,7 @@ func (a *API) admitStream(refusal concurrency.Refusal) error {
 	return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many streams now; read pages, or try again.")
 }
 
-// wait returns when the page that the request asks for has an entry, or after the time
-// that the client wants to wait.
+// wait waits until the page for which the request asks has an entry, but no longer than most.
 func (a *API) wait(c *gin.Context, query url.Values, most time.Duration) {
 	hub, leave, err := a.feeds.hubs.Join(stream.Selection{Version: routes.Current, Mode: selectionOf("", query).Mode})
 	if err != nil {
@@ -259,7 +258,7 @@ func (a *API) wait(c *gin.Context, query url.Values, most time.Duration) {
 	httpserver.Long(c)
 	control := http.NewResponseController(c.Writer)
 	end := time.Now().Add(most)
-	_ = control.SetReadDeadline(time.Time{}) // only a connection has deadlines
+	_ = control.SetReadDeadline(time.Time{}) // only a connection has deadlines, so in tests this fails
 	_ = control.SetWriteDeadline(end.Add(answerAfterAll))
 	ctx, cancel := context.WithDeadline(c.Request.Context(), end)
 	defer cancel()
@@ -280,9 +279,8 @@ func (a *API) follower(c *gin.Context, hub *stream.Hub, query url.Values) *strea
 	}
 }
 
-// morePages returns a function that counts a page as a request of a client, and reports
-// whether the rate limits admit it. So a stream from the beginning of the feed costs what
-// its pages cost.
+// morePages returns a function that counts one more page as a request of a client, and reports whether the rate
+// limits admit it. So a stream from the beginning of the feed counts as much as its pages.
 func (a *API) morePages(of ratelimit.Client) func() bool {
 	return func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), limitWithin)
@@ -293,8 +291,8 @@ func (a *API) morePages(of ratelimit.Client) func() bool {
 	}
 }
 
-// stream sends the feed in a format until the client leaves. It takes what is held, if
-// the stream goes on after it has returned.
+// stream sends the feed in a format until the client leaves. If the stream continues after this method has
+// returned, the method takes over what is in held.
 func (a *API) stream(c *gin.Context, v routes.Version, format stream.Format, query url.Values, held *held) error {
 	selection := selectionOf(v.Target, query)
 	if selection.IsChosen() {
@@ -311,7 +309,7 @@ func (a *API) stream(c *gin.Context, v routes.Version, format stream.Format, que
 	held.add(leave)
 	f := a.follower(c, hub, query)
 	f.Format, f.Offset = format, cmp.Or(c.GetHeader(lastEventID), f.Offset)
-	// The stream outlasts its handler.
+	// The stream continues after its handler has returned, so it must not end with the context of the request.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(c.Request.Context()))
 	held.add(cancel)
 	if err := f.Open(ctx, c.Writer.Header()); err != nil {
@@ -342,7 +340,7 @@ func (a *API) stream(c *gin.Context, v routes.Version, format stream.Format, que
 	return nil
 }
 
-// runAttached runs a follower inside the handler of its request.
+// runAttached runs a follower until the stream ends, within the handler of the request.
 func (a *API) runAttached(c *gin.Context, f *stream.Follower) error {
 	c.Status(http.StatusOK)
 	err := f.Run(c.Request.Context(), c.Writer)
@@ -351,7 +349,7 @@ func (a *API) runAttached(c *gin.Context, f *stream.Follower) error {
 	}
 	a.countSlow(err)
 	_ = c.Error(err)            // for the log; gin returns its argument
-	panic(http.ErrAbortHandler) // ends the connection, so that no client takes the rest for whole
+	panic(http.ErrAbortHandler) // ends the connection, so that no client takes the stream for complete
 }
 
 // runDetached runs a follower after the handler of its request has returned.
@@ -368,7 +366,7 @@ func (a *API) runDetached(ctx context.Context, f *stream.Follower, d *httpserver
 		slog.Float64("s", time.Since(begun).Seconds()), slog.Any("error", err))
 }
 
-// runSafely runs a follower. A defect ends this stream and no other.
+// runSafely runs a follower. If the code panics, this stream ends, but no other one.
 func (a *API) runSafely(ctx context.Context, f *stream.Follower, d *httpserver.Detached) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -385,12 +383,12 @@ func (a *API) countSlow(err error) {
 	}
 }
 
-// held are functions that free what a request holds.
+// held has functions that free what a request holds.
 type held []func()
 
 func (h *held) add(free func()) { *h = append(*h, free) }
 
-// take returns the functions and leaves none.
+// take returns the functions, and leaves held empty.
 func (h *held) take() held {
 	taken := *h
 	*h = nil
@@ -404,10 +402,11 @@ func (h *held) release() {
 	}
 }
 
-// lastEventID is the header in which an event stream's client says where it goes on.
+// lastEventID is the header in which the client of an event stream says where to continue.
 const lastEventID = "Last-Event-ID"
 
-// tooManySelections returns the fault for a list of fields that cannot be followed.
+// tooManySelections returns the fault for a list of fields that cannot be followed because there are too many
+// others.
 func (a *API) tooManySelections() error {
 	a.feeds.refused.Add(context.Background(), 1)
 	return fault.New(fault.Unavailable, fault.Query, "opt_fields",

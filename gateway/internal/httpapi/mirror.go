@@ -9,10 +9,10 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// needsOrigin tells whether a mirror refuses the requests of a route: it has no keys.
+// needsOrigin reports whether a mirror refuses the requests of a route. It does so if they write or need a key.
 func needsOrigin(r routes.Route) bool { return r.Class == routes.Write || r.Key }
 
-// toOrigin refuses a request that only the origin of a mirror answers.
+// toOrigin refuses a request that only the origin of the mirror can answer.
 func (a *API) toOrigin(c *gin.Context) error {
 	c.Writer.Header().Add("Link", fmt.Sprintf(`<%s>; rel="original"`, a.config.Origin))
 	return fault.New(fault.Misdirected, fault.URL, "mirror",

@@ -11,10 +11,9 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// noMethod answers a request whose path exists, but not with its method. If the
-// path names an object that does not exist, the answer says so instead
-// (docs/contract.md, "Order of checks"). To find out, the gateway reads from the
-// asset service, so the rate limits count the request as a read.
+// noMethod answers a request whose path exists, but not with the request's method. If the path names an object
+// that does not exist, the answer says this instead (docs/contract.md, "Order of checks"). To find out, the
+// gateway reads from the asset service, so the rate limits count the request as a read.
 func (a *API) noMethod() gin.HandlerFunc {
 	refuse := httpserver.Handle(httpserver.NoMethod)
 	look := a.pipeline(route{class: routes.Read, answer: func(c *gin.Context) error {
@@ -33,10 +32,10 @@ func (a *API) noMethod() gin.HandlerFunc {
 	}
 }
 
-// objectPath returns the asset service's path of the asset or transfer that the request's path
-// names, or whose part it names. ok is false if it names neither.
+// objectPath returns the path at the asset service of the asset or transfer to which the request's path leads.
+// The request's path may also lead to a part of it. ok is false if the path leads to neither.
 func objectPath(c *gin.Context) (path string, ok bool) {
-	segments := strings.Split(c.Request.URL.Path, "/") // "", "api", version, kind, id, ...
+	segments := strings.Split(c.Request.URL.Path, "/") // the elements are "", "api", version, kind, id, and so on
 	if len(segments) < 5 || segments[3] != "assets" && segments[3] != "transfers" {
 		return "", false
 	}

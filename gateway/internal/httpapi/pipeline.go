@@ -7,28 +7,27 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// handler answers a request, or returns why it does not.
+// handler answers a request, or returns an error that says why it does not.
 type handler func(*gin.Context) error
 
-// step does its part for a request and calls next, or refuses the request.
+// step returns a handler that checks or prepares a request, and then calls next or refuses the request.
 type step func(next handler) handler
 
-// route says which steps the requests of a route pass. The zero value of a field leaves its
-// steps out.
+// route says which steps the requests of a route pass. If a field is zero, its steps are left out.
 type route struct {
-	version routes.Version // whose path the route has
-	class   routes.Class   // what a request costs, and how important it is; empty: answer bounds itself
+	version routes.Version // the version in whose path the route is
+	class   routes.Class   // the class says what a request costs and how important it is; "": answer has its own limits
 	key     bool           // a request needs an API key
-	body    bool           // a request has a body
-	live    bool           // a request may ask for a stream, or for a change to come
-	form    bool           // a request may be a form, which a page of another origin can send
-	share   step           // bounds what one client does for long at once
+	body    bool           // requests have a body
+	live    bool           // a request may ask for a stream, or wait for a change
+	form    bool           // a request may be a form, which pages of other origins can send
+	share   step           // limits the long-lasting work that one client may have at the same time
 	answer  handler
 }
 
-// pipeline returns the handler of a route. A request passes the steps from first to last,
-// which decides which refusal wins (docs/contract.md, "Order of checks"). Overload comes
-// before the limits, because a request that finds no room costs its client nothing.
+// pipeline returns the handler of a route. A request passes the steps from first to last. If several steps
+// would refuse a request, the first one decides (docs/contract.md, "Order of checks"). Overload comes before
+// the limits, so a request that is refused for overload costs its client nothing.
 func (a *API) pipeline(r route) gin.HandlerFunc {
 	versioned, counted := r.version.Name != "", r.class != ""
 	steps := []struct {
@@ -58,7 +57,7 @@ func (a *API) pipeline(r route) gin.HandlerFunc {
 	return httpserver.Handle(answer)
 }
 
-// check makes a step of a function that refuses a request or lets it pass.
+// check makes a step from a function that returns a refusal, or nil to let the request pass.
 func check(refusal func(*gin.Context) error) step {
 	return func(next handler) handler {
 		return func(c *gin.Context) error {

@@ -9,11 +9,11 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// operators are the paths of a gateway that are not for readers from outside.
+// operators has the paths of a gateway that clients outside the registry must not reach.
 var operators = []string{"/livez", "/readyz"}
 
-// TestEveryRouteIsPublicOrForOperators compares the routes of a gateway with the public
-// paths, which the manifests and balancers pass on.
+// TestEveryRouteIsPublicOrForOperators compares the routes of a gateway with the public paths. The manifests
+// and load balancers only let public paths through.
 func TestEveryRouteIsPublicOrForOperators(t *testing.T) {
 	_, engine := open(t, http.NotFoundHandler(), nil)
 	unused := routes.Public()

@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// recall answers a plain reading of an asset from memory. Otherwise it calls
-// next, and offers the answer to the memory.
+// recall answers a plain read of an asset from memory. If the memory has no answer, recall calls next and
+// offers the answer to the memory.
 func (a *API) recall(v routes.Version, next handler) handler {
 	return func(c *gin.Context) error {
 		if a.config.Answers == nil || !isPlain(c.Request) {
@@ -30,7 +30,7 @@ func (a *API) recall(v routes.Version, next handler) handler {
 			return next(c)
 		}
 		var answer *answers.Answer
-		defer func() { reading.End(answer) }() // also after a panic
+		defer func() { reading.End(answer) }() // deferred, so that the read ends even after a panic
 		copied := &copier{ResponseWriter: c.Writer}
 		c.Writer = copied
 		err := next(c)
@@ -39,24 +39,24 @@ func (a *API) recall(v routes.Version, next handler) handler {
 	}
 }
 
-// isPlain tells whether the answer to a request depends on nothing but the asset, the
-// version and whether the caller has an API key.
+// isPlain reports whether the answer to a request depends only on the asset, the version, and whether the
+// caller has an API key.
 func isPlain(r *http.Request) bool {
 	return r.URL.RawQuery == "" && len(r.Header["If-Match"]) == 0
 }
 
-// isAbout tells whether a request has no condition, or one that names the answer's tag only.
+// isAbout reports whether a request has no condition, or only one that names the tag of the answer.
 func isAbout(r *http.Request, tag string) bool {
 	tags := r.Header["If-None-Match"]
 	return len(tags) == 0 || len(tags) == 1 && tags[0] == tag
 }
 
-// answerFrom sends an answer from memory, or 304 if the client has it.
+// answerFrom sends an answer from memory, or a 304 if the client already has it.
 func answerFrom(c *gin.Context, a *answers.Answer) {
 	h := c.Writer.Header()
 	values := [...]string{a.CacheControl, a.ETag, a.ContentType, strconv.Itoa(len(a.Body))}
 	h["Cache-Control"], h["Etag"] = values[0:1:1], values[1:2:2]
-	if len(c.Request.Header["If-None-Match"]) > 0 { // it names this answer's tag: isAbout
+	if len(c.Request.Header["If-None-Match"]) > 0 { // isAbout has checked that it names this answer's tag
 		c.Status(http.StatusNotModified)
 		c.Writer.WriteHeaderNow()
 		return
@@ -73,17 +73,17 @@ func answerFrom(c *gin.Context, a *answers.Answer) {
 	}
 }
 
-// copier copies an answer on its way to the client, if it can be kept.
+// copier copies an answer on its way to the client, if the answer can be kept.
 type copier struct {
 	gin.ResponseWriter
 	begun  bool
 	length int
-	copied *answers.Answer // nil: it cannot be kept
+	copied *answers.Answer // nil: the answer cannot be kept
 }
 
 // Write implements io.Writer.
 func (w *copier) Write(p []byte) (int, error) {
-	if !w.begun { // the edge changes the headers later, if it compresses the answer
+	if !w.begun { // the headers are copied now, because the edge changes them if it compresses the answer
 		w.begun, w.copied = true, w.begin()
 	}
 	if a := w.copied; a != nil {
@@ -95,7 +95,7 @@ func (w *copier) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// begin returns an answer without its body, or nil if the answer cannot be kept.
+// begin returns the answer without its body, or nil if the answer cannot be kept.
 func (w *copier) begin() *answers.Answer {
 	h := w.Header()
 	length, err := strconv.Atoi(h.Get("Content-Length"))
@@ -115,7 +115,7 @@ func (w *copier) WriteString(text string) (int, error) { return w.Write([]byte(t
 // Unwrap returns the wrapped writer, for http.ResponseController.
 func (w *copier) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// answer returns the whole answer in its form, or nil if it cannot be kept.
+// answer returns the whole answer, with its form, or nil if the answer cannot be kept.
 func (w *copier) answer(f answers.Form) *answers.Answer {
 	if w.copied == nil || len(w.copied.Body) < w.length {
 		return nil

@@ -10,29 +10,29 @@ import (
 	"asset-registry/shared/memory"
 )
 
-// A key may have this part of the room for bodies, and a broker with all its keys that part.
+// One key may use a quarter of the room for bodies, and all keys of a broker together may use half.
 const (
 	keyPart    = 4 // 1/4
 	brokerPart = 2 // 1/2
 )
 
-// room bounds the request bodies under way, which last as long as their clients take to send
-// them. Each caller has a part of the memory for bodies, and of the requests under way. So the
-// unfinished bodies of one caller leave room for others.
+// room limits the request bodies that are being received. Receiving lasts as long as the client takes to send.
+// Each caller may only use a part of the memory for bodies, and of the number of requests. So the unfinished
+// bodies of one caller leave room for other callers.
 type room struct {
 	memory *memory.Budget
 	shares []share
 }
 
-// share is the part of the room that one kind of callers may take.
+// share is the part of the room that each caller of one kind may use.
 type share struct {
 	of       func(identity.Identity) string
 	bytes    *concurrency.Shares
 	requests *concurrency.Shares
 }
 
-// newRoom returns the room in a memory, for bodies of up to maxBody bytes, among so many
-// requests under way. A single body always fits a share.
+// newRoom returns a room that takes its memory from budget. It is for bodies of up to maxBody bytes, and for
+// the given number of concurrent requests. A single body always fits into a share.
 func newRoom(budget *memory.Budget, maxBody int64, requests int) *room {
 	r := &room{memory: budget}
 	for _, kind := range []struct {
@@ -45,15 +45,15 @@ func newRoom(budget *memory.Budget, maxBody int64, requests int) *room {
 		bytes := max(int(budget.Size())/kind.part, int(maxBody))
 		r.shares = append(r.shares, share{
 			of:       kind.of,
-			bytes:    concurrency.NewShares(bytes, math.MaxInt), // memory bounds all together
+			bytes:    concurrency.NewShares(bytes, math.MaxInt), // only the memory limits all callers together
 			requests: concurrency.NewShares(max(requests/kind.part, 1), math.MaxInt),
 		})
 	}
 	return r
 }
 
-// hold takes room for a body of a caller until release. It returns a fault of kind TooMany if
-// the caller has its part, and one of kind Unavailable if there is no room.
+// hold reserves room for a caller's body until release. If the caller already uses its part, it returns a fault
+// of kind TooMany; if there is no room, a fault of kind Unavailable.
 func (r *room) hold(of identity.Identity, bytes int64) (release func(), err error) {
 	var held held
 	for _, s := range r.shares {

@@ -17,8 +17,8 @@ import (
 	"asset-registry/shared/static"
 )
 
-// Route adds every route to the engine: those of package routes in each version, the welcome
-// answer, the site, the documentation page, the public log and files.
+// Route adds every route to the engine: the routes of package routes in each version, the welcome answer, the
+// site, the documentation page, the public log and files.
 func (a *API) Route(engine *gin.Engine) {
 	a.routeSite(engine)
 	a.routeDocs(engine)
@@ -35,10 +35,10 @@ func (a *API) Route(engine *gin.Engine) {
 	}
 }
 
-// has tells whether this gateway has a route.
+// has reports whether this gateway serves a route.
 func (a *API) has(r routes.Route) bool { return !r.AtSearch || a.config.Search != nil }
 
-// routeOf returns how the gateway treats the requests of a route.
+// routeOf returns the steps and the handler for the requests of a route.
 func (a *API) routeOf(v routes.Version, r routes.Route) route {
 	of := route{version: v, class: r.Class, key: r.Key}
 	of.body = r.Class == routes.Write && r.Method != http.MethodDelete
@@ -97,15 +97,15 @@ func file(f *static.File) handler {
 	}
 }
 
-// routeLog adds the public log, which the asset service answers. The rate limits count
-// a request for any part of it as a read (docs/log.md, "Overview").
+// routeLog adds the public log, which the asset service serves. The rate limits count a request for any part of
+// the log as a read (docs/log.md, "Overview").
 func (a *API) routeLog(engine *gin.Engine) {
 	engine.Match(reading, "/log/*path", a.pipeline(route{
 		class: routes.Read, answer: a.forwardTo(a.config.Assets, samePath),
 	}))
 }
 
-// TimeoutOf returns the time limit of a request by its route; 0 stands for the general one.
+// TimeoutOf returns the longest time for a request, by its route; 0 means Config.Timeout.
 func (a *API) TimeoutOf(c *gin.Context) time.Duration {
 	switch {
 	case a.isTransfer(c), strings.Contains(c.FullPath(), routes.Search+"."):
@@ -126,21 +126,20 @@ func (a *API) TimeoutOf(c *gin.Context) time.Duration {
 	}
 }
 
-// isList tells whether the request's path leads to the feed or to the caller's own assets.
+// isList reports whether the request's path leads to the feed or to the caller's own assets.
 func isList(c *gin.Context) bool { return strings.HasSuffix(c.FullPath(), "/assets") }
 
-// isOwn tells whether the request's path leads to the caller's own assets.
+// isOwn reports whether the request's path leads to the caller's own assets.
 func isOwn(c *gin.Context) bool { return strings.HasSuffix(c.FullPath(), routes.OwnAssets) }
 
-// isRead tells whether the request's method reads.
+// isRead reports whether the request's method only reads.
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// reading are the methods of a route that only answers.
+// reading has the methods of routes that can only be read.
 var reading = []string{http.MethodGet, http.MethodHead}
 
-// welcome answers GET / with the versions and the addresses of the feed, the
-// documentation page and the OpenAPI document. The header Link names the last
-// two (RFC 8631).
+// welcome answers GET / with the versions, and with the addresses of the feed, the documentation page and the
+// OpenAPI document. The header Link also names the last two addresses (RFC 8631).
 func (a *API) welcome(c *gin.Context) error {
 	var names []string
 	for _, v := range routes.Versions() {

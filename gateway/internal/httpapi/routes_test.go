@@ -27,8 +27,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// anyKey answers for an auth service that is ready and knows every key. The id of a key is
-// made of its hash.
+// anyKey answers as an auth service that is ready and accepts every key. The id of a key contains the key's
+// hash.
 func anyKey(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	_, hash, _ := strings.Cut(string(body), `:"`)
@@ -36,8 +36,8 @@ func anyKey(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"broker":"b","key_id":"k%s","role":"broker","levels":"1234"}`, hash)
 }
 
-// open returns an API on an asset service, and the handler of its requests. change may alter
-// its configuration; nil alters nothing.
+// open returns an API in front of an asset service, and the handler of its requests. change may change the
+// configuration; nil changes nothing.
 func open(t *testing.T, service http.Handler, change func(*Config)) (*API, *gin.Engine) {
 	t.Helper()
 	secrets := keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}
@@ -58,7 +58,7 @@ func open(t *testing.T, service http.Handler, change func(*Config)) (*API, *gin.
 		change(&c)
 	}
 	c.Current = concurrency.New(c.Settings.MaxConcurrent)
-	// A minute has one request of each client.
+	// Each client may send one request a minute.
 	once := map[ratelimit.Class]int64{routes.List: 1, routes.Own: 1, routes.Read: 1, routes.Write: 1}
 	c.Limits, err = limits.New(limits.Settings{Table: ratelimit.Table{
 		{Name: "address", By: ratelimit.ByAddress, Costs: once, Windows: map[string]int64{"1m": 1}},
@@ -97,7 +97,8 @@ func send(handler http.Handler, method, path string, headers ...string) *httptes
 	return w
 }
 
-// boundByThemselves are the routes without a limit and without the bound of requests under way.
+// boundByThemselves has the routes that have no rate limit and do not count as concurrent requests, with the
+// reason.
 var boundByThemselves = map[string]string{
 	"/livez":          "answers a constant",
 	"/readyz":         "all who wait share one question to the services",
@@ -106,8 +107,8 @@ var boundByThemselves = map[string]string{
 	"/api/0/health":   "has a bound of its own, and shares its question",
 }
 
-// served returns every method and path that an engine serves, and the methods that look for an
-// object. Each parameter of a path has a value.
+// served returns every method and path that an engine serves. It adds methods that a path does not have, for
+// which the gateway looks for the object. Each parameter in a path is replaced by a value.
 func served(engine *gin.Engine) (all [][2]string) {
 	for _, r := range engine.Routes() {
 		if _, own := boundByThemselves[r.Path]; own {
@@ -124,7 +125,7 @@ func served(engine *gin.Engine) (all [][2]string) {
 	return append(all, [2]string{"POST", "/api/2.5/assets/x"}, [2]string{"PUT", "/api/0/transfers/x"})
 }
 
-// variants are gateways that serve different routes.
+// variants has configurations of gateways that serve different routes.
 var variants = []struct {
 	name   string
 	change func(*Config)
@@ -134,12 +135,12 @@ var variants = []struct {
 	{"a mirror", func(c *Config) { c.Origin, c.Files = "https://registry.example", nil }},
 }
 
-// forms are headers by which a request asks for another answer of the same route.
+// forms has headers with which a request asks for another kind of answer from the same route.
 var forms = [][]string{nil, {"Accept", "text/html"}, {"Accept", "text/event-stream"}, {"Prefer", "wait=1"}}
 
 func ok(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }
 
-// TestEveryRouteHasALimit sends each request, then each form of it, by a client that has one
+// TestEveryRouteHasALimit sends each request and each form of it. All come from a client that may send one
 // request a minute.
 func TestEveryRouteHasALimit(t *testing.T) {
 	for _, variant := range variants {
@@ -163,9 +164,9 @@ func TestEveryRouteHasALimit(t *testing.T) {
 	}
 }
 
-// TestEveryRouteHasABound sends each request twice while as many are under way as may be. The
-// overload is told before the limit, and costs the client nothing (docs/contract.md, "Order of
-// checks").
+// TestEveryRouteHasABound sends each request twice while the gateway has as many concurrent requests as it may
+// have. The answer must name the overload before the limit, and the request must cost the client nothing
+// (docs/contract.md, "Order of checks").
 func TestEveryRouteHasABound(t *testing.T) {
 	for _, variant := range variants {
 		a, engine := open(t, http.HandlerFunc(ok), variant.change)
@@ -186,7 +187,8 @@ func TestEveryRouteHasABound(t *testing.T) {
 	}
 }
 
-// TestStreamsAndLongPollsHaveTheirOwnBound asks for one more than a client may have open.
+// TestStreamsAndLongPollsHaveTheirOwnBound asks for one stream or long poll more than a client may have at the
+// same time.
 func TestStreamsAndLongPollsHaveTheirOwnBound(t *testing.T) {
 	a, engine := open(t, http.HandlerFunc(ok), nil)
 	live := [][]string{{"Accept", "text/event-stream"}, {"Accept", "application/x-ndjson"}, {"Prefer", "wait=1"}}

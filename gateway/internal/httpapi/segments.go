@@ -9,9 +9,9 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// shareSegments refuses a request for a segment if its client reads too many at once. A
-// slow client holds a reader of the asset service for long, and of those there are few.
-// The request must have passed identify.
+// shareSegments refuses a request for a segment if its client reads too many segments at the same time. A slow
+// client keeps a reader of the asset service busy for long, and there are only a few readers. The request must
+// have passed identify.
 func (a *API) shareSegments(next handler) handler {
 	return func(c *gin.Context) error {
 		client := streamClient(c)

@@ -6,16 +6,16 @@ import (
 	"asset-registry/gateway/internal/stream"
 )
 
-// clientSelections is how many selections with named fields one caller follows at once.
+// clientSelections is how many selections with named fields one caller may follow at the same time.
 const clientSelections = 4
 
-// selections knows who follows which selection with named fields. A caller follows a few, and
-// callers without an API key follow not all that a gateway may follow. So nobody keeps the others
-// from a selection. It is safe for concurrent use.
+// selections records who follows which selection with named fields. A caller may follow only a few. All callers
+// without an API key together may follow only a part of what a gateway can follow. So nobody can keep others
+// from following a selection. It is safe for concurrent use.
 type selections struct {
 	mu        sync.Mutex
-	of        map[string]map[stream.Selection]int // streams, by caller
-	anonymous map[stream.Selection]int            // streams of all callers without an API key
+	of        map[string]map[stream.Selection]int // number of streams of each caller, by selection
+	anonymous map[stream.Selection]int            // number of streams of all callers without an API key, by selection
 }
 
 func newSelections() *selections {

@@ -8,8 +8,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// Settings are the settings of the API and of the edge. The tags make them flags of a command.
-// A time limit of zero stands for Config.Timeout.
+// Settings are the settings of the API and of the edge. With the tags, the fields are flags of a command. A
+// time limit of 0 stands for Config.Timeout.
 type Settings struct {
 	MaxConcurrent  int               `default:"4000" help:"${max_concurrent}"`
 	ReadTimeout    time.Duration     `default:"5s" help:"Longest time for reading one asset, or a part of it."`

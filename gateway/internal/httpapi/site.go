@@ -10,9 +10,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// routeSite adds the pages for people, if there is a search service, which answers them
-// (docs/contract.md, "Site"). GET / has the first page for browsers, and the welcome answer
-// for programs.
+// routeSite adds the pages for people, if there is a search service, which serves them (docs/contract.md,
+// "Site"). GET / answers browsers with the first page, and programs with the welcome answer.
 func (a *API) routeSite(engine *gin.Engine) {
 	welcome := a.pipeline(route{class: routes.Read, answer: a.welcome})
 	if a.config.Search == nil {
@@ -44,8 +43,8 @@ func (a *API) routeSite(engine *gin.Engine) {
 	}
 }
 
-// wantsPage tells whether a request names text/html in Accept, as browsers do. Programs name
-// another type, or any.
+// wantsPage reports whether a request names text/html in Accept, as browsers do. Programs name another type, or
+// accept any type.
 func wantsPage(r *http.Request) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header["Accept"], ","), ",") {
 		name, params, _ := strings.Cut(part, ";")

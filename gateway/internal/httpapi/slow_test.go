@@ -19,12 +19,12 @@ import (
 	"asset-registry/shared/memory"
 )
 
-// TestBodiesThatComeSlowly opens 1,000 connections that begin a body and do not end it. Each is answered once its time
-// is over or there is no room, and leaves nothing behind.
+// TestBodiesThatComeSlowly opens 1,000 connections that each send only half of a body. Each must be answered
+// when its time is over, or at once if there is no room. Afterwards nothing may remain of them.
 func TestBodiesThatComeSlowly(t *testing.T) {
 	const clients = 1000
-	const length = 100                               // of a body, in bytes
-	budget := memory.NewBudget(clients / 4 * length) // for a quarter of them
+	const length = 100                               // bytes of each body
+	budget := memory.NewBudget(clients / 4 * length) // enough for a quarter of them
 	a, engine := open(t, http.HandlerFunc(ok), func(c *Config) {
 		c.Timeout, c.Bodies = 500*time.Millisecond, budget
 		c.Settings.MaxConcurrent = 2 * clients
@@ -72,7 +72,7 @@ func TestBodiesThatComeSlowly(t *testing.T) {
 	} else {
 		budget.Release(budget.Size())
 	}
-	for _, key := range []string{"new", "newer"} { // two keys have the whole part of their broker
+	for _, key := range []string{"new", "newer"} { // together, two keys use the whole part of their broker
 		release, err := a.room.hold(identity.Identity{Broker: "b", KeyID: key}, budget.Size()/keyPart)
 		if err != nil {
 			t.Fatalf("the part of key %s: got %v, want room", key, err)
@@ -81,7 +81,7 @@ func TestBodiesThatComeSlowly(t *testing.T) {
 	}
 }
 
-// sendHalf begins a request with a key of its own, and sends half of its body.
+// sendHalf begins a request with a separate key for each client, and sends half of the body.
 func sendHalf(address string, client, length int) (status int, answer string, err error) {
 	connection, err := net.Dial("tcp", address)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// spore answers with a description of every route, in the SPORE form that
-// clients ask for when they start (docs/contract.md, "Routes").
+// spore answers with a description of every route in the SPORE format. Clients ask for it when they start
+// (docs/contract.md, "Routes").
 func (a *API) spore(v routes.Version) handler {
 	methods := gin.H{}
 	for _, r := range routes.All() {
@@ -36,7 +36,7 @@ func (a *API) spore(v routes.Version) handler {
 	}
 }
 
-// sporeName names a route: "patch_assets_id_items_part".
+// sporeName returns the name of a route: "patch_assets_id_items_part".
 func sporeName(r routes.Route) string {
 	return strings.ToLower(r.Method) + strings.NewReplacer("/:", "_", "/", "_").Replace(r.Pattern)
 }

@@ -20,7 +20,7 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// clients is the number of goroutines that send requests at once.
+// clients is the number of goroutines that send requests at the same time.
 const clients = 64
 
 // BenchmarkForward compares the two transports behind the gateway's proxy: a
@@ -36,7 +36,7 @@ func BenchmarkForward(b *testing.B) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		w.Write(body) // the client reports a lost connection
+		w.Write(body) // if the connection is lost, the client reports it
 	}))
 	defer server.Close()
 	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
@@ -80,7 +80,7 @@ func BenchmarkForward(b *testing.B) {
 	}
 }
 
-// forwardOne passes a request with a deadline through the proxy.
+// forwardOne passes a request through the proxy, with a deadline.
 func forwardOne(ctx context.Context, u *Upstream, address, method, body string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -93,7 +93,7 @@ func forwardOne(ctx context.Context, u *Upstream, address, method, body string) 
 	})
 }
 
-// discarded is an http.ResponseWriter that discards status and body.
+// discarded is an http.ResponseWriter that discards the status and the body.
 type discarded struct{ header http.Header }
 
 func (d *discarded) Header() http.Header         { return d.header }

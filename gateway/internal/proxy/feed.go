@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	pageWithin  = 10 * time.Second // the answer with a page must begin
-	liveSilence = 10 * time.Second // a live feed without a message for so long is dead
+	pageWithin  = 10 * time.Second // the answer with a page must begin within this time
+	liveSilence = 10 * time.Second // a live feed that sends nothing for this time is given up
 )
 
-// errSilent is the cause if a live feed sends nothing.
+// errSilent is the cause of the error when a live feed sends nothing.
 var errSilent = errors.New("the asset service sends nothing")
 
 // Page implements stream.Source.
@@ -49,8 +49,8 @@ func (u *Upstream) Live(ctx context.Context, s stream.Selection) (io.ReadCloser,
 	return body, nil
 }
 
-// feed asks the asset service for a part of the feed. The answer must begin within a
-// time, after which the timer of the body ends the request.
+// feed asks the asset service for a part of the feed. If the answer does not begin within the time, the timer
+// in the returned body ends the request.
 func (u *Upstream) feed(ctx context.Context, path string, query url.Values, within time.Duration) (*feedBody, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	body := &feedBody{cancel: cancel, timer: time.AfterFunc(within, func() { cancel(errSilent) })}
@@ -78,7 +78,7 @@ func feedQuery(s stream.Selection) url.Values {
 	return query
 }
 
-// refusal returns the fault that the asset service has answered.
+// refusal returns the fault in an answer of the asset service.
 func refusal(resp *http.Response) error {
 	if resp.StatusCode == http.StatusUnauthorized {
 		return unavailable(errSignature)
@@ -86,13 +86,12 @@ func refusal(resp *http.Response) error {
 	return faulthttp.Read(resp)
 }
 
-// feedBody is the body of an answer. It ends its request when it is closed, or by its
-// timer.
+// feedBody is the body of an answer. The request ends when the body is closed, or when its timer expires.
 type feedBody struct {
 	io.ReadCloser
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
-	renew  time.Duration // each Read may take so long; 0: the timer is for the whole body
+	renew  time.Duration // each Read may take this time; 0: the timer is for the whole body
 }
 
 func (b *feedBody) Read(p []byte) (int, error) {

@@ -1,6 +1,6 @@
-// Package proxy forwards requests to the asset service, over the network or
-// inside the process. It removes headers by which a client could claim to be
-// someone else, and adds what the gateway knows about the client.
+// Package proxy forwards requests to the asset service, over the network or within the process. It removes
+// headers with which a client could claim to be somebody else, and adds what the gateway knows about the
+// client.
 package proxy
 
 import (
@@ -19,8 +19,8 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// A client sends an owner token in this header or this query parameter
-// (docs/contract.md, "Owner tokens"). It reaches the asset service in the header.
+// A client sends an owner token in this header or in this query parameter (docs/contract.md, "Owner tokens").
+// The asset service always gets it in the header.
 const (
 	tokenHeader    = "X-Access-Token"
 	tokenParameter = "acc_token"
@@ -30,11 +30,11 @@ const (
 type Upstream struct {
 	forward   func(http.ResponseWriter, *http.Request) error
 	transport http.RoundTripper
-	streams   http.RoundTripper // passes answers on as they come
+	streams   http.RoundTripper // sends answers on while they are still coming
 	signer    *identity.Signer
 }
 
-// Local returns an asset service in this process.
+// Local returns an asset service that runs in this process.
 func Local(handler http.Handler, signer *identity.Signer) *Upstream {
 	forward := func(w http.ResponseWriter, r *http.Request) error {
 		handler.ServeHTTP(w, r)
@@ -48,7 +48,7 @@ func Local(handler http.Handler, signer *identity.Signer) *Upstream {
 	}
 }
 
-// Remote returns an asset service that a transport calls.
+// Remote returns an asset service that is called through a transport.
 func Remote(transport http.RoundTripper, signer *identity.Signer) *Upstream {
 	traced := telemetry.Transport(transport)
 	return &Upstream{
@@ -56,27 +56,26 @@ func Remote(transport http.RoundTripper, signer *identity.Signer) *Upstream {
 	}
 }
 
-// RemoteFiles returns a file service that a transport calls. Its answers may last as long as
-// their clients keep the pace of downloads.
+// RemoteFiles returns a file service that is called through a transport. An answer may take longer than the
+// request's time limit, as long as the client keeps the pace of downloads.
 func RemoteFiles(transport http.RoundTripper, signer *identity.Signer) *Upstream {
 	u := Remote(transport, signer)
 	u.forward = remote{u.transport, httpserver.DownloadPace}.forward
 	return u
 }
 
-// Request is what the gateway knows about a request.
+// Request has what the gateway knows about a request.
 type Request struct {
-	Path    string // the path to ask the asset service for
+	Path    string // path of the request to the asset service
 	Caller  identity.Identity
-	Client  string // address of the client; "" if it has none
+	Client  string // address of the client; "": not known
 	BaseURL string // public address of the registry
-	Seed    string // the secret of a repeatable creation; "" for any other request
+	Seed    string // secret of a creation that can be repeated; "" for any other request
 }
 
-// Forward sends a request to the asset service and writes its answer to w. It
-// changes r. If there is no answer, Forward returns a fault of kind Unavailable
-// that wraps the cause, and writes nothing. If the answer breaks off, it returns
-// ErrCut.
+// Forward sends a request to the asset service and writes the answer to w. It changes r. If no answer comes, it
+// writes nothing, and returns a fault of kind Unavailable that wraps the cause. If the answer breaks off, it
+// returns ErrCut.
 func (u *Upstream) Forward(w http.ResponseWriter, r *http.Request, about Request) error {
 	if err := u.prepare(r, about); err != nil {
 		return err
@@ -84,8 +83,8 @@ func (u *Upstream) Forward(w http.ResponseWriter, r *http.Request, about Request
 	return u.forward(w, r)
 }
 
-// Get sends a GET as an anonymous caller. It returns the fault that the asset
-// service answers with: one of kind NotFound if the path does not exist.
+// Get sends a GET as an anonymous caller. If the asset service answers with a fault, Get returns this fault;
+// its kind is NotFound if the path does not exist.
 func (u *Upstream) Get(ctx context.Context, path string) error {
 	resp, err := u.send(ctx, u.transport, http.MethodGet, &url.URL{Path: path})
 	if err != nil {
@@ -95,8 +94,9 @@ func (u *Upstream) Get(ctx context.Context, path string) error {
 	return faulthttp.Read(resp)
 }
 
-// Read returns the answer to a GET of an anonymous caller, of at most so many bytes. It returns the fault that the
-// service answers with. The readings of a file are no spans: it may have thousands.
+// Read returns the answer to a GET of an anonymous caller. The answer may have as many bytes as most says. If
+// the service answers with a fault, Read returns this fault. A read gets no span in traces, because a file may
+// need thousands of reads.
 func (u *Upstream) Read(ctx context.Context, path string, query url.Values, most int64) ([]byte, error) {
 	resp, err := u.send(ctx, u.streams, http.MethodGet, &url.URL{Path: path, RawQuery: query.Encode()})
 	if err != nil {
@@ -116,10 +116,9 @@ func (u *Upstream) Read(ctx context.Context, path string, query url.Values, most
 	return body, nil
 }
 
-// Missing returns the asset service's fault of kind NotFound if the path does not
-// exist. Other answers are no error. It sends HEAD, so that no object is
-// transferred, and then GET if the path is missing, because an answer to HEAD has
-// no body to read the fault from.
+// Missing returns the asset service's fault of kind NotFound if the path does not exist, and nil for any other
+// answer. It first sends HEAD, so that no object is transferred. If the path does not exist, it also sends GET,
+// because an answer to HEAD has no body with the fault.
 func (u *Upstream) Missing(ctx context.Context, path string) error {
 	resp, err := u.send(ctx, u.transport, http.MethodHead, &url.URL{Path: path})
 	if err != nil {
@@ -149,25 +148,24 @@ func (u *Upstream) send(
 	return resp, nil
 }
 
-// unavailable returns the fault for an asset service that did not answer. The
-// client does not see the cause; the log does.
+// unavailable returns the fault for an asset service that did not answer. Only the log shows the cause; the
+// client does not see it.
 func unavailable(cause error) error {
 	f := fault.New(fault.Unavailable, fault.URL, "registry", "The registry cannot be reached now; repeat the request.")
 	return fmt.Errorf("%w: %w", f, cause)
 }
 
-// removed are the headers of a client that do not reach the asset service,
-// beside X-Forwarded-*: a client could use them to claim something, or they hold
-// secrets, or they are about the connection.
+// removed has the headers of a client that the asset service does not get, in addition to X-Forwarded-*. With
+// them a client could make false claims, or they contain secrets, or they are about the connection.
 var removed = []string{
 	"Authorization", "Cookie", "Expect", "Forwarded", "X-Real-Ip",
 	"Connection", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Upgrade",
 }
 
-// prepare turns a client's request into one for the asset service.
+// prepare changes a client's request into one for the asset service.
 func (u *Upstream) prepare(r *http.Request, about Request) error {
-	// Headers that Connection names end here (RFC 9110, 7.6.1). They must go before
-	// our own headers are set, or a client could have those removed.
+	// The headers that Connection names must not be forwarded (RFC 9110, 7.6.1). They are removed before our
+	// own headers are set: otherwise a client could remove our headers by naming them.
 	for _, names := range r.Header["Connection"] {
 		for name := range strings.SplitSeq(names, ",") {
 			r.Header.Del(strings.TrimSpace(name))
@@ -197,16 +195,15 @@ func (u *Upstream) prepare(r *http.Request, about Request) error {
 	r.URL.Path, r.URL.RawPath = about.Path, ""
 	query, token := takeToken(r.URL.RawQuery)
 	r.URL.RawQuery = query
-	if token != "" { // the parameter wins over the header
+	if token != "" { // the token in the query wins over the one in the header
 		r.Header.Set(tokenHeader, fieldValue(token))
 	}
 	r.RequestURI = r.URL.RequestURI()
 	return nil
 }
 
-// takeToken removes the owner tokens from a query, so that no URL behind the
-// gateway has a secret. It returns the first token that is not empty. The rest of
-// the query stays the same byte by byte.
+// takeToken removes the owner tokens from a query, so that no URL behind the gateway contains a secret. It
+// returns the first token that is not empty. The rest of the query stays the same, byte for byte.
 func takeToken(query string) (rest, token string) {
 	if !strings.Contains(query, "acc") && !strings.Contains(query, "%") {
 		return query, ""
@@ -225,10 +222,9 @@ func takeToken(query string) (rest, token string) {
 	return strings.Join(kept, "&"), token
 }
 
-// fieldValue returns a token in a form that a header can carry (RFC 9110, 5.5).
-// It escapes a token with blanks or control characters. Such a token is wrong and
-// must arrive as a wrong one: if it got lost, a token in the body would count
-// instead, and if it were trimmed, it might be right.
+// fieldValue returns a token in a form that a header can carry (RFC 9110, 5.5). If the token has blanks or
+// control characters, it is escaped. Such a token is wrong, and must arrive as a wrong one: without it, a token
+// in the body would be used instead, and if it were only trimmed, it might be right.
 func fieldValue(token string) string {
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return url.QueryEscape(token)

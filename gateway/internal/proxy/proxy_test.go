@@ -59,7 +59,7 @@ func newSigner(t *testing.T) *identity.Signer {
 	return signer
 }
 
-// call returns a pool of the one server at url.
+// call returns a pool with the one server at url.
 func call(t *testing.T, url string) *upstream.Pool {
 	t.Helper()
 	pool, err := upstream.New(upstream.Config{
@@ -73,11 +73,12 @@ func call(t *testing.T, url string) *upstream.Pool {
 	return pool
 }
 
-// upstreams returns two upstreams with one handler: a server, and one in process.
+// upstreams returns two upstreams with the same handler: one calls a server, the other one calls the handler in
+// this process.
 func upstreams(t *testing.T, signer *identity.Signer, handler http.Handler) map[string]*Upstream {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/readyz" { // the pool's health checks
+		if r.URL.Path != "/readyz" { // the pool's health checks are left out
 			handler.ServeHTTP(w, r)
 		}
 	}))
@@ -104,7 +105,7 @@ func TestForwardSaysWhatTheEdgeHasFoundOut(t *testing.T) {
 			} {
 				r.Header.Set(header, "claimed")
 			}
-			// Connection names headers of this hop. It must not remove the gateway's own.
+			// Connection names headers that must not be forwarded. It must not remove the gateway's headers.
 			r.Header.Add("Connection", "close, x-mine")
 			r.Header.Add("Connection", "X-Mine-Too,"+identity.Header)
 			r.Header.Set(identity.Header, "forged")
@@ -168,8 +169,8 @@ func TestGetTellsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestMissingTransfersNoAsset calls Missing for an existing and a missing path.
-// No GET of the existing path is sent, so its bytes are not transferred.
+// TestMissingTransfersNoAsset calls Missing for a path that exists and for one that does not. No GET may be
+// sent for the first one, so that its bytes are not transferred.
 func TestMissingTransfersNoAsset(t *testing.T) {
 	var asked []string
 	for name, u := range upstreams(t, newSigner(t), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -228,12 +229,12 @@ func TestATokenThatNoHeaderCanCarryStaysWrong(t *testing.T) {
 			want  string
 		}{
 			{"plain", "plain"},
-			{"%20", "+"}, // a space would arrive as no token, so the body's token would count
+			{"%20", "+"}, // a space would look like no token, and then the token in the body would be used
 			{"%20plain%20", "+plain+"},
 			{"a%0D%0AX-Evil:1", "a%0D%0AX-Evil%3A1"},
 			{"%00", "%00"},
 			{"%D1%82%D0%BE%FF", "%D1%82%D0%BE%FF"},
-			{"a+b", "a+b"}, // in a query, a plus sign is a space
+			{"a+b", "a+b"}, // in a query, a plus sign stands for a space
 			{"~!", "~!"},
 			{"%7F", "%7F"},
 			{"plain&acc_token=", "plain"},
@@ -278,12 +279,12 @@ func FuzzTakeToken(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		rest, token := takeToken(query)
-		before, _ := url.ParseQuery(query) // returns the well-formed parameters with the error
+		before, _ := url.ParseQuery(query) // with the error, it returns the parameters that are well formed
 		after, _ := url.ParseQuery(rest)
 		if after.Has(tokenParameter) {
 			t.Fatalf("%q: got the rest %q, want no token in it", query, rest)
 		}
-		if !strings.Contains(query, ";") { // ParseQuery skips parameters with a semicolon
+		if !strings.Contains(query, ";") { // because ParseQuery skips parameters with a semicolon
 			var want string
 			for _, value := range before[tokenParameter] {
 				if want = value; want != "" {

@@ -12,20 +12,19 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// remote forwards requests over the network, and answers without the headers
-// that are about the connection only.
+// remote forwards requests over the network. It leaves out the headers of answers that are only about the
+// connection.
 type remote struct {
 	transport http.RoundTripper
 	pace      httpserver.Pace
 }
 
-// ErrCut is returned if an answer ended before it was complete. The status is
-// sent already, so only the end of the connection can tell the client.
+// ErrCut is returned if an answer ended before it was complete. The status was already sent. So the client can
+// only notice it if the connection ends.
 var ErrCut = errors.New("the answer was cut off")
 
-// errSignature is the cause for the log if the asset service answers 401. The
-// gateway has checked the API key, so the asset service has refused the gateway's
-// signature.
+// errSignature is the cause that the log shows if the asset service answers 401. The gateway has already
+// checked the API key, so the 401 means that the asset service refuses the gateway's signature.
 var errSignature = errors.New("the asset service refuses this gateway's signature: " +
 	"do both have the same secret, and clocks that agree?")
 
@@ -34,14 +33,14 @@ func (p remote) forward(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	defer resp.Body.Close() // its error does not matter: the whole body was read, or reading has failed
+	defer resp.Body.Close() // its error has no meaning: the whole body was read, or reading has failed already
 	if resp.StatusCode == http.StatusUnauthorized {
 		return unavailable(errSignature)
 	}
 	removeHopByHop(resp.Header)
 	header := w.Header()
 	for name, values := range resp.Header {
-		if _, set := header[name]; !set { // the gateway's own header wins
+		if _, set := header[name]; !set { // a header that the gateway has set wins
 			header[name] = values
 		}
 	}
@@ -55,14 +54,13 @@ func (p remote) forward(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// hopByHop are the headers about the connection (RFC 9110, 7.6.1).
+// hopByHop has the headers that are about the connection (RFC 9110, 7.6.1).
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// removeHopByHop removes the headers about the connection, and those that
-// Connection names.
+// removeHopByHop removes the headers that are about the connection, and the headers that Connection names.
 func removeHopByHop(header http.Header) {
 	for _, names := range header["Connection"] {
 		for name := range strings.SplitSeq(names, ",") {
@@ -74,9 +72,9 @@ func removeHopByHop(header http.Header) {
 	}
 }
 
-// pass copies the body. It flushes each part of a body of unknown length. A body
-// that is large or of unknown length goes at the client's pace and outlasts the
-// deadline of the request, which is for making the answer only.
+// pass copies the body. If the length of the body is unknown, it flushes each part. If the body is large or its
+// length is unknown, it is sent at the client's pace. Then sending may go on after the deadline of the request,
+// which is only meant for making the answer.
 func (p remote) pass(w http.ResponseWriter, resp *http.Response) error {
 	var to io.Writer = w
 	if size := resp.ContentLength; size < 0 || size > int64(p.pace.Bytes) {
@@ -110,5 +108,5 @@ func (p remote) pass(w http.ResponseWriter, resp *http.Response) error {
 
 const bufferSize = 16 << 10
 
-// buffers holds the buffers of pass.
+// buffers has buffers for pass.
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}

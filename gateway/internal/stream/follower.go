@@ -16,83 +16,82 @@ import (
 )
 
 const (
-	heartbeat  = 15 * time.Second // the most time without a message
-	takeWithin = 10 * time.Second // a client must take what is sent
-	batchBytes = 64 << 10         // bytes of entries that are sent before the next deadline
-	retryFirst = time.Second      // a client waits so long before it begins again
-	retryDrain = 4 * time.Second  // the most that it waits longer if the server ends
-	pageAgain  = time.Second      // a follower that the ring does not cover asks for a page again
+	heartbeat  = 15 * time.Second // longest time without a message
+	takeWithin = 10 * time.Second // time in which a client must take what is sent
+	batchBytes = 64 << 10         // bytes of entries that are sent before the deadline is renewed
+	retryFirst = time.Second      // how long a client should wait before it begins again
+	retryDrain = 4 * time.Second  // most that it should wait in addition if the server ends
+	pageAgain  = time.Second      // pause between pages while the ring does not have what a follower needs
 )
 
-// ErrSlow is returned by Run for a client that does not read what is sent.
+// ErrSlow is returned by Run if the client does not read what is sent.
 var ErrSlow = errors.New("the client is too slow")
 
-// ErrCut is returned by Run if the stream ended inside a message. The connection must
-// be broken off.
+// ErrCut is returned by Run if the stream ended within a message. The caller must break the connection off.
 var ErrCut = errors.New("the stream was cut off")
 
-// Follower is one client that follows the feed. Its hub must be joined before Run.
+// Follower is one client that follows the feed. Its hub must be joined before Run is called.
 type Follower struct {
 	Source    Source
 	Hub       *Hub
 	Format    Format
-	Offset    string          // where the client begins, as it wrote it
+	Offset    string          // the offset at which the client begins, as the client wrote it
 	Draining  <-chan struct{} // closed when the server ends; nil: never
-	Enter     func() bool     // admits a request for a page, which then calls Leave
+	Enter     func() bool     // admits a request for a page; the request then calls Leave
 	Leave     func()
-	Again     func() bool   // admits each page after the first one, before Enter; nil: all
-	Heartbeat time.Duration // 0: 15 s
+	Again     func() bool   // admits each page after the first one, before Enter; nil: always
+	Heartbeat time.Duration // longest time without a message; 0: 15 s
 
 	first   page
 	w       http.ResponseWriter
 	control *http.ResponseController
-	begun   bool   // at is known: a page has told where Offset is
-	at      int64  // all up to here was sent
-	mark    string // at as an offset, if no entry at that position was sent
+	begun   bool   // at is known, because a page has said which position Offset stands for
+	at      int64  // everything up to this position was sent
+	mark    string // the offset of at, if no entry at that position was sent
 }
 
-// errCrowded is returned if Enter does not admit a page.
+// errCrowded is the error of Run if Enter does not admit a page.
 var errCrowded = errors.New("too many requests are under way")
 
-// Open asks for the first page and sets the header of the answer. An error is one for
-// the client: a fault of the asset service. After nil, the caller must call Run or Close.
+// Open asks for the first page and sets the headers of the answer. An error is meant for the client: it is a
+// fault of the asset service. If Open returns nil, the caller must call Run or Close.
 func (f *Follower) Open(ctx context.Context, header http.Header) (err error) {
 	if f.first, err = f.open(ctx, f.Offset); err != nil {
 		return err
 	}
 	header.Set("Content-Type", string(f.Format))
 	header.Set("Cache-Control", "no-store")
-	header.Set("X-Accel-Buffering", "no") // nginx would hold messages back
+	header.Set("X-Accel-Buffering", "no") // otherwise nginx would hold messages back
 	return nil
 }
 
-// Close gives up what Open has opened.
+// Close closes the page that Open has opened, for a caller that does not call Run.
 func (f *Follower) Close() { f.first.close() }
 
 // Run sends the feed to w until ctx ends, the server drains, or the client is too slow.
 func (f *Follower) Run(ctx context.Context, w http.ResponseWriter) error {
 	f.w, f.control = w, http.NewResponseController(w)
-	// Only a connection has deadlines; a test's recorder fails here.
+	// Only a connection has deadlines, so this fails with the recorder of a test.
 	_ = f.control.SetReadDeadline(time.Time{})
 	if err := f.send(f.Format.retry(retryFirst)); err != nil {
 		f.Close()
 		return err
 	}
 	first := f.first
-	f.first = page{} // not kept in memory
+	f.first = page{} // so that the page does not stay in memory
 	if _, err := f.copyPage(first); err != nil {
 		return err
 	}
 	return f.follow(ctx)
 }
 
-// follow sends what comes after the first page.
+// follow sends everything that comes after the first page.
 func (f *Follower) follow(ctx context.Context) error {
 	beat := time.NewTimer(f.interval())
 	defer beat.Stop()
 	for {
 		view := f.Hub.ring.Read(f.at, batchBytes)
-		if !f.begun { // the ring cannot tell what comes after Offset
+		if !f.begun { // Offset has no known position yet, so the ring cannot be used
 			view.Release()
 			view = follow.View{Changed: view.Changed}
 		}
@@ -134,8 +133,8 @@ func (f *Follower) follow(ctx context.Context) error {
 	}
 }
 
-// drain sends the last messages: a bookmark if the follower has moved on without an entry,
-// and when to begin again.
+// drain sends the last messages. If the follower has passed positions without an entry, it sends a bookmark.
+// Then it says when to begin again.
 func (f *Follower) drain() error {
 	last := f.Format.retry(retryFirst + rand.N(retryDrain))
 	if f.mark != "" {
@@ -144,17 +143,17 @@ func (f *Follower) drain() error {
 	return f.send(last)
 }
 
-// interval returns the most time without a message.
+// interval returns the longest time without a message.
 func (f *Follower) interval() time.Duration { return cmp.Or(f.Heartbeat, heartbeat) }
 
-// pass moves on without an entry.
+// pass moves the follower to a position without sending an entry.
 func (f *Follower) pass(upto int64, offset string) {
 	if upto > f.at && offset != "" {
 		f.at, f.mark = upto, offset
 	}
 }
 
-// sendEntries sends what a ring has.
+// sendEntries sends the entries of a ring.
 func (f *Follower) sendEntries(view follow.View) error {
 	_ = f.control.SetWriteDeadline(time.Now().Add(takeWithin))
 	for _, e := range view.Entries {
@@ -166,8 +165,7 @@ func (f *Follower) sendEntries(view follow.View) error {
 	return f.flush()
 }
 
-// beat sends a bookmark if the follower has moved on without an entry, else a
-// heartbeat.
+// beat sends a bookmark if the follower has passed positions without an entry, otherwise a heartbeat.
 func (f *Follower) beat() error {
 	if f.mark == "" {
 		return f.send(f.Format.heartbeat())
@@ -192,7 +190,7 @@ func (f *Follower) flush() error {
 	return nil
 }
 
-// cut returns the error of a stream that a failed write has ended.
+// cut returns the error of a stream that has ended because a write failed.
 func (f *Follower) cut(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("%w: %w", ErrSlow, err)
@@ -200,14 +198,14 @@ func (f *Follower) cut(err error) error {
 	return fmt.Errorf("%w: %w", ErrCut, err)
 }
 
-// page is an open page and what frees it.
+// page is an open page, and the function that frees what it holds.
 type page struct {
 	io.ReadCloser
 	leave func()
 }
 
 func (p page) close() {
-	_ = p.Close() // it was read to its end, or the follower has its error
+	_ = p.Close() // the page was read to its end, or the follower already has its error
 	p.leave()
 }
 
@@ -224,8 +222,8 @@ func (f *Follower) open(ctx context.Context, offset string) (page, error) {
 	return page{body, f.Leave}, nil
 }
 
-// readPage sends the next page. It reports whether the follower moved on. A page that
-// cannot be had is asked for again later.
+// readPage sends the next page. It reports whether the follower moved on. If no page can be opened, it is asked
+// for again later.
 func (f *Follower) readPage(ctx context.Context) (moved bool, err error) {
 	if f.Again != nil && !f.Again() {
 		return false, nil
@@ -245,7 +243,7 @@ func (f *Follower) next() string {
 	return offsetOf(f.at)
 }
 
-// copyPage sends a page and closes it.
+// copyPage sends the entries of a page and closes the page.
 func (f *Follower) copyPage(p page) (moved bool, err error) {
 	defer p.close()
 	before := f.at
@@ -253,7 +251,7 @@ func (f *Follower) copyPage(p page) (moved bool, err error) {
 	messages := follow.NewReader(p)
 	for {
 		m, err := messages.Next()
-		if err != nil { // the end, or a page that broke off between two messages
+		if err != nil { // the page has ended, or broke off between two messages
 			return f.at > before, f.flush()
 		}
 		f.begun = true
@@ -268,7 +266,7 @@ func (f *Follower) copyPage(p page) (moved bool, err error) {
 	}
 }
 
-// copyEntry sends an entry of any size.
+// copyEntry sends an entry, which may be of any size.
 func (f *Follower) copyEntry(to io.Writer, messages *follow.Reader, m follow.Message) error {
 	if _, err := io.WriteString(to, f.Format.entryHead(m.Offset)); err != nil {
 		return err
@@ -280,12 +278,11 @@ func (f *Follower) copyEntry(to io.Writer, messages *follow.Reader, m follow.Mes
 	return err
 }
 
-// IsCrowded reports whether Run has refused a client because too many requests are
-// under way.
+// IsCrowded reports whether Run has refused a client because there are too many concurrent requests.
 func IsCrowded(err error) bool { return errors.Is(err, errCrowded) }
 
-// Wait returns when the feed has an entry after the client's offset, or when ctx ends.
-// It returns at once if the asset service refuses the offset or cannot answer.
+// Wait waits until the feed has an entry after the client's offset, or ctx ends. It returns at once if the
+// asset service refuses the offset or does not answer.
 func (f *Follower) Wait(ctx context.Context) {
 	for ctx.Err() == nil {
 		view := f.Hub.ring.Read(f.at, 1)
@@ -316,8 +313,8 @@ func (f *Follower) Wait(ctx context.Context) {
 	}
 }
 
-// hasMore reports whether there is an entry after the client's position, or whether the
-// asset service does not say.
+// hasMore reports whether there is an entry after the client's position. It also returns true if the asset
+// service does not answer this.
 func (f *Follower) hasMore(ctx context.Context) bool {
 	if f.begun && f.Again != nil && !f.Again() {
 		return false

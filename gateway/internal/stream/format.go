@@ -13,13 +13,12 @@ type Format string
 
 // The formats of streams.
 const (
-	None   Format = "" // a page, no stream
+	None   Format = "" // a page instead of a stream
 	Events Format = "text/event-stream"
 	Lines  Format = "application/x-ndjson"
 )
 
-// FormatOf returns the format that a client accepts. A client that also accepts JSON
-// means a page.
+// FormatOf returns the format that a client accepts. If the client also accepts JSON, it wants a page.
 func FormatOf(accept string) Format {
 	if accept == "" || accept == "*/*" {
 		return None
@@ -50,14 +49,14 @@ const (
 	eventEnd  = "\n\n"
 )
 
-// event returns an entry as an event.
+// event returns an entry in the form of an event.
 func event(offset string, data []byte) []byte {
 	e := make([]byte, 0, len(eventID)+len(offset)+len(eventData)+len(data)+len(eventEnd))
 	e = append(append(e, eventID...), offset...)
 	return append(append(append(e, eventData...), data...), eventEnd...)
 }
 
-// entry returns an event, or the line that has the same entry.
+// entry returns an event in this format: unchanged, or as a line with the same entry.
 func (f Format) entry(event []byte) []byte {
 	if f == Events {
 		return event
@@ -66,7 +65,7 @@ func (f Format) entry(event []byte) []byte {
 	return event[begin : len(event)-len(eventEnd)+1]
 }
 
-// entryHead returns what comes before an entry's JSON.
+// entryHead returns the text before the JSON of an entry.
 func (f Format) entryHead(offset string) string {
 	if f == Events {
 		return eventID + offset + eventData
@@ -74,7 +73,7 @@ func (f Format) entryHead(offset string) string {
 	return ""
 }
 
-// entryEnd returns what comes after an entry's JSON.
+// entryEnd returns the text after the JSON of an entry.
 func (f Format) entryEnd() string {
 	if f == Events {
 		return eventEnd
@@ -96,7 +95,7 @@ func (f Format) heartbeat() string {
 	return "\n"
 }
 
-// retry tells a client how long to wait before it begins again.
+// retry returns a message that tells the client how long to wait before it begins again.
 func (f Format) retry(after time.Duration) string {
 	if f == Events {
 		return "retry: " + strconv.FormatInt(after.Milliseconds(), 10) + eventEnd

@@ -1,10 +1,10 @@
 // Package stream sends the feed to followers as it grows (docs/contract.md, "Streams";
 // docs/architecture.md, "Live feed").
 //
-// A Hub follows one selection of the feed at the asset services and keeps the newest
-// entries in a ring. However many clients follow that selection, each change comes to
-// this process once. A Follower is one client. It reads pages until it reaches what
-// the ring has, then it takes everything from the ring.
+// A Hub follows one selection of the feed at the asset services, and keeps the newest entries in a ring. So
+// each change comes to this process only once, even if many clients follow the selection. A Follower is one
+// client. It reads pages until it reaches the entries that the ring has. From then on it takes everything from
+// the ring.
 package stream
 
 import (
@@ -21,32 +21,32 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// Selection says what followers see of the feed.
+// Selection says which part of the feed followers see.
 type Selection struct {
-	Version string // of the API: "2.5"
-	Mode    string // as the parameter mode
-	Fields  string // as the parameter opt_fields; "": none, "*": all
+	Version string // version of the API: "2.5"
+	Mode    string // value of the parameter mode
+	Fields  string // value of the parameter opt_fields; "": no fields, "*": all fields
 }
 
 // IsChosen reports whether the client has named fields.
 func (s Selection) IsChosen() bool { return s.Fields != "" && s.Fields != "*" }
 
 // Source is the feed at the asset services. The messages of both methods end with the
-// reader's error; the caller closes it.
+// error of the reader that a method returns. The caller must close this reader.
 type Source interface {
-	// Page returns at most limit entries after an offset, "" for the start, and at the
-	// end a bookmark up to which they are complete. Before them comes a bookmark with
-	// the offset itself. It returns a fault if the asset service refuses the request.
+	// Page returns up to limit entries after an offset; "" stands for the start of the feed. Before the entries
+	// comes a bookmark with the offset itself. At the end comes a bookmark up to which the entries are
+	// complete. If the asset service refuses the request, Page returns a fault.
 	Page(ctx context.Context, s Selection, offset string, limit int) (io.ReadCloser, error)
-	// Live returns the feed from now on: a bookmark, then messages as they come, and
-	// at least one every few seconds.
+	// Live returns the feed from now on. It begins with a bookmark. Then messages follow as they come, at least
+	// one every few seconds.
 	Live(ctx context.Context, s Selection) (io.ReadCloser, error)
 }
 
-// pageLimit is how many entries a page has at most.
+// pageLimit is the most entries of a page.
 const pageLimit = 1000
 
-// offsetOf returns a position as an offset (docs/contract.md, "Offsets").
+// offsetOf returns the offset for a position (docs/contract.md, "Offsets").
 func offsetOf(position int64) string {
 	if position == 0 {
 		return ""
@@ -55,20 +55,19 @@ func offsetOf(position int64) string {
 }
 
 const (
-	retryLeast = 50 * time.Millisecond // before a hub asks again after an error
+	retryLeast = 50 * time.Millisecond // pause after an error; each further pause is twice as long, up to retryMost
 	retryMost  = 2 * time.Second
 	linger     = 10 * time.Second // a hub without followers ends after this time
 )
 
-// ErrTooMany is returned if the hubs follow as many selections as they may.
+// ErrTooMany is returned if the hubs already follow as many selections as they may.
 var ErrTooMany = errors.New("too many selections of the feed are followed")
 
-// Hubs has one Hub for each selection that somebody follows. It is safe for concurrent
-// use.
+// Hubs has one Hub for each selection that somebody follows. It is safe for concurrent use.
 type Hubs struct {
 	source    Source
 	options   Options
-	ringBytes int // of each ring
+	ringBytes int // most bytes of each ring
 	ctx       context.Context
 	stop      context.CancelFunc
 	running   sync.WaitGroup
@@ -79,14 +78,14 @@ type Hubs struct {
 
 // Options configure Hubs.
 type Options struct {
-	Memory int64 // most bytes of entries
+	Memory int64 // most bytes of all entries
 	Chosen int   // most selections with named fields
 	Log    *slog.Logger
-	Lag    func(time.Duration) // takes the age of each change that arrives; nil: nobody does
+	Lag    func(time.Duration) // gets the age of each change that arrives; nil: not used
 }
 
-// common is the number of selections without named fields: three modes without fields,
-// and with all fields in two versions.
+// common is the number of selections without named fields. There are three modes; each can be followed with no
+// fields, or with all fields in one of two versions.
 const common = 9
 
 // NewHubs returns Hubs that follow the feed at source.
@@ -106,13 +105,13 @@ func (h *Hubs) Close() {
 type Hub struct {
 	selection Selection
 	ring      *follow.Ring
-	followers int         // guarded by Hubs.mu
-	end       *time.Timer // ends a hub without followers; nil while there are some
+	followers int         // number of followers, guarded by Hubs.mu
+	end       *time.Timer // ends the hub if it stays without followers; nil while it has some
 	stop      context.CancelFunc
 }
 
-// Join returns the hub of a selection. The caller must call leave once. It returns
-// ErrTooMany if there would be too many selections with named fields.
+// Join returns the hub of a selection. The caller must call leave once. If there would be too many selections
+// with named fields, Join returns ErrTooMany.
 func (h *Hubs) Join(s Selection) (hub *Hub, leave func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -131,8 +130,8 @@ func (h *Hubs) Join(s Selection) (hub *Hub, leave func(), err error) {
 	return hub, sync.OnceFunc(func() { h.leave(hub) }), nil
 }
 
-// makeRoom reports whether another selection with named fields may be followed. It
-// ends one that nobody follows any more, if it must.
+// makeRoom reports whether one more selection with named fields may be followed. If necessary, it ends one that
+// nobody follows any more.
 func (h *Hubs) makeRoom() bool {
 	var idle *Hub
 	chosen := 0
@@ -154,7 +153,7 @@ func (h *Hubs) makeRoom() bool {
 	return true
 }
 
-// start begins to follow a selection.
+// start makes the hub of a selection and begins to follow the feed.
 func (h *Hubs) start(s Selection) *Hub {
 	ctx, stop := context.WithCancel(h.ctx)
 	hub := &Hub{selection: s, ring: follow.NewRing(h.ringBytes), stop: stop}
@@ -183,15 +182,15 @@ func (h *Hubs) remove(hub *Hub) {
 	delete(h.hubs, hub.selection)
 }
 
-// Selections returns how many selections are followed.
+// Selections returns the number of selections that are followed.
 func (h *Hubs) Selections() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.hubs)
 }
 
-// follow keeps a hub's ring up to date until ctx ends. After an error it asks again,
-// perhaps another asset service.
+// follow keeps the ring of a hub up to date until ctx ends. After an error it asks again; another asset service
+// may answer then.
 func (h *Hubs) follow(ctx context.Context, hub *Hub) {
 	pause := retryLeast
 	for ctx.Err() == nil {
@@ -209,7 +208,7 @@ func (h *Hubs) follow(ctx context.Context, hub *Hub) {
 	}
 }
 
-// followOnce follows one live stream until it breaks off.
+// followOnce follows a live feed until it breaks off.
 func (h *Hubs) followOnce(ctx context.Context, hub *Hub) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -245,7 +244,7 @@ func (h *Hubs) followOnce(ctx context.Context, hub *Hub) error {
 	}
 }
 
-// append adds the current entry to the ring.
+// append adds the entry that m announces to the ring.
 func (hub *Hub) append(messages *follow.Reader, m follow.Message) error {
 	data, err := messages.Data(follow.MaxData)
 	if err != nil {
@@ -259,8 +258,8 @@ func (hub *Hub) append(messages *follow.Reader, m follow.Message) error {
 	return nil
 }
 
-// fill reads pages until the ring is complete up to a message. A page may come from an
-// asset service that does not know all of it yet.
+// fill reads pages until the ring is complete up to the position of a message. It may need several pages,
+// because an asset service may not know all changes yet.
 func (h *Hubs) fill(ctx context.Context, hub *Hub, until follow.Message) error {
 	for {
 		upto, _ := hub.ring.Upto()
@@ -272,7 +271,7 @@ func (h *Hubs) fill(ctx context.Context, hub *Hub, until follow.Message) error {
 			return fmt.Errorf("read a page of the feed: %w", err)
 		}
 		err = hub.appendPage(body)
-		_ = body.Close() // it was read to its end, or err says more
+		_ = body.Close() // the body was read to its end, or err already says why not
 		if err != nil {
 			return err
 		}
