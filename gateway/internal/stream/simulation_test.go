@@ -20,22 +20,22 @@ import (
 	"asset-registry/shared/follow"
 )
 
-// world is a registry whose feed grows, behind asset services that are late, break off,
-// leave gaps and send large entries. The guards are what its answers promise; a test
-// leaves one out and expects that followers lose something.
+// world is a registry whose feed grows, behind asset services that are late, break off, leave gaps and send
+// large entries. The guards are things that its answers promise. A test leaves out one guard, and expects that
+// followers then lose something.
 type world struct {
-	leftOut string // a guard
+	leftOut string // the guard that is left out; "": none
 
 	mu      sync.Mutex
 	random  *rand.Rand
-	history []change // in the order of positions
+	history []change // all changes, in the order of positions
 	changed chan struct{}
 	ended   bool
-	faults  int // made so far
+	faults  int // number of faults so far
 }
 
-// mostFaults is how many faults a world makes; few runs need 400. After them it works, so
-// a hub that is not stuck reaches the end.
+// mostFaults is how many faults a world makes; few runs need 400. After these faults the world works, so a hub
+// that is not stuck reaches the end.
 const mostFaults = 500
 
 type change struct {
@@ -43,7 +43,7 @@ type change struct {
 	asset    int
 }
 
-// isWanted reports whether a selection shows an asset. Every tenth is a test asset.
+// isWanted reports whether a selection shows an asset. Every tenth asset is a test asset.
 func isWanted(s Selection, asset int) bool { return s.Mode != "test" || asset%10 == 0 }
 
 func newWorld(seed uint64) *world {
@@ -52,7 +52,7 @@ func newWorld(seed uint64) *world {
 
 func (w *world) chance(one int) bool { return w.random.IntN(one) == 0 }
 
-// fails reports whether an asset service fails now, by one chance in so many.
+// fails reports whether an asset service fails now. The chance is 1 in the number one.
 func (w *world) fails(random *rand.Rand, one int) bool {
 	if w.faults == mostFaults || random.IntN(one) > 0 {
 		return false
@@ -61,7 +61,7 @@ func (w *world) fails(random *rand.Rand, one int) bool {
 	return true
 }
 
-// grow makes changes, most of them to new assets.
+// grow makes changes. Most of them create new assets.
 func (w *world) grow(changes int) {
 	for i := range changes {
 		w.mu.Lock()
@@ -85,7 +85,8 @@ func (w *world) grow(changes int) {
 	w.mu.Unlock()
 }
 
-// last returns the newest position, perhaps as an asset service knows it that is late.
+// last returns the newest position. If late, this may be an older one, as an asset service that is late would
+// know it.
 func (w *world) last(late bool) int64 {
 	n := len(w.history)
 	if late && !w.ended && w.chance(2) {
@@ -97,8 +98,8 @@ func (w *world) last(late bool) int64 {
 	return w.history[n-1].position
 }
 
-// standing returns the newest change of each asset up to a position, after another, in
-// order.
+// standing returns the newest change of each asset, in the order of positions. It looks at the changes up to
+// upto, and returns those that come after the position in after.
 func (w *world) standing(s Selection, after, upto int64) (all []change) {
 	newer := map[int]bool{}
 	for _, c := range slices.Backward(w.history) {
@@ -117,7 +118,7 @@ func (w *world) standing(s Selection, after, upto int64) (all []change) {
 	return all
 }
 
-// data returns the JSON of an asset. Every fiftieth is too large for a ring.
+// data returns the JSON of an asset. Every fiftieth asset is too large for a ring.
 func data(c change) []byte {
 	size := c.position % 40
 	if c.asset%50 == 0 {
@@ -137,7 +138,7 @@ func (w *world) Page(_ context.Context, s Selection, offset string, limit int) (
 	upto := w.last(true)
 	entries := w.standing(s, after, upto)
 	body := follow.AppendBookmark(nil, after, offsetText(after))
-	ends := []int{0, len(body)} // of messages
+	ends := []int{0, len(body)} // ends of the messages in body
 	if limit = min(limit, 1+w.random.IntN(9)); len(entries) > limit {
 		entries = entries[:limit]
 		upto = entries[limit-1].position
@@ -151,7 +152,7 @@ func (w *world) Page(_ context.Context, s Selection, offset string, limit int) (
 	}
 	body = follow.AppendBookmark(body, upto, offsetText(upto))
 	if w.fails(w.random, 20) {
-		body = body[:ends[w.random.IntN(2)*w.random.IntN(len(ends))]] // breaks off before a message, often the first
+		body = body[:ends[w.random.IntN(2)*w.random.IntN(len(ends))]] // before a message, often the first
 	}
 	return io.NopCloser(bytes.NewReader(body)), nil
 }
@@ -187,7 +188,7 @@ func (w *world) Live(ctx context.Context, s Selection) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// live sends what comes after a position, until it breaks off.
+// live sends what comes after the position at, until it breaks off.
 func (w *world) live(ctx context.Context, to io.Writer, s Selection, at int64, random *rand.Rand) error {
 	text := follow.AppendBookmark(nil, at, offsetText(at))
 	if w.leftOut == "a live feed begins where it says" {
@@ -205,7 +206,7 @@ func (w *world) live(ctx context.Context, to io.Writer, s Selection, at int64, r
 			return errors.New("the asset service was killed")
 		}
 		text = nil
-		if len(entries) > 2 && !ended && random.IntN(20) == 0 { // the follower was too slow
+		if len(entries) > 2 && !ended && random.IntN(20) == 0 { // as if the follower were too slow
 			at = entries[len(entries)-1].position
 			if w.leftOut != "a live feed tells its gaps" {
 				text = follow.AppendGap(text, at, offsetText(at))
@@ -232,16 +233,16 @@ func (w *world) live(ctx context.Context, to io.Writer, s Selection, at int64, r
 	}
 }
 
-// client reads a stream and remembers what came.
+// client reads a stream and records what it has received.
 type client struct {
 	selection Selection
 	format    Format
 	random    *rand.Rand
 	seen      map[change]bool
-	at        int64 // all up to here has come
+	at        int64 // everything up to this position was received
 	faults    []string
 	buffer    []byte
-	limit     int // bytes until the connection breaks
+	limit     int // number of bytes until the connection breaks
 	mu        sync.Mutex
 }
 
@@ -269,7 +270,7 @@ func (c *client) Write(p []byte) (int, error) {
 	}
 }
 
-// take notes a message: an event or a line.
+// take records a message: an event or a line.
 func (c *client) take(message string) {
 	var entry change
 	switch {
@@ -304,12 +305,12 @@ func (c *client) fault(format string, args ...any) {
 	c.faults = append(c.faults, fmt.Sprintf(format, args...))
 }
 
-// run is how a client's connection is served.
+// run serves one connection of a client.
 type run func(ctx context.Context, f *Follower, c *client) error
 
 func follower(ctx context.Context, f *Follower, c *client) error { return openAndRun(ctx, f, c) }
 
-// startsLive is a follower that takes from the ring before its pages have caught up.
+// startsLive runs a follower that takes entries from the ring before its pages have caught up.
 func startsLive(ctx context.Context, f *Follower, c *client) error {
 	first := f.Hub.ring.Read(1<<60, 1).Upto
 	body, err := f.Source.Page(ctx, f.Hub.selection, f.Offset, pageLimit)
@@ -324,14 +325,14 @@ func startsLive(ctx context.Context, f *Follower, c *client) error {
 	return f.follow(ctx)
 }
 
-// forgetsItsOffset is a follower that takes the start of the feed for its place if its first
-// page breaks off before it says where it begins.
+// forgetsItsOffset runs a follower with a defect: if its first page breaks off before it says where it begins,
+// the follower continues from the start of the feed.
 func forgetsItsOffset(ctx context.Context, f *Follower, c *client) error {
 	f.begun = true
 	return openAndRun(ctx, f, c)
 }
 
-// follow connects again and again until the client has seen the end of the feed.
+// follow connects again and again until ctx ends.
 func (c *client) follow(ctx context.Context, w *world, hubs *Hubs, run run) {
 	for ctx.Err() == nil {
 		hub, leave, err := hubs.Join(c.selection)
@@ -347,15 +348,14 @@ func (c *client) follow(ctx context.Context, w *world, hubs *Hubs, run run) {
 		f := &Follower{Source: w, Hub: hub, Format: c.format, Offset: offsetOf(c.at), Heartbeat: 5 * time.Millisecond,
 			Enter: func() bool { return true }, Leave: func() {}}
 		c.mu.Unlock()
-		_ = run(ctx, f, c) // a broken connection
+		_ = run(ctx, f, c) // the error of a broken connection does not matter
 		leave()
 	}
 }
 
-// simulate lets a world grow while clients follow it, and returns what they missed or got
-// wrong.
+// simulate lets a world grow while clients follow it. It returns what the clients missed or got wrong.
 func simulate(t *testing.T, seed uint64, leftOut string, run run) (faults []string, deliveries int) {
-	// Goroutines that take turns need no second processor, and cost half without it.
+	// Goroutines that take turns need only one processor, and cost half as much with only one.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	w := newWorld(seed)
 	w.leftOut = leftOut
@@ -402,9 +402,9 @@ func simulate(t *testing.T, seed uint64, leftOut string, run run) (faults []stri
 	return faults, deliveries
 }
 
-// waitFor waits until each client has come to the end, or for 10 s in which nothing comes
-// and nothing fails. Without a fault nobody waits that long: after one, a hub waits for at
-// most 1.5 times retryMost.
+// waitFor waits until each client has reached the end. It gives up when for 10 s nothing has come and nothing
+// has failed. A correct program never waits that long: after a fault, a hub waits for at most 1.5 times
+// retryMost.
 func waitFor(w *world, clients []*client) {
 	for still, before := 0, 0; still < 1000; {
 		w.mu.Lock()
@@ -442,8 +442,8 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// TestSimulationCatches leaves a guard out. A simulation that finds nothing then proves
-// nothing.
+// TestSimulationCatches leaves out each guard in turn. If the simulation did not notice that, its success would
+// prove nothing.
 func TestSimulationCatches(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -68,11 +68,11 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// fixed is a feed with one entry at 10. Its live feeds say what the test writes to them.
+// fixed is a feed with one entry, at position 10. Its live feeds send what the test writes to them.
 type fixed struct {
 	live  chan *io.PipeWriter
-	pages chan string // offsets that were asked for
-	err   error       // of Page
+	pages chan string // the offsets for which pages were asked
+	err   error       // error of Page
 }
 
 func newFixed() *fixed {
@@ -103,7 +103,7 @@ func newHubs(s Source) *Hubs {
 	return NewHubs(s, Options{Memory: 1 << 20, Chosen: 2, Log: slog.New(slog.DiscardHandler)})
 }
 
-// inBubble runs a test with a clock of its own.
+// inBubble runs a test with a simulated clock.
 func inBubble(t *testing.T, test func(*testing.T, *fixed, *Hubs)) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixed()
@@ -123,7 +123,7 @@ func followerOf(t *testing.T, f *fixed, hubs *Hubs) *Follower {
 	return &Follower{Source: f, Hub: hub, Format: Events, Enter: func() bool { return true }, Leave: func() {}}
 }
 
-// recorder is an http.ResponseWriter of a client that may stop reading.
+// recorder is an http.ResponseWriter whose client may stop reading.
 type recorder struct {
 	*httptest.ResponseRecorder
 	stuck bool
@@ -138,7 +138,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return r.ResponseRecorder.Write(p)
 }
 
-// openAndRun is what a gateway does with a follower.
+// openAndRun does with a follower what a gateway does.
 func openAndRun(ctx context.Context, f *Follower, w http.ResponseWriter) error {
 	if err := f.Open(ctx, w.Header()); err != nil {
 		return err
@@ -158,9 +158,9 @@ func TestAStreamFromItsStartToTheEndOfTheServer(t *testing.T) {
 		live := <-source.live
 		live.Write(follow.AppendBookmark(nil, 20, offsetText(20)))
 		live.Write(follow.AppendEntry(nil, 30, offsetText(30), []byte(`{"id":"b"}`)))
-		time.Sleep(heartbeat + time.Second) // a heartbeat
+		time.Sleep(heartbeat + time.Second) // time for a heartbeat
 		live.Write(follow.AppendBookmark(nil, 40, offsetText(40)))
-		time.Sleep(heartbeat) // a bookmark
+		time.Sleep(heartbeat) // time for a bookmark
 		close(draining)
 		if err := <-ended; err != nil {
 			t.Errorf("got %v, want no error", err)
@@ -192,8 +192,7 @@ func TestAFaultBeforeTheStreamIsReturned(t *testing.T) {
 	})
 }
 
-// TestPagesOfAStreamAreAdmittedOneByOne has a ring that never starts, so that the follower
-// asks for pages.
+// TestPagesOfAStreamAreAdmittedOneByOne has a ring that never starts. So the follower must ask for pages.
 func TestPagesOfAStreamAreAdmittedOneByOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, source *fixed, hubs *Hubs) {
 		f, w := followerOf(t, source, hubs), newRecorder()
@@ -234,13 +233,13 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	})
 }
 
-// TestWait counts the pages that a long poll asks for.
+// TestWait counts how many pages a long poll asks for.
 // Promises: long-poll
 func TestWait(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		offset string
-		then   func(live *io.PipeWriter) // nil: nothing happens
+		then   func(live *io.PipeWriter) // what happens then; nil: nothing
 		waited time.Duration
 		pages  int
 	}{
@@ -307,7 +306,7 @@ func TestHubsAreBoundedAndEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(linger)
-		if got := hubs.Selections(); got != 2 { // "b" and "*"
+		if got := hubs.Selections(); got != 2 { // "b" and "*" are left
 			t.Errorf("after the others were idle: got %d selections, want 2", got)
 		}
 		again()
