@@ -20,6 +20,7 @@ type Snapshot struct {
 	Dir      string        // of the files; services with one store share it; "": none are kept
 	Interval time.Duration // between snapshots; 0: they are made on demand only
 	Keep     int           // snapshots that are kept; 0: 2
+	Copies   bool          // make whole copies of each snapshot (docs/data.md)
 }
 
 // Made describes a snapshot.
@@ -49,6 +50,7 @@ func newKeeper(store store, c Config) (*snapshot.Keeper, error) {
 		Dir:      c.Snapshot.Dir,
 		Interval: c.Snapshot.Interval,
 		Keep:     c.Snapshot.Keep,
+		Copies:   c.Snapshot.Copies,
 		Show:     httpapi.SnapshotLine(c.Zone, c.hidden()),
 		Hidden:   c.hidden(),
 		Now:      c.Now,

@@ -206,7 +206,7 @@ func (s *Server) fileService(signer *identity.Signer) (*proxy.Upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return proxy.RemoteFiles(pool, signer), nil
+	return proxy.Remote(pool, signer).Patient(), nil
 }
 
 func (s *Server) authService(signer *identity.Signer) (*authapi.Client, error) {

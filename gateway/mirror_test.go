@@ -19,6 +19,11 @@ func asMirror(c *Config) {
 // Promises: mirror-421, mirror-age
 func TestAMirrorAnswersReadingsOnly(t *testing.T) {
 	s := start(t, asMirror)
+	for _, path := range []string{"/data/assets.csv", "/data/x/assets.csv"} {
+		if got := askFor(s, path, "192.0.2.1:1", ""); got.Code != http.StatusMisdirectedRequest {
+			t.Errorf("%s: got %d, want 421, because a mirror has no whole copies", path, got.Code)
+		}
+	}
 	for _, route := range routes.All() {
 		if route.AtSearch { // this mirror has no search service
 			continue

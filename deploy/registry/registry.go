@@ -84,6 +84,7 @@ type Config struct {
 	// Snapshots are kept in the data directory.
 	SnapshotInterval time.Duration `default:"1h" help:"Time between snapshots; 0: they are made on demand only."`
 	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."`
+	WholeCopies      bool          `default:"true" negatable:"" help:"Make whole copies of each snapshot, for /data."`
 
 	// Files of documents are kept in the data directory, or in a bucket (MoveFiles).
 	Files filesvc.Limits `embed:""`
@@ -485,6 +486,7 @@ func (c Config) assets(p process, auth http.RoundTripper) assetsvc.Config {
 		Telemetry:  p.telemetry,
 		Snapshot: assetsvc.Snapshot{
 			Dir: filepath.Join(c.Data, snapshotDirectory), Interval: c.SnapshotInterval, Keep: c.SnapshotKeep,
+			Copies: c.WholeCopies,
 		},
 		Webhooks: assetsvc.Webhooks{Networks: c.WebhookNetworks, HTTP: c.WebhookHTTP},
 	}

@@ -258,6 +258,13 @@ func IsTransfer(pattern string) bool {
 	return strings.HasPrefix(pattern, UploadFile) || strings.HasPrefix(pattern, GetFile+"/") && pattern != RemovedFiles
 }
 
+// The paths of whole copies (docs/contract.md, "Whole copies").
+const (
+	Data       = "/data"
+	Copy       = Data + "/:name"
+	CopyByHash = Data + "/:name/:file" // the hash of the file, and its name
+)
+
 // PublicPath is a path that readers from outside may ask a gateway for.
 type PublicPath struct {
 	Path  string
@@ -265,7 +272,7 @@ type PublicPath struct {
 }
 
 // Public returns the paths that a balancer passes to the gateways: the API, its
-// documentation, the public log, files, the pages for people, and the welcome answer. Other paths,
+// documentation, the public log, files, whole copies, the pages for people, and the welcome answer. Other paths,
 // such as /readyz, are for the operator.
 func Public() []PublicPath {
 	return []PublicPath{
@@ -276,6 +283,7 @@ func Public() []PublicPath {
 		{Path: RegisterFile, Exact: true},
 		{Path: UploadFile},
 		{Path: GetFile},
+		{Path: Data},
 		{Path: "/uk"},
 		{Path: "/en"},
 		{Path: "/assets"},

@@ -42,6 +42,7 @@ type makeNow struct {
 	Store        string   `required:"" help:"Store of the assets, as for serve."`
 	SnapshotDir  string   `required:"" placeholder:"DIR" help:"Directory of the snapshots, as for serve."`
 	SnapshotKeep int      `default:"2" help:"Snapshots that are kept."`
+	WholeCopies  bool     `default:"true" negatable:"" help:"Make whole copies, too, as for serve."`
 	Hide         []string `help:"Fields that the snapshot leaves out, as for serve."`
 	Zone         string   `default:"+00:00" help:"Constant offset of printed timestamps, as for serve."`
 }
@@ -92,6 +93,9 @@ type settings struct {
 	SnapshotDir      string        `placeholder:"DIR" help:"Directory of snapshots; by default none are kept."`
 	SnapshotInterval time.Duration `default:"1h" help:"Time between snapshots; 0: they are made on demand only."`
 	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."`
+
+	// Copies take four times the room of the snapshots, or more.
+	WholeCopies bool `default:"true" negatable:"" help:"Make whole copies of each snapshot, for /data."`
 
 	// The sender of webhooks needs a way out to the receivers, and no proxy.
 	WebhookNetworks []netip.Prefix `help:"Networks that webhooks may be sent to, although they are not public."`
@@ -159,7 +163,7 @@ func (m makeNow) run(ctx context.Context) error {
 	}
 	made, err := assetsvc.MakeSnapshot(ctx, assetsvc.Config{
 		Store: m.Store, Zone: zone, Hide: m.Hide, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)),
-		Snapshot: assetsvc.Snapshot{Dir: m.SnapshotDir, Keep: m.SnapshotKeep},
+		Snapshot: assetsvc.Snapshot{Dir: m.SnapshotDir, Keep: m.SnapshotKeep, Copies: m.WholeCopies},
 	})
 	if err == nil {
 		fmt.Println(made)
@@ -222,6 +226,7 @@ func (s settings) config() (assetsvc.Config, error) {
 		FreshReads:   s.FreshReads,
 		Snapshot: assetsvc.Snapshot{
 			Dir: s.SnapshotDir, Interval: s.SnapshotInterval, Keep: s.SnapshotKeep,
+			Copies: s.WholeCopies,
 		},
 		Webhooks: assetsvc.Webhooks{Networks: s.WebhookNetworks, HTTP: s.WebhookHTTP},
 	}, errors.Join(badZone, badSecret, badKeys, badPolicy)

@@ -36,7 +36,9 @@ type API struct {
 	memory   Memory
 	proofs   *memory.Semaphore // turns of requests for proofs
 	pace     httpserver.Pace
-	hidden   []asset.Group // fields that only callers with an API key see
+	// downloads is the pace of whole copies.
+	downloads httpserver.Pace
+	hidden    []asset.Group // fields that only callers with an API key see
 
 	snapshots *snapshots
 	webhooks  *webhook.Service // nil: the API has no webhooks
@@ -50,7 +52,7 @@ type API struct {
 // bodies of more than maxBody bytes, and holds at most the bytes of m.
 func New(r *registry.Registry, zone *time.Location, maxBody int64, m Memory) *API {
 	return &API{registry: r, zone: zone, maxBody: maxBody, memory: m, proofs: newProofTurns(),
-		pace: httpserver.DefaultPace, snapshots: newSnapshots(), leave: func() {}}
+		pace: httpserver.DefaultPace, downloads: httpserver.DownloadPace, snapshots: newSnapshots(), leave: func() {}}
 }
 
 // Hide hides the fields of some groups from callers without an API key. It must be called
@@ -87,6 +89,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	}
 	r := engine.Group("/", httpserver.Identify(signer), caching)
 	r.POST(filesapi.CompletePath+":id", httpserver.Handle(a.complete))
+	a.routeCopies(r)
 }
 
 // complete answers a file service whose file has come after documents that name it.

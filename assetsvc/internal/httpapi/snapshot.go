@@ -26,12 +26,15 @@ import (
 type Snapshots interface {
 	Newest() (snapshot.Manifest, error)
 	Segment(sha256 string) (*os.File, error)
+	NewestCopies() (snapshot.Manifest, error)
+	Copy(sha256, name string) (*os.File, error)
 }
 
 // snapshots answers requests for snapshots.
 type snapshots struct {
 	kept    Snapshots // nil: none are kept
 	readers chan struct{}
+	copiers chan struct{} // those that read whole copies
 
 	mu    sync.Mutex
 	begun int64  // of the snapshot that text shows
@@ -44,7 +47,9 @@ const (
 	segmentEnd        = ".ndjson.zst"
 )
 
-func newSnapshots() *snapshots { return &snapshots{readers: make(chan struct{}, maxSegmentReaders)} }
+func newSnapshots() *snapshots {
+	return &snapshots{readers: make(chan struct{}, maxSegmentReaders), copiers: make(chan struct{}, maxCopyReaders)}
+}
 
 // ServeSnapshots makes the API answer with the snapshots of kept. Without it, the API
 // answers that there are none. It must be called before Route.
@@ -175,31 +180,43 @@ func (a *API) segment(c *gin.Context, v version) error {
 		return err
 	}
 	defer file.Close()
-	return a.sendFile(c, file, `"`+hash+`"`)
+	return a.sendFile(c, file, answeredFile{
+		tag: `"` + hash + `"`, media: "application/zstd", caching: cacheParts, hasRanges: true, send: a.sendPart,
+	})
 }
 
 func noSegment() error {
 	return fault.New(fault.NotFound, fault.URL, "segment", "There is no such segment any more; read the manifest again.")
 }
 
+// answeredFile says how a file is answered with.
+type answeredFile struct {
+	tag, media, caching string
+	hasRanges           bool // Range counts
+	send                func(c *gin.Context, part *io.SectionReader) error
+}
+
 // sendFile sends a file that never changes, or the part that Range names (RFC 9110, 14).
-func (a *API) sendFile(c *gin.Context, file *os.File, tag string) error {
+func (a *API) sendFile(c *gin.Context, file *os.File, as answeredFile) error {
 	info, err := file.Stat()
 	if err != nil {
-		return fmt.Errorf("send segment: %w", err)
+		return fmt.Errorf("send file: %w", err)
 	}
-	c.Header("Cache-Control", cacheParts)
-	if done, err := unchanged(c, tag); done || err != nil {
+	c.Header("Cache-Control", as.caching)
+	if done, err := unchanged(c, as.tag); done || err != nil {
 		return err
 	}
-	part, err := rangeOf(c.Request, tag, info.Size())
+	part := byteRange{0, info.Size()}
+	if as.hasRanges {
+		part, err = rangeOf(c.Request, as.tag, info.Size())
+	}
 	if err != nil {
 		c.Writer.Header().Del("ETag")
 		c.Header("Content-Range", fmt.Sprintf("bytes */%d", info.Size()))
 		return err
 	}
 	h := c.Writer.Header()
-	h.Set("Content-Type", "application/zstd")
+	h.Set("Content-Type", as.media)
 	h.Set("Accept-Ranges", "bytes")
 	h.Set("Content-Length", strconv.FormatInt(part.length, 10))
 	c.Status(http.StatusOK)
@@ -211,7 +228,7 @@ func (a *API) sendFile(c *gin.Context, file *os.File, tag string) error {
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
-	return a.sendPart(c, io.NewSectionReader(file, part.first, part.length))
+	return as.send(c, io.NewSectionReader(file, part.first, part.length))
 }
 
 // sendPart sends a part of a file at the pace of the client.

@@ -47,7 +47,9 @@ func newWithSnapshots(t *testing.T) withSnapshots {
 	}
 	t.Cleanup(func() { store.Close() })
 	log := slog.New(slog.DiscardHandler)
-	keep, err := snapshot.New(store, snapshot.Options{Dir: t.TempDir(), Show: SnapshotLine(time.UTC, nil), Now: time.Now, Log: log})
+	keep, err := snapshot.New(store, snapshot.Options{
+		Dir: t.TempDir(), Show: SnapshotLine(time.UTC, nil), Copies: true, Now: time.Now, Log: log,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,9 +292,19 @@ func (brokenSnapshots) Segment(string) (*os.File, error) {
 	return nil, errors.New("input/output error")
 }
 
+func (brokenSnapshots) NewestCopies() (m snapshot.Manifest, err error) {
+	return m, errors.New("input/output error")
+}
+
+func (brokenSnapshots) Copy(string, string) (*os.File, error) {
+	return nil, errors.New("input/output error")
+}
+
 func TestABrokenDirectoryIsAnInternalError(t *testing.T) {
 	s := newWithSnapshots(t)
 	s.api.ServeSnapshots(brokenSnapshots{})
 	s.do(t, exchange{"GET", "/api/2.5/snapshot", "", "", "", 500, ""})
 	s.do(t, exchange{"GET", "/api/2.5/snapshot/segments/" + strings.Repeat("0", 64) + ".ndjson.zst", "", "", "", 500, ""})
+	s.do(t, exchange{"GET", "/data/assets.csv", "", "", "", 500, ""})
+	s.do(t, exchange{"GET", "/data/" + strings.Repeat("0", 64) + "/assets.csv", "", "", "", 500, ""})
 }

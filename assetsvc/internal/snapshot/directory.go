@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"asset-registry/shared/durable"
+	"asset-registry/shared/export"
 )
 
 const (
@@ -27,9 +28,16 @@ const (
 
 // Newest returns the newest snapshot of the directory, whichever process has made it. It
 // returns ErrNone if there is none.
-func (k *Keeper) Newest() (m Manifest, err error) {
+func (k *Keeper) Newest() (Manifest, error) { return k.newestIn(k.manifests()) }
+
+// NewestCopies returns the manifest of the newest whole copies, whichever process has made them. It returns
+// ErrNone if there are none.
+func (k *Keeper) NewestCopies() (Manifest, error) { return k.newestIn(k.copies()) }
+
+// newestIn returns the newest manifest of a directory.
+func (k *Keeper) newestIn(dir string) (m Manifest, err error) {
 	for range newestLooks {
-		if m, err = k.lookForNewest(); !errors.Is(err, fs.ErrNotExist) {
+		if m, err = k.lookForNewest(dir); !errors.Is(err, fs.ErrNotExist) {
 			return m, err
 		}
 	}
@@ -40,8 +48,8 @@ func (k *Keeper) Newest() (m Manifest, err error) {
 // meanwhile.
 const newestLooks = 3
 
-func (k *Keeper) lookForNewest() (Manifest, error) {
-	begun, err := k.list()
+func (k *Keeper) lookForNewest(dir string) (Manifest, error) {
+	begun, err := list(dir)
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -51,17 +59,17 @@ func (k *Keeper) lookForNewest() (Manifest, error) {
 	last := begun[len(begun)-1]
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.newest.Begun != last {
-		m, err := k.read(last)
-		if err != nil {
+	newest := k.newest[dir]
+	if newest.Begun != last {
+		if newest, err = read(dir, last); err != nil {
 			return Manifest{}, err
 		}
-		k.newest = m
+		k.newest[dir] = newest
 	}
-	if !k.shows(k.newest) {
+	if !k.shows(newest) {
 		return Manifest{}, ErrNone
 	}
-	return k.newest, nil
+	return newest, nil
 }
 
 // shows tells whether a snapshot has the fields that it would have now.
@@ -69,11 +77,23 @@ func (k *Keeper) shows(m Manifest) bool { return slices.Equal(m.Hidden, k.o.Hidd
 
 // Segment opens the segment with a hash. It returns ErrNone if there is none. The file
 // stays readable when its snapshot is removed.
-func (k *Keeper) Segment(sha256 string) (*os.File, error) {
+func (k *Keeper) Segment(sha256 string) (*os.File, error) { return open(sha256, k.segment(sha256)) }
+
+// Copy opens the whole copy with a name and a hash. It returns ErrNone if there is none. The file stays readable
+// when its snapshot is removed, and then has no name.
+func (k *Keeper) Copy(sha256, name string) (*os.File, error) {
+	if !slices.ContainsFunc(export.Whole, func(f export.Form) bool { return f.Name == name }) {
+		return nil, ErrNone
+	}
+	return open(sha256, k.copy(sha256, name))
+}
+
+// open opens the file of a hash.
+func open(sha256, file string) (*os.File, error) {
 	if !isHash(sha256) {
 		return nil, ErrNone
 	}
-	f, err := os.Open(k.segment(sha256))
+	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
 	}
@@ -88,15 +108,17 @@ func isHash(text string) bool {
 
 func (k *Keeper) segment(sha256 string) string { return filepath.Join(k.segments(), sha256+segmentEnd) }
 
+func (k *Keeper) copy(sha256, name string) string { return filepath.Join(k.copies(), sha256+"-"+name) }
+
 // manifest returns the file of the manifest that was begun at a time. Names sort as
 // the times do.
-func (k *Keeper) manifest(begun int64) string {
-	return filepath.Join(k.manifests(), fmt.Sprintf("%020d", begun)+manifestEnd)
+func manifest(dir string, begun int64) string {
+	return filepath.Join(dir, fmt.Sprintf("%020d", begun)+manifestEnd)
 }
 
-// list returns the times at which the snapshots in the directory were begun, in order.
-func (k *Keeper) list() ([]int64, error) {
-	files, err := os.ReadDir(k.manifests())
+// list returns the times at which the snapshots of a directory of manifests were begun, in order.
+func list(dir string) ([]int64, error) {
+	files, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("list the snapshots: %w", err)
 	}
@@ -115,8 +137,8 @@ func (k *Keeper) list() ([]int64, error) {
 var errDamaged = errors.New("the manifest of a snapshot is damaged")
 
 // read reads a manifest. Its errors have the causes errDamaged and fs.ErrNotExist.
-func (k *Keeper) read(begun int64) (m Manifest, err error) {
-	text, err := os.ReadFile(k.manifest(begun))
+func read(dir string, begun int64) (m Manifest, err error) {
+	text, err := os.ReadFile(manifest(dir, begun))
 	if err != nil {
 		return m, fmt.Errorf("read the manifest of a snapshot: %w", err)
 	}
@@ -159,33 +181,53 @@ func (k *Keeper) put(sha256 string, data []byte) error {
 	return durable.WriteFile(file, data, fileMode)
 }
 
-// tidy removes all but the newest snapshots that belong, then the files that no
-// snapshot names. The caller has the lock.
+// tidy removes all but the newest snapshots and whole copies that belong, then the files that none of them names.
+// The caller has the lock.
 func (k *Keeper) tidy(belongs func(Manifest) bool) error {
-	begun, err := k.list()
+	copies := 0
+	if k.o.Copies {
+		copies = k.o.Keep
+	}
+	named := map[string]bool{}
+	if err := k.tidyManifests(k.manifests(), k.o.Keep, belongs, named); err != nil {
+		return err
+	}
+	if err := k.tidyManifests(k.copies(), copies, belongs, named); err != nil {
+		return err
+	}
+	return errors.Join(removeOthers(k.manifests(), named), removeOthers(k.segments(), named),
+		removeOthers(k.copies(), named))
+}
+
+// tidyManifests removes all but the newest manifests of a directory that belong. It adds the names of those and of
+// their files.
+func (k *Keeper) tidyManifests(dir string, keep int, belongs func(Manifest) bool, named map[string]bool) error {
+	begun, err := list(dir)
 	if err != nil {
 		return err
 	}
-	named := map[string]bool{}
 	kept := 0
 	for _, at := range slices.Backward(begun) {
-		m, err := k.read(at)
+		m, err := read(dir, at)
 		if err != nil && !errors.Is(err, errDamaged) {
 			return err // perhaps it can be read later
 		}
-		if err != nil || kept == k.o.Keep || !k.shows(m) || !belongs(m) {
-			if err := os.Remove(k.manifest(at)); err != nil {
+		if err != nil || kept == keep || !k.shows(m) || !belongs(m) {
+			if err := os.Remove(manifest(dir, at)); err != nil {
 				return fmt.Errorf("remove a snapshot: %w", err)
 			}
 			continue
 		}
 		kept++
-		named[filepath.Base(k.manifest(at))] = true
+		named[filepath.Base(manifest(dir, at))] = true
 		for _, s := range m.Segments {
 			named[filepath.Base(k.segment(s.SHA256))] = true
 		}
+		for _, c := range m.Copies {
+			named[filepath.Base(k.copy(c.SHA256, c.Name))] = true
+		}
 	}
-	return errors.Join(removeOthers(k.manifests(), named), removeOthers(k.segments(), named))
+	return nil
 }
 
 // removeOthers removes the files of a directory that are not named.
@@ -205,7 +247,7 @@ func removeOthers(dir string, named map[string]bool) error {
 
 // Disk returns the bytes of all files in the directory.
 func (k *Keeper) Disk() (bytes int64, err error) {
-	for _, dir := range []string{k.manifests(), k.segments()} {
+	for _, dir := range []string{k.manifests(), k.segments(), k.copies()} {
 		files, err := os.ReadDir(dir)
 		if err != nil {
 			return 0, fmt.Errorf("measure the snapshot directory: %w", err)

@@ -15,8 +15,9 @@ import (
 	"asset-registry/shared/durable"
 )
 
-// Make makes a snapshot and returns its manifest. It returns ErrBusy if another process
-// or call makes one. After an error the snapshots stay as they were.
+// Make makes a snapshot, then its whole copies, and returns its manifest. It returns ErrBusy if another process
+// or call makes one. After an error the snapshots and the whole copies stay as they were; if only making the
+// copies has failed, the new snapshot is there.
 func (k *Keeper) Make(ctx context.Context) (Manifest, error) {
 	unlock, err := k.lock()
 	if err != nil {
@@ -27,7 +28,10 @@ func (k *Keeper) Make(ctx context.Context) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, errors.Join(fmt.Errorf("make a snapshot: %w", err), k.tidy(everyOne))
 	}
-	return m, nil
+	if k.o.Copies {
+		err = k.makeCopies(ctx, m)
+	}
+	return m, err
 }
 
 // everyOne is for a tidy that removes no snapshot of other data.
@@ -59,7 +63,7 @@ func (k *Keeper) make(ctx context.Context) (m Manifest, err error) {
 	if err != nil {
 		return m, err
 	}
-	if err := durable.WriteFile(k.manifest(m.Begun), text, fileMode); err != nil {
+	if err := durable.WriteFile(manifest(k.manifests(), m.Begun), text, fileMode); err != nil {
 		return m, err
 	}
 	return m, k.tidy(everyOne)
@@ -68,7 +72,7 @@ func (k *Keeper) make(ctx context.Context) (m Manifest, err error) {
 // begin returns the time as the name of a new snapshot, above those of all others.
 func (k *Keeper) begin() (int64, error) {
 	begun := k.o.Now().UnixMicro()
-	there, err := k.list()
+	there, err := list(k.manifests())
 	if err == nil && len(there) > 0 {
 		begun = max(begun, there[len(there)-1]+1)
 	}

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,7 +47,9 @@ func makeForEver(dir string) error {
 	if err != nil {
 		return err
 	}
-	k, err := New(s, Options{Dir: dir, Show: show, Now: time.Now})
+	k, err := New(s, Options{
+		Dir: dir, Show: show, Copies: true, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		return err
 	}
@@ -62,7 +65,7 @@ func makeForEver(dir string) error {
 	}
 }
 
-// Promises: snapshot-complete
+// Promises: snapshot-complete, whole-complete
 func TestAKilledMakerLeavesTheOldSnapshot(t *testing.T) {
 	dir := t.TempDir()
 	made := 0
@@ -83,18 +86,22 @@ func TestAKilledMakerLeavesTheOldSnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := keeper(t, s, dir)
+		k.o.Copies = true
 		if m, err := k.Newest(); err == nil {
 			made++
 			lines(t, k, m)
 		}
+		if _, err := k.NewestCopies(); err == nil {
+			copiesOf(t, k)
+		}
 		m := mustMake(t, k)
-		begun, err := k.list()
+		begun, err := list(k.manifests())
 		if err != nil {
 			t.Fatal(err)
 		}
 		kept := []Manifest{m}
 		if len(begun) > 1 {
-			before, err := k.read(begun[0])
+			before, err := read(k.manifests(), begun[0])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,6 +109,7 @@ func TestAKilledMakerLeavesTheOldSnapshot(t *testing.T) {
 			lines(t, k, before)
 		}
 		lines(t, k, m)
+		copiesOf(t, k)
 		for _, name := range []string{"manifests", "segments"} {
 			var want []string
 			for _, file := range wantFiles(kept...) {

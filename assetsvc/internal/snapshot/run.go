@@ -38,7 +38,7 @@ func (k *Keeper) Run(ctx context.Context, failed func(error)) {
 			return
 		default:
 			failures.Worked()
-			if next = k.makeDue; k.isDue() {
+			if next = k.makeDue; k.isDue() || k.lacksCopies() {
 				continue
 			}
 		}
@@ -72,10 +72,10 @@ func (k *Keeper) isDue() bool {
 	return err != nil || k.o.Now().Sub(newest.Time()).Abs() >= k.o.Interval
 }
 
-// makeDue makes a snapshot if one is due.
+// makeDue makes a snapshot if one is due, or whole copies of the newest one if it has none.
 func (k *Keeper) makeDue(ctx context.Context) error {
 	if !k.isDue() {
-		return nil
+		return k.makeMissingCopies(ctx)
 	}
 	m, err := k.Make(ctx)
 	if err == nil {

@@ -28,6 +28,9 @@ type Manifest struct {
 	// Hidden are the groups of fields that the assets lack, sorted.
 	Hidden   []asset.Group `json:"hidden,omitempty"`
 	Segments []Segment     `json:"segments"` // in the order of their ranges, which cover all ids
+	// Copies are the whole copies of the snapshot. Their manifest has no segments, and that of the segments has
+	// no copies, because it is written before them.
+	Copies []Copy `json:"copies,omitempty"`
 }
 
 // Segment is one file with the assets of a range of ids.
@@ -38,6 +41,14 @@ type Segment struct {
 	Bytes  int64  `json:"bytes"`  // of the file
 	Plain  int64  `json:"plain"`  // bytes of the lines
 	Assets int    `json:"assets"`
+}
+
+// Copy is one file with all assets that a search finds (docs/data.md, "Whole copies").
+type Copy struct {
+	Name   string `json:"name"`   // of the form (export.Whole)
+	SHA256 string `json:"sha256"` // of the file, in hexadecimal digits
+	Bytes  int64  `json:"bytes"`
+	Rows   int    `json:"rows"`
 }
 
 // Store is what a snapshot is made from (storetest.RangeStore).
@@ -51,6 +62,7 @@ type Options struct {
 	Dir      string
 	Keep     int           // manifests; 0: 2
 	Interval time.Duration // between snapshots that are made unasked; 0: none are
+	Copies   bool          // make whole copies of each snapshot
 
 	// Show appends an asset as a line shows it, without a line break.
 	Show func(dst []byte, e registry.Entry) ([]byte, error)
@@ -80,7 +92,7 @@ type Keeper struct {
 	pause func(ctx context.Context, d time.Duration) error
 
 	mu     sync.Mutex
-	newest Manifest // what Newest returned last; Begun is 0 if nothing yet
+	newest map[string]Manifest // what newestIn returned last, by directory
 }
 
 // New returns a keeper, and creates its directory unless it exists.
@@ -88,8 +100,8 @@ func New(store Store, o Options) (*Keeper, error) {
 	if o.Keep == 0 {
 		o.Keep = defaultKeep
 	}
-	k := &Keeper{store: store, o: o, pause: rest}
-	for _, dir := range []string{k.manifests(), k.segments()} {
+	k := &Keeper{store: store, o: o, pause: rest, newest: map[string]Manifest{}}
+	for _, dir := range []string{k.manifests(), k.segments(), k.copies()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("create the snapshot directory: %w", err)
 		}
@@ -99,6 +111,7 @@ func New(store Store, o Options) (*Keeper, error) {
 
 func (k *Keeper) manifests() string { return filepath.Join(k.o.Dir, "manifests") }
 func (k *Keeper) segments() string  { return filepath.Join(k.o.Dir, "segments") }
+func (k *Keeper) copies() string    { return filepath.Join(k.o.Dir, "copies") }
 
 // rest sleeps for d, or until ctx is done.
 func rest(ctx context.Context, d time.Duration) error {

@@ -579,6 +579,7 @@ func TestMakingTakesLittleMemory(t *testing.T) {
 		create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(size)})
 	}
 	k := keeper(t, s, t.TempDir())
+	k.o.Copies = true
 	before := heap()
 	var most uint64
 	k.pause = func(ctx context.Context, _ time.Duration) error {

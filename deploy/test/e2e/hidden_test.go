@@ -3,6 +3,7 @@ package e2e
 import (
 	"archive/zip"
 	"bufio"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -156,9 +157,42 @@ func testHidden(t *testing.T, a api) {
 		}
 		shown.add("the export as "+form, file)
 	}
+	shown.wholeCopies(t, a, c)
 	streams(c)
 	shown.await(t, "the webhook", c)
 	shown.expectNone(t, c)
+}
+
+// wholeCopies adds the files of a whole copy that has an asset.
+func (s *shownTexts) wholeCopies(t *testing.T, a api, c created) {
+	t.Helper()
+	plain := func(file string) string {
+		got := a.do(t, call{method: "GET", path: "/data/" + file})
+		if !strings.HasSuffix(file, ".gz") || got.status != http.StatusOK {
+			return got.text
+		}
+		r, err := gzip.NewReader(strings.NewReader(got.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for end := time.Now().Add(30 * time.Second); !strings.Contains(plain("documents.csv"), c.id); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("got no whole copy with asset %s within 30 s", c.id)
+		}
+	}
+	for _, file := range []string{"assets.csv", "items.csv", "documents.csv", "assets.jsonl.gz", "assets.geojson"} {
+		text := plain(file)
+		if file == "assets.geojson" { // it lacks the asset, whose places are hidden
+			text += c.id
+		}
+		s.add("the whole copy "+file, text)
+	}
 }
 
 // decoded returns a page with the texts of its links.

@@ -21,8 +21,8 @@ const (
 // corsAnswer returns the names of the headers of answers that a web page may read.
 func corsAnswer() string {
 	names := append(ratelimit.Headers(), "Accept-Encoding", "Accept-Ranges", "Age", "Allow", "Content-Disposition",
-		"Content-Encoding", "Content-Range", "Deprecation", "ETag", "Link", "Location", "Retry-After", "Sunset", "Vary",
-		"WWW-Authenticate", "X-Content-Type-Options",
+		"Content-Encoding", "Content-Location", "Content-Range", "Deprecation", "ETag", "Link", "Location", "Retry-After",
+		"Sunset", "Vary", "WWW-Authenticate", "X-Content-Type-Options",
 		httpserver.IgnoredHeader, httpserver.UncheckedHeader, httpserver.TotalHeader, httpserver.RequestIDHeader,
 		httpserver.TraceIDHeader)
 	slices.Sort(names)

@@ -43,10 +43,10 @@ type handler struct {
 }
 
 // isLong reports whether a request may wait until the feed changes (docs/contract.md, "Streams"), or is for a
-// file. Its answer is not compressed, because it would use an encoder for too long.
+// file or a whole copy. Its answer is not compressed, because it would use an encoder for too long.
 func isLong(r *http.Request) bool {
 	accept := r.Header.Get("Accept")
-	return strings.HasPrefix(r.URL.Path, routes.GetFile+"/") ||
+	return strings.HasPrefix(r.URL.Path, routes.GetFile+"/") || strings.HasPrefix(r.URL.Path, routes.Data+"/") ||
 		strings.Contains(accept, "event-stream") || strings.Contains(accept, "ndjson") ||
 		r.Header.Get("Prefer") != "" || strings.Contains(r.URL.RawQuery, "wait=")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/gateway/internal/concurrency"
-	"asset-registry/gateway/internal/export"
+	"asset-registry/shared/export"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
@@ -183,7 +183,11 @@ func (e *exporting) add(file *export.Export, id string) error {
 	if err := json.Unmarshal(asset, &body); err != nil {
 		return fmt.Errorf("read an asset: %w", err)
 	}
-	return file.Add(body.Data)
+	read, isFound, err := export.Read(body.Data)
+	if err != nil || !isFound {
+		return err
+	}
+	return file.Add(read)
 }
 
 // rest waits for the time in within. It returns an error if the client leaves or the gateway ends.
@@ -273,9 +277,9 @@ func (p *parts) flush() error {
 // formOf returns the form of an export, by the pattern of its route.
 func formOf(pattern string) (export.Form, bool) {
 	name, isExport := strings.CutPrefix(pattern, routes.Search+".")
-	at := slices.IndexFunc(export.Forms, func(f export.Form) bool { return f.Name == name })
+	at := slices.IndexFunc(export.Searches, func(f export.Form) bool { return f.Name == name })
 	if !isExport || at < 0 {
 		return export.Form{}, false
 	}
-	return export.Forms[at], true
+	return export.Searches[at], true
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"asset-registry/gateway/internal/export"
 	"asset-registry/gateway/internal/proxy"
+	"asset-registry/shared/export"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
 )
@@ -28,7 +28,7 @@ func TestAnExportReadsSoManyBytes(t *testing.T) {
 	e := exporting{
 		API: &API{config: Config{Assets: assets}}, ctx: t.Context(), out: &parts{w: httptest.NewRecorder()}, left: 2500,
 	}
-	file, err := export.Forms[0].Open(e.out)
+	file, err := export.Searches[0].Open(e.out)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func TestAnUploadStreams(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Cleanup(pool.Close)
-				c.Files = proxy.RemoteFiles(pool, signer)
+				c.Files = proxy.Remote(pool, signer).Patient()
 			}
 		})
 		edge := httptest.NewServer(engine)

@@ -60,6 +60,7 @@ type API struct {
 	docs     *docspage.Site
 	feeds    feeds
 	segments *concurrency.Shares // segments of the snapshot that are being read
+	copies   *concurrency.Shares // whole copies that are being read
 	uploads  *concurrency.Shares // uploads that are not finished, by broker
 	exports  *concurrency.Shares // exports that are not finished
 	cookie   []string            // value of Set-Cookie for clients without the cookie; all answers share it
@@ -75,6 +76,7 @@ func New(c Config) (a *API, err error) {
 	a = &API{
 		config:   c,
 		segments: concurrency.NewShares(c.Settings.ClientSegments, c.Settings.MaxConcurrent),
+		copies:   concurrency.NewShares(clientCopies, c.Settings.MaxConcurrent),
 		uploads:  concurrency.NewShares(brokerUploads, c.Settings.MaxConcurrent),
 		exports:  concurrency.NewShares(1, exportAtOnce),
 		health:   health{current: concurrency.New(maxHealth)},

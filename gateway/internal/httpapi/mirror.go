@@ -16,5 +16,6 @@ func needsOrigin(r routes.Route) bool { return r.Class == routes.Write || r.Key 
 func (a *API) toOrigin(c *gin.Context) error {
 	c.Writer.Header().Add("Link", fmt.Sprintf(`<%s>; rel="original"`, a.config.Origin))
 	return fault.New(fault.Misdirected, fault.URL, "mirror",
-		"This is a mirror, which takes no changes and no keys: send this request to %s.", a.config.Origin)
+		"This is a mirror, which takes no changes and no keys, and keeps no whole copies: send this request to %s.",
+		a.config.Origin)
 }

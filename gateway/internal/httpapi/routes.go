@@ -18,12 +18,13 @@ import (
 )
 
 // Route adds every route to the engine: the routes of package routes in each version, the welcome answer, the
-// site, the documentation page, the public log and files.
+// site, the documentation page, the public log, files and whole copies.
 func (a *API) Route(engine *gin.Engine) {
 	a.routeSite(engine)
 	a.routeDocs(engine)
 	a.routeLog(engine)
 	a.routeFiles(engine)
+	a.routeCopies(engine)
 	engine.NoRoute(a.pipeline(route{class: routes.Read, answer: httpserver.NoRoute}))
 	engine.NoMethod(a.noMethod())
 	for _, v := range routes.Versions() {

@@ -32,6 +32,7 @@ type Upstream struct {
 	transport http.RoundTripper
 	streams   http.RoundTripper // sends answers on while they are still coming
 	signer    *identity.Signer
+	remote    bool // forward uses transport
 }
 
 // Local returns an asset service that runs in this process.
@@ -52,16 +53,19 @@ func Local(handler http.Handler, signer *identity.Signer) *Upstream {
 func Remote(transport http.RoundTripper, signer *identity.Signer) *Upstream {
 	traced := telemetry.Transport(transport)
 	return &Upstream{
-		forward: remote{traced, httpserver.DefaultPace}.forward, transport: traced, streams: transport, signer: signer,
+		forward: remote{traced, httpserver.DefaultPace}.forward, transport: traced, streams: transport,
+		signer: signer, remote: true,
 	}
 }
 
-// RemoteFiles returns a file service that is called through a transport. An answer may take longer than the
-// request's time limit, as long as the client keeps the pace of downloads.
-func RemoteFiles(transport http.RoundTripper, signer *identity.Signer) *Upstream {
-	u := Remote(transport, signer)
-	u.forward = remote{u.transport, httpserver.DownloadPace}.forward
-	return u
+// Patient returns the same service. An answer may take longer than the request's time limit, as long as the client
+// keeps the pace of downloads.
+func (u *Upstream) Patient() *Upstream {
+	patient := *u
+	if u.remote {
+		patient.forward = remote{u.transport, httpserver.DownloadPace}.forward
+	}
+	return &patient
 }
 
 // Request has what the gateway knows about a request.

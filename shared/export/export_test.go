@@ -38,17 +38,26 @@ func items(quantity string, latitude, longitude any) []any {
 		"latitude": latitude, "longitude": longitude}}}
 }
 
+// add adds an asset of JSON, unless no search finds it.
+func add(e *Export, line []byte) error {
+	a, ok, err := Read(line)
+	if err != nil || !ok {
+		return err
+	}
+	return e.Add(a)
+}
+
 // exported returns a file of assets.
 func exported(t *testing.T, form string, assets ...[]byte) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	f := Forms[slices.IndexFunc(Forms, func(f Form) bool { return f.Name == form })]
+	f := Searches[slices.IndexFunc(Searches, func(f Form) bool { return f.Name == form })]
 	e, err := f.Open(&file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range assets {
-		if err := e.Add(a); err != nil {
+		if err := add(e, a); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -104,8 +113,8 @@ func sheetOf(t *testing.T, file []byte) (all []map[string]string) {
 	for _, row := range sheet.Rows[1:] {
 		of := map[string]string{}
 		for i, c := range row.Cells {
-			if of[Columns()[i]] = c.Text; c.Number != "" {
-				of[Columns()[i]] = "#" + c.Number
+			if of[Tables[0].columns[i].name] = c.Text; c.Number != "" {
+				of[Tables[0].columns[i].name] = "#" + c.Number
 			}
 		}
 		all = append(all, of)

@@ -19,19 +19,20 @@ func openGeoJSON(w io.Writer) (writer, error) {
 	return &places{to: w}, err
 }
 
-func (p *places) add(r *record, row []cell) error {
-	geometry := geometryOf(r.Items)
+func (p *places) add(a *Asset) (rows int, err error) {
+	geometry := geometryOf(a.record.Items)
 	if geometry == "" {
-		return nil
+		return 0, nil
 	}
 	var line bytes.Buffer
 	if p.any {
 		line.WriteByte(',')
 	}
 	p.any = true
-	line.WriteString("\n{\"type\":\"Feature\",\"id\":" + quoted(r.ID) + `,"geometry":` + geometry + `,"properties":{`)
+	line.WriteString("\n{\"type\":\"Feature\",\"id\":" + quoted(a.record.ID))
+	line.WriteString(`,"geometry":` + geometry + `,"properties":{`)
 	begun := false
-	for i, c := range row {
+	for i, c := range a.row() {
 		if c.text == "" {
 			continue
 		}
@@ -39,7 +40,7 @@ func (p *places) add(r *record, row []cell) error {
 			line.WriteByte(',')
 		}
 		begun = true
-		line.WriteString(quoted(columns[i].name) + ":")
+		line.WriteString(quoted(Tables[0].columns[i].name) + ":")
 		if c.isNumber {
 			line.WriteString(c.text)
 		} else {
@@ -47,8 +48,8 @@ func (p *places) add(r *record, row []cell) error {
 		}
 	}
 	line.WriteString("}}")
-	_, err := line.WriteTo(p.to)
-	return err
+	_, err = line.WriteTo(p.to)
+	return 1, err
 }
 
 func (p *places) close() error {

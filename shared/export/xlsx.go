@@ -57,13 +57,15 @@ func openXLSX(w io.Writer) (writer, error) {
 	}
 	s.line.WriteString(xmlHead + `<worksheet xmlns="` + main + `"><sheetData>`)
 	var names []cell
-	for _, name := range Columns() {
-		names = append(names, cell{text: name})
+	for _, c := range Tables[0].columns {
+		names = append(names, cell{text: c.name})
 	}
-	return s, s.add(nil, names)
+	return s, s.addRow(names)
 }
 
-func (s *sheet) add(_ *record, row []cell) error {
+func (s *sheet) add(a *Asset) (rows int, err error) { return 1, s.addRow(a.row()) }
+
+func (s *sheet) addRow(row []cell) error {
 	s.line.WriteString("<row>")
 	for _, c := range row {
 		switch {

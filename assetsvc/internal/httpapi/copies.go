@@ -1,0 +1,165 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/assetsvc/internal/snapshot"
+	"asset-registry/shared/export"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
+)
+
+const (
+	maxCopyReaders = 128       // whole copies that are sent at once
+	copyPart       = 256 << 10 // bytes that are sent before the copy is looked at again
+)
+
+// routeCopies adds the routes of whole copies (docs/contract.md, "Whole copies").
+func (a *API) routeCopies(r gin.IRoutes) {
+	routeRead(r, routes.Copy, httpserver.Handle(a.newestCopy))
+	routeRead(r, routes.CopyByHash, httpserver.Handle(func(c *gin.Context) error {
+		return a.copy(c, c.Param("name"), c.Param("file"), true)
+	}))
+}
+
+func noCopy(format string, args ...any) error {
+	return fault.New(fault.NotFound, fault.URL, "copy", format, args...)
+}
+
+// newestCopies returns the manifest of the newest whole copies.
+func (a *API) newestCopies() (snapshot.Manifest, error) {
+	if a.snapshots.kept == nil {
+		return snapshot.Manifest{}, noCopy("This registry keeps no whole copies; search, or follow the feed.")
+	}
+	m, err := a.snapshots.kept.NewestCopies()
+	if errors.Is(err, snapshot.ErrNone) {
+		return m, noCopy("There is no whole copy: ask again later, or search.")
+	}
+	return m, err
+}
+
+// newestCopy answers with the newest whole copy with a name. A client that goes on with a download gets the rest of
+// the copy that it began with: that which If-Range names. Without If-Range nobody knows which one that is, so Range
+// does not count.
+func (a *API) newestCopy(c *gin.Context) error {
+	m, err := a.newestCopies()
+	if err != nil {
+		return err
+	}
+	name := c.Param("name")
+	at := slices.IndexFunc(m.Copies, func(f snapshot.Copy) bool { return f.Name == name })
+	if at < 0 {
+		return noCopy("There is no such copy; there are %s.", strings.Join(copyNames(), ", "))
+	}
+	begun := strings.Trim(c.GetHeader("If-Range"), `"`)
+	if begun != "" && c.GetHeader("Range") != "" && a.hasCopy(begun, name) {
+		return a.copy(c, begun, name, true)
+	}
+	return a.copy(c, m.Copies[at].SHA256, name, false)
+}
+
+func copyNames() (names []string) {
+	for _, f := range export.Whole {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func (a *API) hasCopy(hash, name string) bool {
+	file, err := a.snapshots.kept.Copy(hash, name)
+	return err == nil && file.Close() == nil
+}
+
+// copy answers with the whole copy with a hash and a name. It belongs to the address with the hash if isOwn.
+func (a *API) copy(c *gin.Context, hash, name string, isOwn bool) error {
+	if a.snapshots.kept == nil {
+		return noCopy("This registry keeps no whole copies.")
+	}
+	select {
+	case a.snapshots.copiers <- struct{}{}:
+		defer func() { <-a.snapshots.copiers }()
+	default:
+		return overloaded()
+	}
+	file, err := a.snapshots.kept.Copy(hash, name)
+	if errors.Is(err, snapshot.ErrNone) {
+		return noCopy("There is no such copy any more; ask %s for the newest one.", routes.Data+"/"+name)
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	as := answeredFile{
+		tag: `"` + hash + `"`, media: mediaOf(name), caching: "no-cache", hasRanges: isOwn,
+		send: func(c *gin.Context, part *io.SectionReader) error { return a.sendCopy(c, file, part) },
+	}
+	h := c.Writer.Header()
+	if c.FullPath() == routes.CopyByHash {
+		as.caching = cacheParts
+	} else {
+		h.Set("Content-Location", routes.Data+"/"+hash+"/"+name)
+	}
+	h.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+	if err := a.sendFile(c, file, as); err != nil {
+		h.Del("Content-Disposition")
+		h.Del("Content-Location")
+		return err
+	}
+	return nil
+}
+
+// mediaOf returns the type of a whole copy by its name.
+func mediaOf(name string) string {
+	for _, f := range export.Whole {
+		if f.Name == name {
+			return f.ContentType
+		}
+	}
+	return ""
+}
+
+var errRemoved = errors.New("the whole copy was removed while it was sent")
+
+// sendCopy sends a part of a whole copy at the pace of the client. It ends when the copy is removed, because slow
+// clients of removed copies would fill the disk.
+func (a *API) sendCopy(c *gin.Context, file *os.File, part *io.SectionReader) error {
+	_, first, left := part.Outer()
+	if _, err := file.Seek(first, io.SeekStart); err != nil {
+		return fmt.Errorf("send whole copy: %w", err)
+	}
+	sender := httpserver.NewSender(c.Writer, a.downloads)
+	for left > 0 {
+		n, err := sender.SendFrom(&io.LimitedReader{R: file, N: min(left, copyPart)})
+		if left -= n; err == nil && n == 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		if err == nil && left > 0 && isRemoved(file) {
+			err = errRemoved
+		}
+		if err != nil {
+			_ = c.Error(fmt.Errorf("send whole copy: %w", err)) // only the log shows it
+			panic(http.ErrAbortHandler)                         // cut the connection: the answer is not complete
+		}
+	}
+	return nil
+}
+
+// isRemoved tells whether an open file has no name any more.
+func isRemoved(file *os.File) bool {
+	info, err := file.Stat()
+	if err != nil {
+		return true
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Nlink == 0
+}

@@ -1,0 +1,180 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/snapshot"
+	"asset-registry/shared/export"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+// change lists one more asset and makes a snapshot. It returns the newest whole copy of a form.
+func (s withSnapshots) change(t *testing.T, n int, text, form string) snapshot.Copy {
+	t.Helper()
+	id := fmt.Sprintf("%032x", n)
+	s.list(t, id, fmt.Sprintf(`{"id":%q,"status":"active","rectificationPeriod":{},"title":%q}`, id, text))
+	s.make(t)
+	m, err := s.keep.NewestCopies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range m.Copies {
+		if c.Name == form {
+			return c
+		}
+	}
+	t.Fatalf("got %+v, want a copy %s", m, form)
+	return snapshot.Copy{}
+}
+
+// Promises: whole-address
+func TestEachWholeCopyHasALastingAddress(t *testing.T) {
+	newService(t).do(t, exchange{"GET", "/data/assets.csv", "", "", "", 404, "keeps no whole copies"})
+	s := newWithSnapshots(t)
+	s.do(t, exchange{"GET", "/data/assets.csv", "", "", "", 404, "There is no whole copy"})
+	for _, f := range export.Whole {
+		made := s.change(t, 1+len(f.Name)*100, "Готель", f.Name)
+		got := s.do(t, exchange{"GET", "/data/" + f.Name, "", "", "", 200, ""})
+		h := got.Header()
+		for name, want := range map[string]string{
+			"ETag": `"` + made.SHA256 + `"`, "Content-Type": f.ContentType, "Cache-Control": "no-cache",
+			"Content-Location": "/data/" + made.SHA256 + "/" + f.Name, "Content-Length": fmt.Sprint(made.Bytes),
+			"Content-Disposition": `attachment; filename="` + f.Name + `"`,
+		} {
+			if h.Get(name) != want {
+				t.Errorf("%s: got %s %q, want %q", f.Name, name, h.Get(name), want)
+			}
+		}
+		own := s.do(t, exchange{"GET", h.Get("Content-Location"), "", "", "", 200, ""})
+		if own.Body.String() != got.Body.String() || own.Header().Get("Cache-Control") != cacheParts {
+			t.Errorf("%s: got other bytes, or %q, at the address with the hash", f.Name, own.Header().Get("Cache-Control"))
+		}
+		s.doWith(t, http.Header{"If-None-Match": {h.Get("ETag")}}, exchange{"GET", "/data/" + f.Name, "", "", "", 304, ""})
+		if got := s.do(t, exchange{"HEAD", "/data/" + f.Name, "", "", "", 200, ""}); got.Body.Len() > 0 {
+			t.Errorf("%s: got %d bytes for HEAD, want none", f.Name, got.Body.Len())
+		}
+	}
+	for _, path := range []string{"/data/lock", "/data/assets.xlsx", "/data/..%2flock", "/data/" + strings.Repeat("0", 64) + "/assets.csv"} {
+		got := s.do(t, exchange{"GET", path, "", "", "", 404, ""})
+		if h := got.Header(); h.Get("Content-Disposition") != "" || h.Get("ETag") != "" {
+			t.Errorf("%s: got headers of a file with a refusal: %v", path, h)
+		}
+	}
+}
+
+// TestADownloadNeverMixesCopies goes on with downloads after newer copies were made.
+// Promises: whole-resume
+func TestADownloadNeverMixesCopies(t *testing.T) {
+	s := newWithSnapshots(t)
+	const form, path = "items.csv", "/data/assets.csv"
+	first := s.change(t, 1, "Готель", "assets.csv")
+	whole := s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Body.String()
+	own := "/data/" + first.SHA256 + "/assets.csv"
+	rest := http.Header{"Range": {"bytes=100-"}}
+	resumed := http.Header{"Range": {"bytes=100-"}, "If-Range": {`"` + first.SHA256 + `"`}}
+	ask := func(what, path string, h http.Header, status int, want string) {
+		t.Helper()
+		if got := s.doWith(t, h, exchange{"GET", path, "", "", "", status, ""}).Body.String(); status < 400 && got != want {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+	}
+	ask("the same copy", path, resumed, 206, whole[100:])
+	ask("the same copy without If-Range", path, rest, 200, whole)
+	ask("its own address", own, rest, 206, whole[100:])
+	s.change(t, 2, "Склад", form)
+	second := s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Body.String()
+	if second == whole {
+		t.Fatal("got the same copy after a change, want another")
+	}
+	ask("after a newer copy", path, resumed, 206, whole[100:])
+	ask("after a newer copy, without If-Range", path, rest, 200, second)
+	ask("after a newer copy, its own address", own, rest, 206, whole[100:])
+	other := http.Header{"Range": {"bytes=100-"}, "If-Range": {`"../` + first.SHA256[3:] + `"`}}
+	ask("If-Range with no hash", path, other, 200, second)
+	s.change(t, 3, "Гараж", form)
+	third := s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Body.String()
+	ask("after the copy was removed", path, resumed, 200, third)
+	ask("after the copy was removed, its own address", own, rest, 404, "")
+	ask("several ranges", own[:6]+s.newest(t), http.Header{"Range": {"bytes=0-1,4-5"}}, 416, "")
+}
+
+// newest returns the hash and the name of the newest table of assets.
+func (s withSnapshots) newest(t *testing.T) string {
+	t.Helper()
+	at := s.do(t, exchange{"HEAD", "/data/assets.csv", "", "", "", 200, ""}).Header().Get("Content-Location")
+	return strings.TrimPrefix(at, "/data/")
+}
+
+func TestSoManyWholeCopiesAreSentAtOnce(t *testing.T) {
+	if maxCopyReaders != 128 {
+		t.Errorf("got %d copies that are sent at once, want 128", maxCopyReaders)
+	}
+	s := newWithSnapshots(t)
+	s.change(t, 1, "Готель", "assets.csv")
+	s.api.snapshots.copiers = make(chan struct{}, 1)
+	s.api.snapshots.copiers <- struct{}{}
+	s.do(t, exchange{"GET", "/data/assets.csv", "", "", "", 503, ""})
+	<-s.api.snapshots.copiers
+	s.do(t, exchange{"GET", "/data/assets.csv", "", "", "", 200, ""})
+	s.do(t, exchange{"GET", "/data/assets.csv", "", "", "", 200, ""})
+}
+
+// TestARemovedCopyIsNotSentOn has a slow client, whose copy is removed meanwhile. Otherwise the files of such
+// clients would fill the disk.
+// Promises: whole-bounds
+func TestARemovedCopyIsNotSentOn(t *testing.T) {
+	s := newWithSnapshots(t)
+	s.api.downloads = httpserver.Pace{Bytes: 64 << 10, Within: time.Hour, All: time.Hour} // the client is not cut off
+	for n := range 4 {
+		s.list(t, fmt.Sprintf("%032x", 100+n), fmt.Sprintf(`{"status":"active","title":%q}`, randomText(3<<20)))
+	}
+	made := s.change(t, 1, "Готель", "assets.csv")
+	signed, err := s.signer.Sign(identity.Identity{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() {
+		served <- httpserver.Serve(ctx, listener, s.handler, slog.New(slog.DiscardHandler), httpserver.ServeOptions{})
+	}()
+	defer func() { stop(); <-served }()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "GET /data/assets.csv HTTP/1.1\r\nHost: x\r\n%s: %s\r\n\r\n", identity.Header, signed)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || resp.ContentLength != made.Bytes {
+		t.Fatalf("got %d and %d bytes, want 200 and %d", resp.StatusCode, resp.ContentLength, made.Bytes)
+	}
+	for n := range 2 { // the copy is kept beside one newer one
+		s.change(t, 2+n, "Склад", "assets.csv")
+	}
+	n, err := io.Copy(io.Discard, resp.Body)
+	if err == nil || n >= made.Bytes {
+		t.Errorf("got %d of %d bytes and %v, want an end in the middle", n, made.Bytes, err)
+	}
+}

@@ -1,0 +1,246 @@
+package snapshot
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/export"
+)
+
+// copying returns a keeper that makes whole copies.
+func copying(tb testing.TB, store Store, dir string) *Keeper {
+	tb.Helper()
+	k := keeper(tb, store, dir)
+	k.o.Copies = true
+	k.o.Show = func(dst []byte, e registry.Entry) ([]byte, error) { return append(dst, e.Body...), nil }
+	return k
+}
+
+// listAsset stores a listed asset with further fields.
+func listAsset(tb testing.TB, s interface {
+	Create(context.Context, registry.Record) (int64, error)
+}, fields string) string {
+	tb.Helper()
+	id := storetest.NewID()
+	text := fmt.Sprintf(`{"id":%q,"status":"active"%s}`, id, fields)
+	if _, err := s.Create(tb.Context(), registry.Record{ID: id, Listed: true, Body: []byte(text)}); err != nil {
+		tb.Fatal(err)
+	}
+	return text
+}
+
+// copiesOf returns the files of the newest whole copies, by name. It checks them against their manifest.
+func copiesOf(tb testing.TB, k *Keeper) (m Manifest, files map[string]string) {
+	tb.Helper()
+	m, err := k.NewestCopies()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	files = map[string]string{}
+	for _, c := range m.Copies {
+		f, err := k.Copy(c.SHA256, c.Name)
+		if err != nil {
+			tb.Fatalf("%s: %v", c.Name, err)
+		}
+		text, err := io.ReadAll(f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			tb.Fatal(err)
+		}
+		sum := sha256.Sum256(text)
+		if hex.EncodeToString(sum[:]) != c.SHA256 || int64(len(text)) != c.Bytes {
+			tb.Errorf("%s: got %d bytes with the sum %x, want what the manifest says: %+v", c.Name, len(text), sum, c)
+		}
+		files[c.Name] = string(text)
+	}
+	return m, files
+}
+
+// Promises: whole-rows, whole-complete
+func TestWholeCopiesHaveWhatASearchFinds(t *testing.T) {
+	s := openStore(t)
+	k := copying(t, s, t.TempDir())
+	if _, err := k.NewestCopies(); !errors.Is(err, ErrNone) {
+		t.Errorf("without copies: got %v, want ErrNone", err)
+	}
+	var want []string
+	for i := range 300 {
+		want = append(want, listAsset(t, s, fmt.Sprintf(`,"title":"%d %s","items":[{"id":"1"},{"id":"2"}]`, i, strings.Repeat("я", 20_000))))
+	}
+	listAsset(t, s, `,"mode":"test"`)
+	slices.Sort(want)
+	made := mustMake(t, k)
+	m, files := copiesOf(t, k)
+	if m.Begun != made.Begun || m.Position != made.Position || len(m.Segments) > 0 || len(made.Segments) < 2 {
+		t.Errorf("got copies of %d at %d, want those of %d at %d, which has several segments",
+			m.Begun, m.Position, made.Begun, made.Position)
+	}
+	rows := map[string]int{}
+	for _, c := range m.Copies {
+		rows[c.Name] = c.Rows
+	}
+	wantRows := map[string]int{"assets.csv": 300, "items.csv": 600, "documents.csv": 0, "assets.jsonl.gz": 300, "assets.geojson": 0}
+	if diff := cmp.Diff(wantRows, rows); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	r, err := gzip.NewReader(strings.NewReader(files["assets.jsonl.gz"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != strings.Join(want, "\n")+"\n" {
+		t.Errorf("got other lines than the %d assets in the order of their ids", len(want))
+	}
+}
+
+// copyNames returns the files of whole copies in a directory, without the times of manifests.
+func copyNames(t *testing.T, dir string) (manifests, files int) {
+	t.Helper()
+	for _, name := range names(t, filepath.Join(dir, "copies")) {
+		if strings.HasSuffix(name, manifestEnd) {
+			manifests++
+		} else {
+			files++
+		}
+	}
+	return manifests, files
+}
+
+// Promises: whole-kept
+func TestTheNewestWholeCopiesAreKept(t *testing.T) {
+	s, dir := openStore(t), t.TempDir()
+	k := copying(t, s, dir)
+	for n := range 4 {
+		listAsset(t, s, `,"items":[{"location":{"latitude":1,"longitude":2}}],"documents":[{}]`)
+		mustMake(t, k)
+		want := min(n+1, defaultKeep)
+		if manifests, files := copyNames(t, dir); manifests != want || files != want*len(export.Whole) {
+			t.Errorf("after %d snapshots: got %d manifests and %d files, want %d and %d", n+1, manifests, files, want, want*5)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(k.copies(), "assets.csv.new1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hiding := copying(t, s, dir)
+	hiding.o.Hidden = []asset.Group{asset.Contacts}
+	if _, err := hiding.NewestCopies(); !errors.Is(err, ErrNone) {
+		t.Errorf("copies with a hidden field: got %v, want ErrNone", err)
+	}
+	mustMake(t, hiding)
+	if manifests, files := copyNames(t, dir); manifests != 1 || files != len(export.Whole) {
+		t.Errorf("after others are hidden: got %d manifests and %d files, want 1 and 5", manifests, files)
+	}
+	hiding.o.Copies = false
+	mustMake(t, hiding)
+	if manifests, files := copyNames(t, dir); manifests+files != 0 {
+		t.Errorf("without whole copies: got %d manifests and %d files, want none", manifests, files)
+	}
+}
+
+// TestAnUnchangedCopyKeepsItsFile compares inodes, because who reads a file without a name is cut off.
+func TestAnUnchangedCopyKeepsItsFile(t *testing.T) {
+	s := openStore(t)
+	k := copying(t, s, t.TempDir())
+	listAsset(t, s, "")
+	mustMake(t, k)
+	m, _ := copiesOf(t, k)
+	file := k.copy(m.Copies[0].SHA256, m.Copies[0].Name)
+	before, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustMake(t, k)
+	if after, err := os.Stat(file); err != nil || !os.SameFile(before, after) {
+		t.Errorf("got another file (%v), want the same one", err)
+	}
+	if err := os.WriteFile(file, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustMake(t, k)
+	copiesOf(t, k)
+}
+
+// Promises: whole-complete
+func TestAFailureKeepsTheOldCopies(t *testing.T) {
+	s, dir := openStore(t), t.TempDir()
+	k := copying(t, s, dir)
+	listAsset(t, s, "")
+	mustMake(t, k)
+	old, _ := copiesOf(t, k)
+	listAsset(t, s, "")
+	pauses := 0
+	k.pause = func(ctx context.Context, _ time.Duration) error {
+		if pauses++; pauses == 3 { // a page and a segment of the snapshot, then a segment of the copies
+			return errors.New("the maker is stopped")
+		}
+		return ctx.Err()
+	}
+	if _, err := k.Make(t.Context()); err == nil || !strings.Contains(err.Error(), "whole copies") {
+		t.Fatalf("got %v, want an error of the whole copies", err)
+	}
+	newest, err := k.Newest()
+	if err != nil || newest.Begun == old.Begun {
+		t.Errorf("got the snapshot %d, %v; want a new one", newest.Begun, err)
+	}
+	if got, _ := copiesOf(t, k); got.Begun != old.Begun {
+		t.Errorf("got the copies of %d, want those of before, %d", got.Begun, old.Begun)
+	}
+	if manifests, files := copyNames(t, dir); manifests != 1 || files != len(export.Whole) {
+		t.Errorf("got %d manifests and %d files, want 1 and 5", manifests, files)
+	}
+	if err := k.makeMissingCopies(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := copiesOf(t, k); got.Begun != newest.Begun {
+		t.Errorf("after another try: got the copies of %d, want %d", got.Begun, newest.Begun)
+	}
+}
+
+func TestADamagedSegmentMakesNoCopies(t *testing.T) {
+	s := openStore(t)
+	k := copying(t, s, t.TempDir())
+	listAsset(t, s, "")
+	m := mustMake(t, k)
+	if err := os.WriteFile(k.segment(m.Segments[0].SHA256), []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.makeCopies(t.Context(), m); err == nil {
+		t.Error("got no error, want one")
+	}
+	mustMake(t, k) // repairs the segment
+	copiesOf(t, k)
+}
+
+func TestACopyIsNamedByItsHashOnly(t *testing.T) {
+	s := openStore(t)
+	k := copying(t, s, t.TempDir())
+	mustMake(t, k)
+	m, _ := copiesOf(t, k)
+	good := m.Copies[0]
+	for _, c := range []Copy{
+		{Name: "items.csv", SHA256: good.SHA256}, {Name: good.Name}, {Name: "../lock", SHA256: good.SHA256},
+		{Name: good.Name, SHA256: strings.ToUpper(good.SHA256)}, {Name: good.Name, SHA256: "../" + good.SHA256[3:]},
+	} {
+		if f, err := k.Copy(c.SHA256, c.Name); !errors.Is(err, ErrNone) {
+			t.Errorf("%+v: got %v, %v; want ErrNone", c, f, err)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+// Package export writes assets as tables, as places and as lines of JSON (docs/data.md).
+package export
+
+import "io"
+
+// Form is a form of an export.
+type Form struct {
+	Name        string // of a file of a whole copy; the ending of an export of a search
+	ContentType string
+	open        func(io.Writer) (writer, error)
+}
+
+const (
+	csvType    = "text/csv; charset=utf-8; header=present"
+	placesType = "application/geo+json"
+)
+
+// Searches are the forms of an export of a search.
+var Searches = []Form{
+	{"csv", csvType, openCSV(0)},
+	{"xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", openXLSX},
+	{"geojson", placesType, openGeoJSON},
+}
+
+// Whole are the files of a whole copy.
+var Whole = []Form{
+	{"assets.csv", csvType, openCSV(0)},
+	{"items.csv", csvType, openCSV(1)},
+	{"documents.csv", csvType, openCSV(2)},
+	{"assets.jsonl.gz", "application/gzip", openLines},
+	{"assets.geojson", placesType, openGeoJSON},
+}
+
+// writer writes assets in a form.
+type writer interface {
+	add(a *Asset) (rows int, err error)
+	close() error // writes the end
+}
+
+// Export is a file that is being written.
+type Export struct {
+	to   writer
+	rows int
+}
+
+// Open begins a file in a form.
+func (f Form) Open(w io.Writer) (*Export, error) {
+	to, err := f.open(w)
+	return &Export{to: to}, err
+}
+
+// Add adds an asset.
+func (e *Export) Add(a *Asset) error {
+	rows, err := e.to.add(a)
+	e.rows += rows
+	return err
+}
+
+// Rows returns how many rows, lines or features the file has.
+func (e *Export) Rows() int { return e.rows }
+
+// Close writes the end of the file.
+func (e *Export) Close() error { return e.to.close() }

@@ -1,0 +1,26 @@
+package export
+
+import (
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// lines is a file of assets as they are, one a line, in gzip.
+type lines struct{ to *gzip.Writer }
+
+// openLines begins a file. The fastest level takes a third of the time of the default one.
+func openLines(w io.Writer) (writer, error) {
+	to, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	return lines{to}, err
+}
+
+func (l lines) add(a *Asset) (rows int, err error) {
+	if _, err := l.to.Write(a.line); err != nil {
+		return 0, err
+	}
+	_, err = l.to.Write([]byte{'\n'})
+	return 1, err
+}
+
+func (l lines) close() error { return l.to.Close() }
