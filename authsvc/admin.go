@@ -122,7 +122,7 @@ func (s *Server) CheckAudit(ctx context.Context) (adminapi.Verification, error) 
 	return s.admin.Check(ctx)
 }
 
-// commandTimeout is the longest time for a command that works on the store while no service runs.
+// commandTimeout is the longest time for a command that works on the store.
 const commandTimeout = 10 * time.Second
 
 // AdminKey creates a key of the admin API and returns it. A registry gets its first such key in this way, and

@@ -28,7 +28,7 @@ var noKey = authapi.Hash("")
 // memory, and never forgets a network. So after maxGuessers windows its store is replaced by an empty one.
 type guesses struct {
 	mu      sync.Mutex
-	limiter *limiter.Limiter // its keys are those of clientaddr.Network; nil: nothing is counted yet
+	limiter *limiter.Limiter // counts for each clientaddr.Network; nil: nothing is counted yet
 	windows int              // windows that the limiter has begun: at least as many as it has networks
 }
 

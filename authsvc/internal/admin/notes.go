@@ -9,7 +9,7 @@ import (
 )
 
 // Note appends an entry to the audit log about a thing of another service: the actor does something to a
-// webhook, an asset or a file. The entry has what as the state of the thing afterwards.
+// webhook, an asset or a file. The entry shows the value of what as the state of the thing after that.
 func (s *Service) Note(ctx context.Context, by Actor, action, subject string, what any) error {
 	return s.change(ctx, by, action, func(time.Time) (c Change, err error) {
 		c.Entry.Subject = subject

@@ -31,8 +31,8 @@ const invalidTTL = time.Second
 const unwatchedTTL = 800 * time.Millisecond
 
 // Cache is a Verifier that remembers the answers of another Verifier, about valid and invalid keys. It makes
-// only one call at a time about the same key. It trusts an answer while calls of Confirm follow each other, and
-// otherwise for unwatchedTTL. A Cache is safe for concurrent use.
+// only one call at a time about the same key. It trusts an answer for unwatchedTTL, and for as long again after
+// each Confirm. A Cache is safe for concurrent use.
 type Cache struct {
 	from  Verifier
 	ttl   time.Duration

@@ -398,8 +398,7 @@ func (c *failing) take(ctx context.Context, keys []string, args [][]any) ([][]in
 }
 
 // TestWhatWasUsedWithoutRedisIsToldToIt lets Redis work again, but makes some reports of used tokens fail. If
-// the answer to a report is late, the tokens are reported again; only then fewer may be left than without the
-// failures.
+// the answer to a report is late, the tokens are reported twice; then fewer may be left.
 func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	for _, fails := range []int64{0, 1, 2} {
 		server := redistest.Start(t)
