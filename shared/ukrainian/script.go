@@ -52,8 +52,8 @@ func pairs(from, to string) map[rune]rune {
 	return m
 }
 
-// oneScript returns a word of two scripts in only one of them. That is Latin if the word has a letter that only
-// Latin has, and none that only Cyrillic has. Otherwise it is Cyrillic.
+// oneScript returns a word of two scripts in only one of them: in Latin if the word has a letter that only
+// Latin has, and none that only Cyrillic has, otherwise in Cyrillic.
 func oneScript(word string) string {
 	hasLatin, hasCyrillic := false, false
 	for _, r := range word {

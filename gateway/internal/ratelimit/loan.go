@@ -81,8 +81,8 @@ func (l *loan) wait(now, cost int64) (time.Duration, int) {
 	return 0, 0
 }
 
-// state returns the state of a rate. What is left is the sum of what is left in Redis, in the loan and in the
-// reserve, but not more than in local, the state by this gateway's counts.
+// state returns the state of a rate. It adds up what is left in Redis, in the loan and in the reserve. The sum is
+// at most what is left in local, the state by this gateway's counts.
 func (l *loan) state(now int64, rate int, reserve int64, local State) State {
 	if rate >= len(l.known) {
 		return local
