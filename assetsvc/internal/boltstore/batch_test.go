@@ -15,20 +15,7 @@ import (
 // TestAWriteOfABatchFailsAlone lets writes queue up while another transaction begins, so one batch takes them. The
 // refused ones fail alone, and a write whose caller has left is never applied.
 func TestAWriteOfABatchFailsAlone(t *testing.T) {
-	begins, goOn := make(chan struct{}), make(chan struct{})
-	held := false // set before the goroutine that writes gets the write that is held
-	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: func() time.Time {
-		if held {
-			held = false
-			begins <- struct{}{}
-			<-goOn
-		}
-		return time.Now()
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s, hold, begins, goOn := heldStore(t)
 	record := func(id, body string, revision int64) registry.Record {
 		return registry.Record{ID: id, Listed: true, Revision: revision, Sealed: "sealed", Body: []byte(body)}
 	}
@@ -57,7 +44,7 @@ func TestAWriteOfABatchFailsAlone(t *testing.T) {
 		{"a creation whose caller has left", gone, s.Create, record(abandoned, "new", 0), context.Canceled, ""},
 		{"a creation", t.Context(), s.Create, record(created, "new", 0), nil, "new"},
 	}
-	held = true
+	hold()
 	first := make(chan error)
 	go func() {
 		_, err := s.Create(t.Context(), record(storetest.NewID(), "first", 0))
@@ -101,5 +88,66 @@ func TestAWriteOfABatchFailsAlone(t *testing.T) {
 		case w.body != "" && (err != nil || string(stored.Body) != w.body):
 			t.Errorf("%s: got the asset %q, %v afterwards; want %q", w.name, stored.Body, err, w.body)
 		}
+	}
+}
+
+// heldStore returns a store whose next transaction waits for goOn once hold was called. begins gets a value then.
+func heldStore(t *testing.T) (s *Store, hold func(), begins, goOn chan struct{}) {
+	t.Helper()
+	begins, goOn = make(chan struct{}), make(chan struct{})
+	held := false // set before the goroutine that writes gets the write that is held
+	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: func() time.Time {
+		if held {
+			held = false
+			begins <- struct{}{}
+			<-goOn
+		}
+		return time.Now()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, func() { held = true }, begins, goOn
+}
+
+// TestACallerWhoLeavesKnowsWhatIsStored ends the context of a creation that the transaction has taken, and then calls
+// for others whose context has ended before.
+func TestACallerWhoLeavesKnowsWhatIsStored(t *testing.T) {
+	s, hold, begins, goOn := heldStore(t)
+	gone, leave := context.WithCancel(t.Context())
+	r := registry.Record{ID: storetest.NewID(), Sealed: "sealed", Body: []byte("{}")}
+	created := make(chan error)
+	hold()
+	go func() {
+		_, err := s.Create(gone, r)
+		created <- err
+	}()
+	<-begins
+	leave()
+	for range 64 { // a select between two things that can be done chooses by chance
+		other := registry.Record{ID: storetest.NewID(), Sealed: "sealed", Body: []byte("{}")}
+		if _, err := s.Create(gone, other); !errors.Is(err, context.Canceled) || len(s.queue) > 0 {
+			t.Errorf("got %v and %d writes that wait, want %v and none", err, len(s.queue), context.Canceled)
+			break
+		}
+	}
+	close(goOn)
+	if err := <-created; err != nil {
+		t.Errorf("the creation that was taken: got %v, want no error", err)
+	}
+	if _, err := s.Get(t.Context(), r.ID, registry.AnySize); err != nil {
+		t.Errorf("afterwards: got %v, want the asset", err)
+	}
+}
+
+// TestABatchIsBounded has more writes that wait than one transaction takes.
+func TestABatchIsBounded(t *testing.T) {
+	s := &Store{queue: make(chan *write, 2*maxBatch)}
+	for range 2 * maxBatch {
+		s.queue <- &write{}
+	}
+	if got := len(s.gather(&write{})); got != maxBatch || len(s.queue) != maxBatch+1 {
+		t.Errorf("got a batch of %d writes and %d that wait, want %d and the rest", got, len(s.queue), maxBatch)
 	}
 }

@@ -136,7 +136,7 @@ type refusing struct {
 var errRefused = errors.New("the meter refuses this")
 
 func (m refusing) refuses() error {
-	if *m.left--; *m.left < 0 {
+	if *m.left--; *m.left == -1 {
 		return errRefused
 	}
 	return nil
