@@ -110,7 +110,7 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 				err := errorOf(b.Collect(ctx))
 				files, blobs, now := len(b.memory.files), len(b.memory.blobs), b.memory.files[ahead.ID].Touched.Equal(b.clock)
 				if err == nil && (files != 3 || blobs != 1 || !now) {
-					return fmt.Errorf("got %d files, %d blobs, touched anew: %t; want 3, 1 and true", files, blobs, now)
+					return fmt.Errorf("%d files and %d blobs are left, touched anew: %t; want 3, 1 and true", files, blobs, now)
 				}
 				return err
 			}
@@ -143,18 +143,20 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 		if err := do(t.Context()); err != nil || len(steps) == 0 {
 			t.Errorf("%s: got %v after %d steps, want no error", c.name, err, len(steps))
 		}
-		for at, step := range steps {
+		for n := range 10 * len(steps) { // files have ids and an order by chance
+			at := n % len(steps)
 			b := newBench()
 			do := c.prepare(t, b)
-			away, n := fmt.Errorf("%s is away", step), -1
-			b.memory.step = func(string) error {
-				if n++; n == at {
+			away, begun, failed := errors.New("the store is away"), 0, ""
+			b.memory.step = func(step string) error {
+				if begun++; begun-1 == at {
+					failed = step
 					return away
 				}
 				return nil
 			}
 			if err := do(t.Context()); !errors.Is(err, away) {
-				t.Errorf("%s: step %d, %s, fails: got %v, want its error", c.name, at, step, err)
+				t.Errorf("%s: step %d, %s, fails: got %v, want its error", c.name, at, failed, err)
 			}
 		}
 	}
@@ -178,5 +180,60 @@ func TestASizeThatCannotBeReadIsNone(t *testing.T) {
 		if size, err := SizeOf(unseekable{open{bytes.NewReader([]byte("x"))}, whence}); !errors.Is(err, errLost) {
 			t.Errorf("whence %d fails: got %d, %v; want %v", whence, size, err, errLost)
 		}
+	}
+}
+
+// halfFeed has one page, and fails after it.
+type halfFeed struct{}
+
+func (halfFeed) After(_ context.Context, position int64) ([]Named, int64, error) {
+	if position > 0 {
+		return nil, 0, errLost
+	}
+	return nil, 1, nil
+}
+
+// TestAReadingIsCompleteAtTheEndOfTheFeedOnly reads half of a feed. The other half may name files, so the collector
+// must not take it for a whole one.
+func TestAReadingIsCompleteAtTheEndOfTheFeedOnly(t *testing.T) {
+	b := newBench()
+	follower := Follower{Service: b.Service, Awaited: b.memory, Documents: &completions{}, Feed: halfFeed{}}
+	if err := follower.Read(t.Context()); !errors.Is(err, errLost) {
+		t.Fatalf("got %v, want %v", err, errLost)
+	}
+	if got := b.memory.reading; got.Position != 1 || !got.Complete.IsZero() {
+		t.Errorf("got %+v after half of the feed, want the position 1 and no whole reading", got)
+	}
+	follower.Feed = page1{}
+	if err := follower.Read(t.Context()); err != nil || !b.memory.reading.Complete.Equal(start) {
+		t.Errorf("got %+v, %v after all of it; want it complete as of %v", b.memory.reading, err, start)
+	}
+}
+
+// TestWhatIsHeldOrCollectedIsNotShown opens a file while the removals are not known, and asks for a collected one.
+func TestWhatIsHeldOrCollectedIsNotShown(t *testing.T) {
+	b := newBench()
+	f, err := b.Add(t.Context(), broker, upload("content"))
+	must(t, f, err)
+	b.Hold()
+	if _, err := b.Open(t.Context(), f); fault.KindOf(err) != fault.Unavailable || b.Counts.Unread.Load() != 1 {
+		t.Errorf("held: got %v and %d readings that failed, want Unavailable and 1", err, b.Counts.Unread.Load())
+	}
+	must(t, f, errorOf(b.RemoveAgain(t.Context())))
+	must(t, f, errorOf(b.Open(t.Context(), f)))
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	delete(b.memory.blobs, f.Blob)
+	for ctx, want := range map[context.Context]int64{gone: 0, t.Context(): 1} {
+		before := b.Counts.Unread.Load()
+		if _, err := b.Open(ctx, f); !errors.Is(err, ErrNotFound) || b.Counts.Unread.Load()-before != want {
+			t.Errorf("without its bytes: got %v and %d more readings that failed, want %v and %d", err,
+				b.Counts.Unread.Load()-before, ErrNotFound, want)
+		}
+	}
+	f.State = Collected
+	b.memory.files[f.ID] = f
+	if _, err := b.Get(t.Context(), f.ID); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("collected: got %v, want kind %d", err, fault.NotFound)
 	}
 }
