@@ -46,7 +46,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("other bytes, by length", false, Checked{3, 6, 0})
-	check("other bytes", true, Checked{2, 5, 0}, "got the SHA-256")
+	check("other bytes", true, Checked{2, 5, 0}, "the bytes have another SHA-256")
 	if err := os.Truncate(blobs[1], 0); err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,21 @@ func (r *Replica) Walk(visit func(Entry) error) error {
 	})
 }
 
+// Changes calls visit for the assets that changed after a position, in the order of their positions,
+// until it returns false. The text is valid during the call only.
+func (r *Replica) Changes(after int64, visit func(position int64, id string, text []byte) bool) error {
+	_, err := r.Feed(FeedQuery{After: after, Real: true, Test: true, Texts: true}, func(e Entry) bool {
+		return visit(e.Position, e.ID, e.JSON)
+	})
+	return err
+}
+
+// Text returns the text of an asset; nil if the copy does not have it.
+func (r *Replica) Text(id string) ([]byte, error) {
+	e, _, err := r.Get(id)
+	return e.JSON, err
+}
+
 // Sample returns the ids of count assets that are chosen at random, or all if there are
 // fewer.
 func (r *Replica) Sample(count int) ([]string, error) {

@@ -45,6 +45,9 @@ type Config struct {
 	// One asset after the other is compared with its leaf, whose salt the registry is asked for.
 	CheckInterval time.Duration `default:"10s" help:"Time between two assets that are compared with the log; 0: none is."`
 
+	Files   bool  `help:"Copy all files of documents too, and serve them."`
+	MaxFile int64 `default:"104857600" help:"Largest file that is copied, in bytes."`
+
 	BaseURL string `name:"base-url" help:"Public address that links start with; by default that of the client's request."`
 
 	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
@@ -107,9 +110,10 @@ func (c Config) validate() error {
 	if c.Timeout <= 0 {
 		faults = append(faults, errors.New("--timeout must be greater than 0"))
 	}
-	if c.MaxBehind < 0 || c.CheckInterval < 0 || c.SnapshotInterval < 0 || c.SnapshotKeep < 0 || c.Memory < 0 {
-		faults = append(faults, errors.New(
-			"--max-behind, --check-interval, --snapshot-interval, --snapshot-keep and --memory must not be negative"))
+	if c.MaxBehind < 0 || c.CheckInterval < 0 || c.SnapshotInterval < 0 || c.SnapshotKeep < 0 || c.Memory < 0 ||
+		c.MaxFile < 0 {
+		faults = append(faults, errors.New("--max-behind, --check-interval, --snapshot-interval, --snapshot-keep, "+
+			"--memory and --max-file must not be negative"))
 	}
 	_, err := c.policy()
 	return errors.Join(append(faults, err)...)

@@ -15,6 +15,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/assetsvc"
+	"asset-registry/filesvc"
 	"asset-registry/shared/boltfile"
 	"asset-registry/shared/durable"
 	"asset-registry/shared/fault"
@@ -62,6 +63,7 @@ type keeper struct {
 	distrust  atomic.Bool           // the log is not signed as it must be
 	doubts    doubts
 	assets    atomic.Pointer[assetsvc.Server] // nil: not yet
+	files     *filesvc.Copies                 // nil: none are copied
 	void      chan error                      // gets a reason why the copy is void
 	compared  chan struct{}                   // closed once the copy may be served as far as the log says
 	once      sync.Once                       // closes compared
@@ -80,6 +82,12 @@ func (m *mirror) keep(ctx context.Context) (err error) {
 	k.copied = copied{r, k.ready}
 	if k.source, err = m.newSource(); err != nil {
 		return err
+	}
+	if m.config.Files && !m.isBeside {
+		if k.files, err = m.openFiles(r); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, k.files.Close()) }()
 	}
 	equal, err := lastEqual(m.config.Data, r.State())
 	if err != nil {
@@ -248,6 +256,10 @@ func (k *keeper) ready(context.Context) error {
 	if most > 0 && behind > most {
 		return fault.New(fault.Unavailable, fault.URL, "mirror",
 			"The copy is %.0f s behind the registry, and may be %.0f s.", behind.Seconds(), most.Seconds())
+	}
+	if k.files != nil && most > 0 && k.files.Unread() > most {
+		return fault.New(fault.Unavailable, fault.URL, "mirror",
+			"The mirror does not know which files were removed in the last %.0f s.", k.files.Unread().Seconds())
 	}
 	if k.distrust.Load() {
 		return fault.New(fault.Unavailable, fault.URL, "mirror",

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"sync"
 
 	"github.com/gin-gonic/gin"
 
@@ -102,15 +103,15 @@ func (k *keeper) serve(ctx context.Context, zone string) (err error) {
 		return err // of the service that waits, which has nothing to close
 	}
 	k.mirror.log.Info("the copy is served")
-	checking, stop := context.WithCancel(ctx)
-	checked := make(chan struct{})
-	go func() {
-		defer close(checked)
-		k.check(checking, assets)
-	}()
+	working, stop := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() { k.check(working, assets) })
+	if k.files != nil {
+		work.Go(func() { k.copyFiles(working) })
+	}
 	defer func() {
 		stop()
-		<-checked
+		work.Wait()
 		err = errors.Join(err, k.front.Replace(k.waiting()))
 	}()
 	select {
@@ -169,10 +170,19 @@ func (k *keeper) newGateway(ctx context.Context, assets *assetsvc.Server, secret
 ) {
 	c := k.config
 	serverID, _ := k.serverID.Load().(string)
+	var files http.Handler
+	if k.files != nil {
+		var err error
+		log := k.mirror.log.With("service", "filesvc")
+		if files, err = k.files.Handler(secrets, c.Timeout, log, k.telemetry); err != nil {
+			return nil, err
+		}
+	}
 	return gateway.New(ctx, gateway.Config{
 		SearchURLs: c.SearchURL,
 
 		Assets:   k.relay.before(assets.Handler(), k.copied.has),
+		Files:    files,
 		Secrets:  secrets,
 		ServerID: serverID,
 		BaseURL:  c.BaseURL,

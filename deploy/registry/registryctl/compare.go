@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/filelink"
 	"asset-registry/shared/translog"
 )
 
@@ -122,7 +123,7 @@ func compareAssets(ctx context.Context, p *program, v translog.Verifier, source 
 		registry: registry, policy: &lastOpened{policy: v.Policy}, source: source, newest: map[assetKey]newestLeaf{},
 	}
 	if files {
-		c.files = &fileComparison{registry: registry, known: map[string]documentFile{}}
+		c.files = &fileComparison{registry: registry, known: map[string]filelink.Document{}}
 	}
 	if signed, err = c.compareLeaves(ctx, v); err != nil {
 		return signed, nil, err

@@ -5,12 +5,10 @@ import (
 	"crypto/md5"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"path"
 	"sync"
 	"time"
 
@@ -34,66 +32,19 @@ type fileComparison struct {
 	registry *client.Client
 
 	mu     sync.Mutex
-	known  map[string]documentFile // id -> what the first document says
+	known  map[string]filelink.Document // id -> what the first document says
 	report filesReport
-}
-
-// documentFile is what a document says about its file.
-type documentFile struct {
-	URL    string
-	Hash   string // "md5:" and 32 hexadecimal digits, or a hash of another kind
-	SHA256 string
-	Size   int64
-}
-
-// documentsOf returns the documents of an asset, those of its parts too.
-func documentsOf(asset []byte) (found []documentFile, err error) {
-	var value any
-	if err := json.Unmarshal(asset, &value); err != nil {
-		return nil, err
-	}
-	var walk func(value any) error
-	walk = func(value any) error {
-		switch v := value.(type) {
-		case []any:
-			for _, element := range v {
-				if err := walk(element); err != nil {
-					return err
-				}
-			}
-		case map[string]any:
-			for name, element := range v {
-				if err := walk(element); err != nil {
-					return err
-				}
-				if _, isList := element.([]any); !isList || name != "documents" {
-					continue
-				}
-				text, err := json.Marshal(element)
-				if err != nil {
-					return err
-				}
-				var documents []documentFile
-				if err := json.Unmarshal(text, &documents); err != nil {
-					return fmt.Errorf("its documents: %w", err)
-				}
-				found = append(found, documents...)
-			}
-		}
-		return nil
-	}
-	return found, walk(value)
 }
 
 // compare compares the files of an asset's documents. The asset comes from its newest leaf.
 func (c *fileComparison) compare(ctx context.Context, id string, asset []byte) error {
-	documents, err := documentsOf(asset)
+	documents, err := filelink.Documents(asset)
 	if err != nil {
 		return fmt.Errorf("asset %s: %w", id, err)
 	}
 	for _, d := range documents {
-		file := path.Base(d.URL)
-		if d.SHA256 == "" || !filelink.IsID(file) { // only the registry sets the hash
+		file, isKept := d.File()
+		if !isKept {
 			c.mu.Lock()
 			c.report.Foreign++
 			c.mu.Unlock()
@@ -107,7 +58,7 @@ func (c *fileComparison) compare(ctx context.Context, id string, asset []byte) e
 }
 
 // compareFile fetches a file that was not fetched before.
-func (c *fileComparison) compareFile(ctx context.Context, id string, d documentFile) error {
+func (c *fileComparison) compareFile(ctx context.Context, id string, d filelink.Document) error {
 	c.mu.Lock()
 	before, isKnown := c.known[id]
 	if !isKnown {
@@ -144,13 +95,13 @@ func (c *fileComparison) compareFile(ctx context.Context, id string, d documentF
 const fileTries = 30
 
 // fetch reads a file, and returns what a document of it says.
-func (c *fileComparison) fetch(ctx context.Context, id string) (d documentFile, err error) {
+func (c *fileComparison) fetch(ctx context.Context, id string) (d filelink.Document, err error) {
 	for range fileTries {
 		strong, old := sha256.New(), md5.New()
 		counted := &countedWriter{to: io.MultiWriter(strong, old)}
 		err = c.registry.ReadFile(ctx, id, counted)
 		if err == nil {
-			return documentFile{
+			return filelink.Document{
 				Hash: "md5:" + hex.EncodeToString(old.Sum(nil)), SHA256: hex.EncodeToString(strong.Sum(nil)), Size: counted.count,
 			}, nil
 		}

@@ -27,6 +27,8 @@ type copyDir struct {
 type syncCopy struct {
 	copyDir      `embed:""`
 	Once         bool          `help:"End when the copy is up to date."`
+	Files        string        `placeholder:"DIR" help:"Copy all files of documents into this directory too."`
+	MaxFile      int64         `default:"104857600" least:"0" help:"Largest file that is copied, in bytes."`
 	Restart      bool          `help:"If the registry has other data than the copy, begin anew."`
 	Pause        time.Duration `default:"5m" least:"0s" help:"Time between requests, if the registry has no streams."`
 	Verify       bool          `help:"Check each asset against the public log once the copy is up to date, then end."`
@@ -42,6 +44,10 @@ on. Without --url, it goes on with the registry that the copy is of.
 
 If the registry has other data than the copy, for instance after a restore, the command ends with an error. With
 --restart it removes the copy then and begins anew.
+
+--files copies the bytes of all files that documents name, compares each with its SHA-256, and removes what the
+registry removes or no asset names any more. They are at DIR/files, the first two digits of the id of the file, and the
+id, a dash and digits of the SHA-256. With --verify it reads them all again.
 
 --verify needs the public key of the log, or a policy. It names each asset that differs, and fails if there is one.
 Only one command at a time may use the directory.`
@@ -94,7 +100,7 @@ func (s syncCopy) Run(ctx context.Context, p *program) error {
 		return p.say("The copy is up to date as of %s.", plain(string(copied.State().Position.Offset)))
 	}
 	v.registry, v.copied, v.sample = source.Client, copied, s.VerifySample
-	return v.run(ctx, p)
+	return errors.Join(v.run(ctx, p), s.checkFiles(ctx, p, copied))
 }
 
 // say tells about the command on the standard error.
@@ -153,13 +159,18 @@ func (s syncCopy) once(
 ) error {
 	for {
 		err := copied.CatchUp(ctx, source, shown.tell)
+		if err == nil && s.Once && s.Files != "" {
+			return s.copyFiles(ctx, p, copied, shown)
+		}
 		if err == nil && !s.Once {
 			shown.end()
 			const following = "The copy is up to date as of %s. It follows the registry."
 			if err := p.say(following, plain(string(copied.State().Position.Offset))); err != nil {
 				return err
 			}
-			err = copied.Follow(ctx, source, shown.tell)
+			err = s.following(ctx, p, copied, func(ctx context.Context) error {
+				return copied.Follow(ctx, source, shown.tell)
+			})
 		}
 		if err == nil || s.Once || ctx.Err() != nil || !away(err) {
 			return err

@@ -20,8 +20,11 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// format names the contents of the file and their encoding.
-const format = "asset-registry files 1"
+// The formats name the contents of the file and their encoding.
+const (
+	format       = "asset-registry files 1"
+	copiesFormat = "asset-registry copies of files 1"
+)
 
 var (
 	filesBucket = []byte("files") // id -> checksum (4 bytes) and JSON
@@ -41,6 +44,19 @@ type Store struct{ file *boltfile.File }
 // of the secrets.
 func Open(path string, secrets [][]byte, log *slog.Logger) (*Store, error) {
 	f, err := boltfile.Open(path, options(secrets, log))
+	if err != nil {
+		return nil, err
+	}
+	return &Store{f}, nil
+}
+
+// OpenCopies opens the file at path, as Open does, for the copies of another registry's files. It
+// belongs to no secret. A file of one kind is refused as one of the other: a mirror removes what its
+// registry does not have.
+func OpenCopies(path string) (*Store, error) {
+	o := options(nil, nil)
+	o.Format = copiesFormat
+	f, err := boltfile.Open(path, o)
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (f File) blobs() []string {
 	return slices.DeleteFunc([]string{f.Blob, f.Small, f.Large}, func(name string) bool { return name == "" })
 }
 
-// Errors of the stores, and of a Drawer.
+// Errors of the stores, of a Drawer and of Verified.
 var (
 	ErrNoPicture = errors.New("there is no picture in the file, or it takes too much to draw")
 
@@ -78,6 +78,7 @@ var (
 	ErrExists   = errors.New("the id is taken")
 	ErrStale    = errors.New("the file has changed")
 	ErrFull     = errors.New("the disk of the files is full")
+	ErrSum      = errors.New("the bytes have another SHA-256")
 )
 
 // Files stores the metadata. It is safe for concurrent use. A change is durable when the call

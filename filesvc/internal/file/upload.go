@@ -84,13 +84,12 @@ func (s *Service) tooLarge() error {
 
 // receive stores the bytes, and then the metadata that name them.
 func (s *Service) receive(ctx context.Context, f File, u Upload) (File, error) {
-	head := bufio.NewReaderSize(u.Body, headSize)
-	first, err := head.Peek(headSize)
-	if err != nil && !errors.Is(err, io.EOF) {
+	detected, head, err := Detect(u.Body)
+	if err != nil {
 		return File{}, err
 	}
 	next := f
-	next.Title, next.Declared, next.Detected = Title(u.Title), u.Declared, mimetype.Detect(first).String()
+	next.Title, next.Declared, next.Detected = Title(u.Title), u.Declared, detected
 	next.Blob = f.ID + "-" + random(blobBytes)
 	in := &counted{
 		from: head, most: s.limits.FileBytes, md5: md5.New(), sha256: sha256.New(), want: f.MD5, tooLarge: s.tooLarge,
@@ -112,6 +111,16 @@ func (s *Service) receive(ctx context.Context, f File, u Upload) (File, error) {
 
 // headSize is how many bytes tell the type of a file.
 const headSize = 4 << 10
+
+// Detect returns the type that bytes have, and a reader of all of them.
+func Detect(from io.Reader) (detected string, all io.Reader, err error) {
+	head := bufio.NewReaderSize(from, headSize)
+	first, err := head.Peek(headSize)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", nil, err
+	}
+	return mimetype.Detect(first).String(), head, nil
+}
 
 // store changes the metadata from f, without bytes, to next. Others may have claimed or named
 // the file meanwhile. If they did anything else, the change is refused, and nothing will ever
@@ -191,7 +200,7 @@ func (v *verified) Read(p []byte) (int, error) {
 		return n, err
 	}
 	if got := hex.EncodeToString(v.sum.Sum(nil)); got != v.want {
-		return n, fmt.Errorf("got the SHA-256 %s, want %s", got, v.want)
+		return n, fmt.Errorf("%w: got %s, want %s", ErrSum, got, v.want)
 	}
 	return n, err
 }

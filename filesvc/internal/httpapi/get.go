@@ -28,6 +28,11 @@ func (a *API) get(c *gin.Context) error {
 	if err := a.maySee(c, f); err != nil {
 		return err
 	}
+	if a.MayServe != nil {
+		if err := a.MayServe(ctx, f); err != nil {
+			return err
+		}
+	}
 	h := c.Writer.Header()
 	h.Set("Cache-Control", "private, no-store")
 	if f.State == file.Registered {

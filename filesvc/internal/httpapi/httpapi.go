@@ -3,6 +3,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -26,6 +27,10 @@ type Config struct {
 	Links *filelink.Signer
 	Now   func() time.Time
 	Log   *slog.Logger // of removals
+
+	// MayServe returns a fault if a mirror may not serve a file now. nil: this is no mirror. One has
+	// readings without a key only.
+	MayServe func(ctx context.Context, f file.File) error
 }
 
 // API answers requests. It is safe for concurrent use.
@@ -41,7 +46,13 @@ func New(c Config) *API { return &API{c, httpserver.UploadPace, httpserver.Downl
 func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	r := engine.Group("/", httpserver.Identify(signer))
 	for _, of := range routes.Files() {
+		if a.MayServe != nil && (of.Key || of.Class == routes.Write) {
+			continue
+		}
 		r.Handle(of.Method, of.Pattern, httpserver.Handle(a.handler(of)))
+	}
+	if a.MayServe != nil {
+		return
 	}
 	r.POST(filesapi.ClaimPath+":file", httpserver.Handle(a.claim))
 	r.POST(filesapi.FormPath, httpserver.Handle(a.document))

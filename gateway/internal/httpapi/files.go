@@ -40,6 +40,9 @@ func (a *API) routeFiles(engine *gin.Engine) {
 		if r.Method == http.MethodDelete {
 			of.answer = a.removeFile
 		}
+		if a.isMirror() && needsOrigin(r) {
+			of = route{class: routes.Read, answer: a.toOrigin}
+		}
 		engine.Handle(r.Method, r.Pattern, a.pipeline(of))
 	}
 }

@@ -18,7 +18,7 @@ import (
 // orForm returns the handler of a route with which a client adds a document. If the body is a form, it has the
 // file of the document itself (docs/files.md, "Forms"). All other requests go to the handler next.
 func (a *API) orForm(v routes.Version, r routes.Route, next gin.HandlerFunc) gin.HandlerFunc {
-	if a.config.Files == nil || !takesForms(r.Method, r.Pattern) {
+	if a.config.Files == nil || a.isMirror() || !takesForms(r.Method, r.Pattern) {
 		return next
 	}
 	form := a.pipeline(route{

@@ -161,21 +161,33 @@ func (r *registry) get(path string) answer {
 	return a
 }
 
-// upload sends a file, and returns the path at which its broker reads it.
-func (r *registry) upload(text string) (path string, a answer, err error) {
-	var form bytes.Buffer
-	w := multipart.NewWriter(&form)
-	part, err := w.CreateFormFile("file", "a.bin")
+// form returns a form with a file, and with fields: names and values in turn.
+func (r *registry) form(name, text string, fields ...string) (contentType string, form io.Reader) {
+	r.t.Helper()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	part, err := w.CreateFormFile("file", name)
 	if err != nil {
-		return "", a, err
+		r.t.Fatal(err)
 	}
 	if _, err := io.WriteString(part, text); err != nil {
-		return "", a, err
+		r.t.Fatal(err)
+	}
+	for i := 0; i < len(fields); i += 2 {
+		if err := w.WriteField(fields[i], fields[i+1]); err != nil {
+			r.t.Fatal(err)
+		}
 	}
 	if err := w.Close(); err != nil {
-		return "", a, err
+		r.t.Fatal(err)
 	}
-	if a, err = r.ask("broker", http.MethodPost, "/upload", w.FormDataContentType(), &form); err != nil {
+	return w.FormDataContentType(), &b
+}
+
+// upload sends a file, and returns the path at which its broker reads it.
+func (r *registry) upload(text string) (path string, a answer, err error) {
+	contentType, form := r.form("a.bin", text)
+	if a, err = r.ask("broker", http.MethodPost, "/upload", contentType, form); err != nil {
 		return "", a, err
 	}
 	var stored struct {

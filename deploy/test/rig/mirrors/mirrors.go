@@ -62,7 +62,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.proxy.Serv
 // RoundTrip implements http.RoundTripper.
 func (f *Front) RoundTrip(r *http.Request) (*http.Response, error) {
 	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if isRead && !strings.HasPrefix(r.URL.Path, routes.GetFile+"/") { // a mirror has no files
+	if isRead && !strings.HasPrefix(r.URL.Path, routes.GetFile+"/") { // these mirrors copy no files
 		if err := f.AwaitMirror(r.Context()); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,185 @@
+package filesvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/filesvc/internal/boltstore"
+	"asset-registry/filesvc/internal/copier"
+	"asset-registry/filesvc/internal/dirstore"
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/filesvc/internal/httpapi"
+	"asset-registry/shared/httpclient"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
+	"asset-registry/shared/telemetry"
+)
+
+// The names of copies in their directory.
+const (
+	copiesFile      = "files.db" // metadata
+	copiesDirectory = "files"    // bytes
+)
+
+const (
+	retryCopies   = 2 * time.Second  // before a file is fetched again that could not be copied; then doubled
+	removalsEvery = 15 * time.Second // between two readings of the removals
+)
+
+// CopiedAssets is a copy of the assets of a registry. It is safe for concurrent use.
+type CopiedAssets = copier.Assets
+
+// CopiesConfig configures Copies. All fields are required, but MaxFile.
+type CopiesConfig struct {
+	Dir       string            // of the copies; created if it does not exist
+	Of        string            // address of the registry, or of a mirror of it
+	Transport http.RoundTripper // to it
+	UserAgent string
+	Assets    CopiedAssets
+	MaxFile   int64 // the most bytes of a file; 0: DefaultMaxFile
+}
+
+// Copies keeps copies of the files of another registry, and serves them (docs/files.md, "Mirrors").
+// It is safe for concurrent use; only one call of Run or CatchUp may be under way.
+type Copies struct {
+	store  *boltstore.Store
+	copier *copier.Copier
+}
+
+// OpenCopies opens the copies in a directory.
+func OpenCopies(c CopiesConfig) (*Copies, error) {
+	if c.MaxFile == 0 {
+		c.MaxFile = DefaultMaxFile
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open the copies of files: %w", err)
+	}
+	store, err := boltstore.OpenCopies(filepath.Join(c.Dir, copiesFile))
+	if err != nil {
+		return nil, fmt.Errorf("open the metadata of the copies of files: %w", err)
+	}
+	bytes, err := dirstore.Open(filepath.Join(c.Dir, copiesDirectory))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the copies of files: %w", err), store.Close())
+	}
+	return &Copies{store, copier.New(copier.Config{
+		Metadata: store, Bytes: bytes, Assets: c.Assets, MaxFile: c.MaxFile, Retry: retryCopies,
+		Every: removalsEvery, Now: time.Now,
+		Source: copier.Source{
+			HTTP: httpclient.New(c.Transport), URL: strings.TrimSuffix(c.Of, "/"), UserAgent: c.UserAgent,
+			Pace: httpserver.DownloadPace,
+		},
+	})}, nil
+}
+
+// Run copies files as assets name them, and applies removals, until ctx is done. It calls copied and
+// removed with the error of each round, nil for none. The copy of the assets must be complete.
+func (c *Copies) Run(ctx context.Context, copied, removed func(error)) {
+	c.copier.Run(ctx, copied, removed)
+}
+
+// CatchUp copies all files that the assets name now, and applies the removals. It returns an error
+// if a file cannot be copied, after it has copied the others.
+func (c *Copies) CatchUp(ctx context.Context) error { return c.copier.CatchUp(ctx) }
+
+// Unread returns how long the removals of the registry were not read to their end.
+func (c *Copies) Unread() time.Duration { return c.copier.Unread() }
+
+// Copied returns how many files were copied since OpenCopies, and their bytes.
+func (c *Copies) Copied() (files, bytes int64) {
+	return c.copier.Counts.Copied.Load(), c.copier.Counts.Bytes.Load()
+}
+
+// Check reads all bytes, and compares them with their SHA-256. It returns the faults that it finds.
+func (c *Copies) Check(ctx context.Context) (done Checked, faults []error) {
+	for after := ""; ; {
+		page, err := c.store.Page(ctx, after, movePage)
+		if err != nil || len(page) == 0 {
+			if err != nil {
+				faults = append(faults, err)
+			}
+			return done, faults
+		}
+		for _, f := range page {
+			after = f.ID
+			switch f.State {
+			case file.Removed:
+				done.Removed++
+			case file.Stored:
+				if err := checkBytes(ctx, c.copier.Bytes, f, true); err != nil {
+					faults = append(faults, err)
+					continue
+				}
+				done.Files++
+				done.Bytes += f.Size
+			default:
+				faults = append(faults, fmt.Errorf("file %s: it was not copied yet", f.ID))
+			}
+		}
+	}
+}
+
+// Handler returns the handler of the readings of files. The secrets sign the identities of callers.
+func (c *Copies) Handler(secrets keyring.Ring, timeout time.Duration, log *slog.Logger, t *telemetry.Telemetry) (
+	http.Handler, error,
+) {
+	signer, err := identity.NewSigner(secrets, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	engine := httpserver.NewEngine(httpserver.Options{
+		Name: "filesvc", Log: log, LogLevel: slog.LevelDebug, Timeout: timeout, TimeoutOf: httpapi.TimeoutOf, Telemetry: t,
+		Ready: func(ctx context.Context) error { _, err := c.store.Reading(ctx); return err },
+	})
+	httpapi.New(httpapi.Config{
+		Files: c.copier.Files, Now: time.Now, Log: log, MayServe: c.copier.MayServe,
+	}).Route(engine, signer)
+	return engine, nil
+}
+
+// Measure registers the metrics of the copies, until the function is called that it returns.
+func (c *Copies) Measure(meter metric.Meter) (silence func() error, err error) {
+	counter := func(name, unit, text string) (metric.Int64ObservableCounter, error) {
+		return meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(text))
+	}
+	copied, err1 := counter("registry.mirror.files.copied", "{file}", "Files that a mirror has copied.")
+	bytes, err2 := counter("registry.mirror.files.bytes", "By", "Bytes of the files that a mirror has copied.")
+	refused, err3 := counter("registry.mirror.files.refused", "{answer}",
+		"Answers of the registry that were not the file that its document describes.")
+	removed, err4 := counter("registry.mirror.files.removed", "{file}",
+		"Removals of files that a mirror has learned from its registry.")
+	missing, err5 := meter.Int64ObservableGauge("registry.mirror.files.missing", metric.WithUnit("{file}"),
+		metric.WithDescription("Files that a mirror could not copy so far."))
+	unread, err6 := meter.Float64ObservableGauge("registry.mirror.files.unread", metric.WithUnit("s"),
+		metric.WithDescription("Time since a mirror last read the removals of files to their end."))
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
+		return nil, fmt.Errorf("create metrics: %w", err)
+	}
+	counts := &c.copier.Counts
+	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		o.ObserveInt64(copied, counts.Copied.Load())
+		o.ObserveInt64(bytes, counts.Bytes.Load())
+		o.ObserveInt64(refused, counts.Refused.Load())
+		o.ObserveInt64(removed, counts.Removed.Load())
+		o.ObserveInt64(missing, int64(c.copier.Missing()))
+		o.ObserveFloat64(unread, c.Unread().Seconds())
+		return nil
+	}, copied, bytes, refused, removed, missing, unread)
+	if err != nil {
+		return nil, fmt.Errorf("create metrics: %w", err)
+	}
+	return registration.Unregister, nil
+}
+
+// Close closes the copies.
+func (c *Copies) Close() error { return c.store.Close() }

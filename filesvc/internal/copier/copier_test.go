@@ -1,0 +1,396 @@
+package copier
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/fault"
+)
+
+// TestFilesOfDocumentsAreCopied copies the files that documents name, and asks for nothing else.
+func TestFilesOfDocumentsAreCopied(t *testing.T) {
+	r := newRig(t)
+	r.serve("/get/"+id(1), func(w http.ResponseWriter, q *http.Request) {
+		if q.Header.Get("Authorization") != "" || q.Header.Get("User-Agent") != "test" {
+			t.Errorf("got the headers %v, want no key", q.Header)
+		}
+		w.Header().Set("Content-Type", "application/pdf")
+		w.Header().Set("Content-Disposition", `inline; filename="_.pdf"; filename*=UTF-8''..%2F..%2F%D0%90.pdf`)
+		io.WriteString(w, "%PDF-1.4\n")
+	})
+	r.serveText(2, "")
+	r.serveText(3, strings.Repeat("large", 50_000))
+	with := func(change func(d map[string]any)) any {
+		d := document(9, "x")
+		change(d)
+		return d
+	}
+	r.assets.put(1, document(1, "%PDF-1.4\n"), document(2, ""), document(1, "%PDF-1.4\n"))
+	r.assets.put(2, document(3, strings.Repeat("large", 50_000)), document(1, "%PDF-1.4\n"),
+		with(func(d map[string]any) { delete(d, "sha256") }),
+		with(func(d map[string]any) { d["sha256"] = "" }),
+		with(func(d map[string]any) { d["sha256"] = strings.Repeat("A", 64) }),
+		with(func(d map[string]any) { d["sha256"] = "../../x" }),
+		with(func(d map[string]any) { d["size"] = 1<<20 + 1 }),
+		with(func(d map[string]any) { d["size"] = -1 }),
+		with(func(d map[string]any) { d["url"] = "https://registry.example/get/.." }),
+		with(func(d map[string]any) { d["url"] = "https://registry.example/get/../../" + id(9) + "/.." }),
+		with(func(d map[string]any) { d["url"] = "https://registry.example/get/" + strings.ToUpper(id(10)) }),
+		with(func(d map[string]any) { d["url"] = "https://registry.example/get/removed" }),
+	)
+	r.assets.putText(3, `{"documents":["sha256"]}`)
+	r.assets.putText(4, `"sha256`)
+	r.mustCatchUp()
+	r.has(1, "%PDF-1.4\n")
+	r.has(2, "")
+	r.has(3, strings.Repeat("large", 50_000))
+	r.lacks(9, fault.NotFound)
+	if f := r.stored(1); f.Title != "А.pdf" || f.Declared != "application/pdf" || f.Detected != "application/pdf" ||
+		f.Blob != id(1)+"-"+sum("%PDF-1.4\n")[:16] {
+		t.Errorf("got %+v, want the name and the types", f)
+	}
+	r.mustCatchUp()
+	r.reopen()
+	r.mustCatchUp()
+	r.has(3, strings.Repeat("large", 50_000))
+	for path, n := range r.asked {
+		if path != "/get/removed" && n != 1 {
+			t.Errorf("%s was asked for %d times, want 1", path, n)
+		}
+	}
+	if len(r.asked) != 4 {
+		t.Errorf("got requests for %v, want three files and the removals", r.asked)
+	}
+	if got := r.Counts.Refused.Load(); got == 0 {
+		t.Error("got no refused asset, want those that are none")
+	}
+}
+
+// TestALyingUpstream copies a file from an upstream that lies in each way. Nothing of it is stored.
+func TestALyingUpstream(t *testing.T) {
+	const text = "the true bytes"
+	for name, lie := range map[string]http.HandlerFunc{
+		"other bytes":   has("the fake bytes"),
+		"fewer bytes":   has(text[1:]),
+		"one byte more": has(text + "."),
+		"no bytes":      has(""),
+		"a page":        has("<html>"),
+		"bytes without end": func(w http.ResponseWriter, _ *http.Request) {
+			for {
+				if _, err := io.WriteString(w, strings.Repeat(text, 1000)); err != nil {
+					return
+				}
+			}
+		},
+		"fewer bytes without a length": func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, text[1:])
+			w.(http.Flusher).Flush()
+		},
+		"another length": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", fmt.Sprint(1<<40))
+			io.WriteString(w, text)
+			w.(http.Flusher).Flush()
+		},
+		"a broken connection": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", fmt.Sprint(len(text)))
+			io.WriteString(w, text[:4])
+			panic(http.ErrAbortHandler)
+		},
+		"nothing": func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() },
+		"half": func(w http.ResponseWriter, q *http.Request) {
+			io.WriteString(w, text[:4])
+			w.(http.Flusher).Flush()
+			<-q.Context().Done()
+		},
+		"compressed": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			io.WriteString(z, text)
+			z.Close()
+		},
+		"a redirect": http.RedirectHandler("/elsewhere", http.StatusFound).ServeHTTP,
+		"none":       http.NotFound,
+		"removed":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) },
+		"a part": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusPartialContent)
+			io.WriteString(w, text)
+		},
+		"no content": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.serve("/elsewhere", has(text))
+			r.serve("/get/"+id(1), lie)
+			r.serveText(2, "another")
+			r.assets.put(1, document(1, text), document(2, "another"))
+			if err := r.CatchUp(t.Context()); err == nil || !strings.Contains(err.Error(), id(1)) {
+				t.Errorf("got %v, want an error that names the file", err)
+			}
+			r.lacks(1, fault.Unavailable)
+			r.has(2, "another")
+			if got := r.blobs(); len(got) != 1 {
+				t.Errorf("got the bytes %q, want those of the other file alone", got)
+			}
+			if got := r.requests("/get/" + id(1)); got < 1+retries { // net/http repeats some by itself
+				t.Errorf("got %d requests, want %d", got, 1+retries)
+			}
+			if r.requests("/elsewhere") > 0 {
+				t.Error("a redirect was followed")
+			}
+			r.serveText(1, text)
+			r.mustCatchUp()
+			r.has(1, text)
+		})
+	}
+}
+
+// TestABusyUpstream has an upstream that limits its readers.
+func TestABusyUpstream(t *testing.T) {
+	r := newRig(t)
+	r.serve("/get/"+id(1), func(w http.ResponseWriter, _ *http.Request) {
+		if r.requests("/get/"+id(1)) < 3 {
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		io.WriteString(w, "x")
+	})
+	r.assets.put(1, document(1, "x"))
+	r.mustCatchUp()
+	r.has(1, "x")
+}
+
+// TestRemovalsAreApplied removes files before and after they were copied, and one that no asset names.
+func TestRemovalsAreApplied(t *testing.T) {
+	r := newRig(t)
+	for n := range 5 {
+		r.serveText(n, fmt.Sprint(n))
+		r.assets.put(n, document(n, fmt.Sprint(n)))
+	}
+	r.remove(id(0))
+	r.mustCatchUp()
+	r.lacks(0, fault.Gone)
+	r.remove(id(1), id(2), id(3), id(77))
+	r.mustCatchUp()
+	for _, n := range []int{0, 1, 2, 3, 77} {
+		r.lacks(n, fault.Gone)
+	}
+	r.has(4, "4")
+	if got := r.blobs(); len(got) != 1 {
+		t.Errorf("got the bytes %q, want those of one file", got)
+	}
+	ids, _, err := r.Files.ListRemoved(t.Context(), "", 10) // as a mirror of this one reads them
+	if want := []string{id(0), id(1), id(2), id(3), id(77)}; err != nil || strings.Join(ids, " ") != strings.Join(want, " ") {
+		t.Errorf("got the removals %q and %v, want %q", ids, err, want)
+	}
+	r.removed = nil // a registry that has forgotten its removals
+	r.assets.put(0, document(0, "0"))
+	r.reopen()
+	r.mustCatchUp()
+	r.lacks(0, fault.Gone)
+	if got := r.requests("/get/" + id(0)); got != 0 {
+		t.Errorf("got %d requests for a removed file, want none", got)
+	}
+	if got := r.Counts.Removed.Load(); got != 0 {
+		t.Errorf("got %d new removals, want none", got)
+	}
+}
+
+// TestLyingRemovals reads lists of removals that no registry sends. None of their pages is applied.
+func TestLyingRemovals(t *testing.T) {
+	const rest = `"},{"id":"`
+	r := newRig(t)
+	r.serveText(1, "x")
+	r.assets.put(1, document(1, "x"))
+	r.mustCatchUp()
+	pages := 0
+	for name, lie := range map[string]http.HandlerFunc{
+		"paths":          has(`{"data":[{"id":"` + id(1) + rest + `../../../etc/passwd"}]}`),
+		"no order":       has(`{"data":[{"id":"` + id(1) + rest + id(0) + `"}]}`),
+		"twice":          has(`{"data":[{"id":"` + id(1) + rest + id(1) + `"}]}`),
+		"capitals":       has(`{"data":[{"id":"` + id(1) + rest + strings.Repeat("A", 32) + `"}]}`),
+		"no JSON":        has(`{"data":[{"id":"` + id(1) + `"}`),
+		"another status": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+		"a long page": func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, `{"data":[{"id":"`+id(1)+`"}`)
+			for {
+				if _, err := io.WriteString(w, strings.Repeat(" ", 1<<16)); err != nil {
+					return
+				}
+			}
+		},
+		"the same page again": func(w http.ResponseWriter, _ *http.Request) {
+			if pages++; pages > 100 {
+				t.Error("got more than 100 requests, want an end")
+			}
+			io.WriteString(w, `{"data":[{"id":"`+id(50)+`"}],"next_page":{}}`)
+		},
+		"nothing": func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() },
+	} {
+		r.serve("/get/removed", lie)
+		before := r.known.Load()
+		if err := r.readRemovals(t.Context()); err == nil {
+			t.Errorf("%s: got no error, want one", name)
+		}
+		if r.known.Load() != before {
+			t.Errorf("%s: the removals count as read", name)
+		}
+		r.has(1, "x")
+	}
+	r.serve("/get/removed", has(`{"data":[],"next_page":{}}`)) // it ends
+	r.mustCatchUp()
+}
+
+// TestAFileThatNoAssetNamesIsNotServed changes assets so that they name a file no more.
+func TestAFileThatNoAssetNamesIsNotServed(t *testing.T) {
+	r := newRig(t)
+	r.serveText(1, "x")
+	r.assets.put(1, document(1, "x"))
+	r.assets.put(2, document(1, "x"))
+	r.mustCatchUp()
+	r.assets.put(1)
+	r.has(1, "x")
+	r.assets.put(2, document(1, "y"))
+	r.lacks(1, fault.NotFound)
+	r.assets.put(2)
+	r.lacks(1, fault.NotFound)
+	r.mustCatchUp()
+	if got := r.blobs(); len(got) != 0 {
+		t.Errorf("got the bytes %q, want none", got)
+	}
+	r.lacks(1, fault.NotFound)
+	r.assets.put(1, document(1, "x"))
+	r.mustCatchUp()
+	r.has(1, "x")
+}
+
+// TestDocumentsThatContradictEachOther name one file with two hashes.
+func TestDocumentsThatContradictEachOther(t *testing.T) {
+	r := newRig(t)
+	r.serveText(1, "x")
+	r.assets.put(1, document(1, "x"))
+	r.mustCatchUp()
+	r.serveText(1, "y")
+	r.assets.put(2, document(1, "y"))
+	r.mustCatchUp()
+	r.has(1, "x")
+	if got := r.Counts.Refused.Load(); got != 1 {
+		t.Errorf("got %d refused documents, want 1", got)
+	}
+	r.assets.put(1) // other data: only the other document is left
+	r.reopen()
+	r.mustCatchUp()
+	r.has(1, "y")
+	if got := r.blobs(); len(got) != 1 {
+		t.Errorf("got the bytes %q, want those of one file", got)
+	}
+}
+
+// TestAFileIsRemovedWhileItIsCopied has an upstream that takes a file down while it sends it.
+func TestAFileIsRemovedWhileItIsCopied(t *testing.T) {
+	r := newRig(t)
+	r.serve("/get/"+id(1), func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "half")
+		w.(http.Flusher).Flush()
+		r.remove(id(1))
+		if err := r.readRemovals(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+		io.WriteString(w, " done")
+	})
+	r.assets.put(1, document(1, "half done"))
+	r.mustCatchUp()
+	r.lacks(1, fault.Gone)
+	if got := r.blobs(); len(got) != 0 {
+		t.Errorf("got the bytes %q, want none", got)
+	}
+}
+
+// TestWhatAKilledProcessLeaves begins with what a process leaves that dies between two steps.
+func TestWhatAKilledProcessLeaves(t *testing.T) {
+	r := newRig(t)
+	for n := range 3 {
+		r.serveText(n, "x")
+		r.assets.put(n, document(n, "x"))
+	}
+	for n := range 2 { // bytes without their metadata, and a half file
+		if err := r.Bytes.Put(t.Context(), id(n)+"-"+sum("x")[:16], strings.NewReader("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	half := filepath.Join(r.dir, "files", "new", id(2)+"-"+sum("x")[:16])
+	if err := os.WriteFile(half, []byte("?"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Bytes.NoteRemoval(t.Context(), file.File{ID: id(1), State: file.Removed}); err != nil { // and nothing else
+		t.Fatal(err)
+	}
+	r.mustCatchUp()
+	r.has(0, "x")
+	r.lacks(1, fault.Gone)
+	r.has(2, "x")
+	if got := r.blobs(); len(got) != 2 {
+		t.Errorf("got the bytes %q, want those of two files", got)
+	}
+}
+
+// TestRunFollows copies files and applies removals as they come, and ends when it is told to.
+func TestRunFollows(t *testing.T) {
+	r := newRig(t)
+	r.serveText(1, "x")
+	r.assets.put(1, document(1, "x"))
+	r.assets.put(5, document(5, "late")) // its bytes come later
+	end := r.run()
+	await(t, "the first file", func() bool { _, err := r.text(1); return err == nil })
+	await(t, "a file whose bytes come late is known", func() bool {
+		_, err := r.text(5)
+		return fault.KindOf(err) == fault.Unavailable
+	})
+	r.serveText(2, "y")
+	r.assets.put(2, document(2, "y"))
+	r.serveText(5, "late")
+	await(t, "files that come later", func() bool {
+		_, err1 := r.text(2)
+		_, err2 := r.text(5)
+		return err1 == nil && err2 == nil
+	})
+	await(t, "no file is missing", func() bool { return r.Missing() == 0 })
+	r.remove(id(1))
+	await(t, "the removal", func() bool { _, err := r.text(1); return fault.KindOf(err) == fault.Gone })
+	end()
+	r.has(2, "y")
+	if got := r.Unread(); got < 0 {
+		t.Errorf("got %v since the removals were read, want a time", got)
+	}
+}
+
+// TestAnotherStartWritesNothing looks at assets again whose files are there.
+func TestAnotherStartWritesNothing(t *testing.T) {
+	r := newRig(t)
+	r.serveText(1, "x")
+	for n := range 40 { // of ids that differ in their last digits
+		r.assets.put(n, document(1, "x"))
+	}
+	r.mustCatchUp()
+	r.reopen()
+	before, err := os.ReadFile(filepath.Join(r.dir, "files.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.mustCatchUp()
+	after, err := os.ReadFile(filepath.Join(r.dir, "files.db"))
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the metadata have changed (%v), want them as they were", err)
+	}
+	r.has(1, "x")
+}

@@ -1,0 +1,279 @@
+package copier
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/filesvc/internal/boltstore"
+	"asset-registry/filesvc/internal/dirstore"
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+)
+
+func id(n int) string { return fmt.Sprintf("%032x", n) }
+
+func sum(text string) string {
+	s := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(s[:])
+}
+
+// document returns a document of a file with a text.
+func document(n int, text string) map[string]any {
+	return map[string]any{"id": "d", "url": "https://registry.example/get/" + id(n), "sha256": sum(text), "size": len(text)}
+}
+
+// assets is a copy of assets.
+type assets struct {
+	mu    sync.Mutex
+	last  int64
+	at    map[string]int64
+	texts map[string]string
+}
+
+// put changes an asset, so that it has these documents.
+func (a *assets) put(n int, documents ...any) {
+	text, _ := json.Marshal(map[string]any{"id": id(n), "items": []any{map[string]any{"documents": documents}}})
+	a.putText(n, string(text))
+}
+
+func (a *assets) putText(n int, text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last++
+	a.at[id(n)], a.texts[id(n)] = a.last, text
+}
+
+func (a *assets) Changes(after int64, visit func(int64, string, []byte) bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, id := range slices.SortedFunc(maps.Keys(a.at), func(x, y string) int { return cmp.Compare(a.at[x], a.at[y]) }) {
+		if a.at[id] > after && !visit(a.at[id], id, []byte(a.texts[id])) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (a *assets) Text(id string) ([]byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return []byte(a.texts[id]), nil
+}
+
+// rig is a copier of an upstream.
+type rig struct {
+	t      *testing.T
+	dir    string
+	assets *assets
+	store  *boltstore.Store
+	*Copier
+
+	mu      sync.Mutex
+	answer  map[string]http.HandlerFunc // by path
+	asked   map[string]int
+	removed []string // ids
+	url     string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, dir: t.TempDir(), assets: &assets{at: map[string]int64{}, texts: map[string]string{}},
+		answer: map[string]http.HandlerFunc{}, asked: map[string]int{}}
+	r.answer["/get/removed"] = r.listRemoved
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		r.mu.Lock()
+		r.asked[q.URL.Path]++
+		answer := r.answer[q.URL.Path]
+		r.mu.Unlock()
+		if answer == nil {
+			answer = http.NotFound
+		}
+		answer(w, q)
+	}))
+	t.Cleanup(server.Close)
+	r.url = server.URL
+	r.open()
+	t.Cleanup(func() { r.store.Close() })
+	return r
+}
+
+// open opens the copies as a new process does.
+func (r *rig) open() {
+	r.t.Helper()
+	bytes, err := dirstore.Open(filepath.Join(r.dir, "files"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if r.store, err = boltstore.OpenCopies(filepath.Join(r.dir, "files.db")); err != nil {
+		r.t.Fatal(err)
+	}
+	r.Copier = New(Config{
+		Metadata: r.store, Bytes: bytes, Assets: r.assets, MaxFile: 1 << 20, Retry: time.Millisecond,
+		Every: 20 * time.Millisecond, Now: time.Now,
+		Source: Source{
+			HTTP: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+			URL:  r.url, UserAgent: "test", Pace: httpserver.Pace{Bytes: 1 << 10, Within: 500 * time.Millisecond},
+		},
+	})
+}
+
+// reopen opens the copies again.
+func (r *rig) reopen() {
+	r.t.Helper()
+	if err := r.store.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.open()
+}
+
+// serve lets the upstream answer a path.
+func (r *rig) serve(path string, answer http.HandlerFunc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer[path] = answer
+}
+
+// serveText lets the upstream have a file.
+func (r *rig) serveText(n int, text string) { r.serve("/get/"+id(n), has(text)) }
+
+func has(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
+}
+
+// requests returns how often a path was asked for.
+func (r *rig) requests(path string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asked[path]
+}
+
+func (r *rig) remove(ids ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.removed = append(r.removed, ids...)
+	slices.Sort(r.removed)
+}
+
+// listRemoved answers as a registry does, in pages of two.
+func (r *rig) listRemoved(w http.ResponseWriter, q *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	data := []map[string]string{}
+	for _, id := range r.removed {
+		if id > q.URL.Query().Get("after") && len(data) < 2 {
+			data = append(data, map[string]string{"id": id})
+		}
+	}
+	answer := map[string]any{"data": data}
+	if len(data) == 2 {
+		answer["next_page"] = map[string]string{"after": data[1]["id"]}
+	}
+	text, _ := json.Marshal(answer)
+	w.Write(text)
+}
+
+// text returns the bytes of a copy as a reader gets them.
+func (r *rig) text(n int) (string, error) {
+	r.t.Helper()
+	ctx := r.t.Context()
+	f, err := r.Files.Get(ctx, id(n))
+	if err != nil {
+		return "", err
+	}
+	if err := r.MayServe(ctx, f); err != nil {
+		return "", err
+	}
+	blob, err := r.Files.Open(ctx, f)
+	if err != nil {
+		return "", err
+	}
+	defer blob.Close()
+	text, err := io.ReadAll(blob)
+	return string(text), err
+}
+
+// has fails unless a copy has a text.
+func (r *rig) has(n int, want string) {
+	r.t.Helper()
+	if got, err := r.text(n); err != nil || got != want {
+		r.t.Errorf("file %d: got %q and %v, want %q", n, got, err, want)
+	}
+}
+
+// lacks fails unless a reader of a file gets a fault of a kind.
+func (r *rig) lacks(n int, want fault.Kind) {
+	r.t.Helper()
+	if got, err := r.text(n); fault.KindOf(err) != want {
+		r.t.Errorf("file %d: got %q and %v, want a fault of kind %v", n, got, err, want)
+	}
+}
+
+// blobs returns the names of all files with bytes, those that are being written too.
+func (r *rig) blobs() (names []string) {
+	r.t.Helper()
+	err := filepath.WalkDir(filepath.Join(r.dir, "files"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && !strings.Contains(path, "/removed/") {
+			names = append(names, entry.Name())
+		}
+		return err
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return names
+}
+
+func (r *rig) mustCatchUp() {
+	r.t.Helper()
+	if err := r.CatchUp(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// await waits until something is true.
+func await(t *testing.T, what string, isTrue func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !isTrue(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// run runs the copier until the function is called that it returns.
+func (r *rig) run() (end func()) {
+	ctx, cancel := context.WithCancel(r.t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.Run(ctx, func(error) {}, func(error) {})
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// stored returns the metadata of a file.
+func (r *rig) stored(n int) file.File {
+	r.t.Helper()
+	f, err := r.store.Get(r.t.Context(), id(n))
+	if err != nil && !errors.Is(err, file.ErrNotFound) {
+		r.t.Fatal(err)
+	}
+	return f
+}

@@ -1,0 +1,382 @@
+package copier
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/sleep"
+)
+
+const (
+	followEvery = time.Second
+	sweepEvery  = time.Hour
+	retryMost   = 10 * time.Minute
+	retries     = 3 // of a file by CatchUp
+)
+
+// blobDigits is how much of the SHA-256 is in the name of the bytes.
+const blobDigits = 16
+
+// Run copies files and reads removals until ctx is done. It calls copied and removed with the error of
+// each round, nil for none. The copy of the assets must be complete.
+func (c *Copier) Run(ctx context.Context, copied, removed func(error)) {
+	for {
+		err := c.prepare(ctx)
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+		copied(err)
+		sleep.For(ctx, c.Every)
+	}
+	defer c.fetching.Wait()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		for ctx.Err() == nil {
+			c.told(ctx, removed, c.readRemovals(ctx))
+			sleep.For(ctx, c.Every)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		c.copy(ctx, copied)
+		return nil
+	})
+	_ = group.Wait() // no function returns an error
+}
+
+// told calls tell, unless the work was ended.
+func (c *Copier) told(ctx context.Context, tell func(error), err error) {
+	if ctx.Err() == nil {
+		tell(err)
+	}
+}
+
+// copy follows the assets until ctx is done.
+func (c *Copier) copy(ctx context.Context, tell func(error)) {
+	swept := c.Now()
+	for ctx.Err() == nil {
+		err := c.follow(ctx)
+		if err == nil && c.Now().Sub(swept) >= sweepEvery {
+			err, swept = c.sweep(ctx), c.Now()
+		}
+		if err == nil {
+			err = c.retry(ctx)
+		}
+		if err == nil {
+			err = c.fault()
+		}
+		c.told(ctx, tell, err)
+		sleep.For(ctx, followEvery)
+	}
+}
+
+// CatchUp copies all files that the assets name now, and applies the removals. It returns an error
+// if a file cannot be copied, after it has copied the others.
+func (c *Copier) CatchUp(ctx context.Context) error {
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	if err := c.readRemovals(ctx); err != nil {
+		return fmt.Errorf("read the removals: %w", err)
+	}
+	err := c.follow(ctx)
+	c.fetching.Wait()
+	for try := 0; err == nil && c.fault() != nil && try < retries && sleep.For(ctx, c.Retry<<try); try++ {
+		err = c.retry(ctx)
+		c.fetching.Wait()
+	}
+	return errors.Join(err, ctx.Err(), c.fault())
+}
+
+// fault returns an error if files could not be copied.
+func (c *Copier) fault() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, f := range c.failed {
+		return fmt.Errorf("%d files could not be copied; one is %s: %w", len(c.failed), id, f.err)
+	}
+	return nil
+}
+
+// prepare ends what a process before has left.
+func (c *Copier) prepare(ctx context.Context) error {
+	if err := c.Bytes.Tidy(ctx, c.Now().Add(time.Hour)); err != nil { // whatever it is, nobody is writing it
+		return err
+	}
+	if _, err := c.Files.RemoveAgain(ctx); err != nil {
+		return err
+	}
+	if err := c.sweep(ctx); err != nil {
+		return err
+	}
+	for after := ""; ; {
+		names, err := c.Bytes.Names(ctx, after, page)
+		if err != nil || len(names) == 0 {
+			return err
+		}
+		for _, name := range names {
+			id, _, _ := strings.Cut(name, "-")
+			f, err := c.Metadata.Get(ctx, id)
+			if err != nil && !errors.Is(err, file.ErrNotFound) {
+				return err
+			}
+			if f.Blob == name && f.State == file.Stored {
+				continue
+			}
+			if err := c.Bytes.Remove(ctx, name); err != nil {
+				return err
+			}
+		}
+		after = names[len(names)-1]
+	}
+}
+
+// sweep removes the files that no asset of the copy names any more.
+func (c *Copier) sweep(ctx context.Context) error {
+	for after := ""; ; {
+		files, err := c.Metadata.Page(ctx, after, page)
+		if err != nil || len(files) == 0 {
+			return err
+		}
+		for _, f := range files {
+			after = f.ID
+			if f.State == file.Removed {
+				continue
+			}
+			named, err := c.isNamed(ctx, f, true)
+			if err != nil {
+				return err
+			}
+			if named {
+				continue
+			}
+			if err := c.Metadata.Delete(ctx, f); errors.Is(err, file.ErrStale) {
+				continue
+			} else if err != nil {
+				return err
+			}
+			c.forget(f.ID)
+			if err := c.drop(ctx, f); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// asset is an asset that has changed.
+type asset struct {
+	position int64
+	id       string
+	text     []byte
+}
+
+// follow looks at the assets after the last position, and begins to fetch the files that they name.
+func (c *Copier) follow(ctx context.Context) error {
+	for ctx.Err() == nil {
+		var found []asset
+		size, last := 0, c.position
+		err := c.Assets.Changes(c.position, func(position int64, id string, text []byte) bool {
+			if bytes.Contains(text, []byte(mark)) {
+				found = append(found, asset{position, id, bytes.Clone(text)})
+				size += len(text)
+			}
+			last = position
+			return len(found) < batch && size < batchBytes
+		})
+		if err != nil {
+			return err
+		}
+		for _, a := range found {
+			if err := c.look(ctx, a); err != nil {
+				return err
+			}
+			c.position = a.position
+		}
+		if c.position = last; len(found) == 0 {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// look begins to fetch the files that an asset names.
+func (c *Copier) look(ctx context.Context, a asset) error {
+	for _, f := range c.wanted(a.text) {
+		isMissing, err := c.want(ctx, a.id, f)
+		switch {
+		case errors.Is(err, errContradiction):
+			c.Counts.Refused.Add(1)
+		case err != nil:
+			return err
+		case isMissing:
+			if err := c.begin(ctx, f.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// begin fetches a file as soon as few enough are under way.
+func (c *Copier) begin(ctx context.Context, id string) error {
+	c.mu.Lock()
+	isUnderway := c.underway[id]
+	c.underway[id] = true
+	c.mu.Unlock()
+	if isUnderway {
+		return nil
+	}
+	select {
+	case c.turns <- struct{}{}:
+	case <-ctx.Done():
+		c.settled(id, ctx.Err())
+		return ctx.Err()
+	}
+	c.fetching.Go(func() {
+		defer func() { <-c.turns }()
+		c.settled(id, c.fetch(ctx, id))
+	})
+	return nil
+}
+
+// settled notes that a file is not under way any more, and why it could not be copied; nil: it was,
+// or nobody wants it.
+func (c *Copier) settled(id string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.underway, id)
+	before, isKnown := c.failed[id]
+	switch {
+	case err == nil:
+		delete(c.failed, id)
+	case isKnown || len(c.failed) < mostFailed:
+		pause := min(c.Retry<<min(before.tries, 20), retryMost)
+		c.failed[id] = failure{err, before.tries + 1, c.Now().Add(pause)}
+	default:
+		c.missed = true
+	}
+}
+
+// forget notes that nobody wants a file any more.
+func (c *Copier) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.failed, id)
+}
+
+// retry begins to fetch the files again whose time has come.
+func (c *Copier) retry(ctx context.Context) error {
+	c.mu.Lock()
+	var ids []string
+	for id, f := range c.failed {
+		if !c.Now().Before(f.next) {
+			ids = append(ids, id)
+		}
+	}
+	if c.missed && len(c.failed) < mostFailed/2 {
+		c.missed, c.position = false, 0
+	}
+	c.mu.Unlock()
+	for _, id := range ids {
+		if err := c.begin(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch copies the bytes of a file. A file that nobody wants any more is no error.
+func (c *Copier) fetch(ctx context.Context, id string) error {
+	f, err := c.Metadata.Get(ctx, id)
+	if errors.Is(err, file.ErrNotFound) || err == nil && f.State != file.Registered {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	answer, from, err := c.Source.open(ctx, f)
+	if err != nil {
+		return c.refused(err)
+	}
+	defer answer.Close()
+	detected, all, err := file.Detect(from)
+	if err != nil {
+		return c.refused(err)
+	}
+	f.Detected, f.Blob = detected, f.ID+"-"+f.SHA256[:blobDigits]
+	describe(&f, answer.Header)
+	if err := c.Bytes.Put(ctx, f.Blob, file.Verified(all, f)); err != nil {
+		return c.refused(err)
+	}
+	f.State, f.Revision = file.Stored, f.Revision+1
+	switch err := c.Metadata.Replace(ctx, f); {
+	case errors.Is(err, file.ErrStale): // it was removed meanwhile, or nobody wants these bytes any more
+		return c.Bytes.Remove(context.WithoutCancel(ctx), f.Blob)
+	case err != nil:
+		return err
+	}
+	c.Counts.Copied.Add(1)
+	c.Counts.Bytes.Add(f.Size)
+	return nil
+}
+
+// refused counts an answer that is not the file.
+func (c *Copier) refused(err error) error {
+	if errors.Is(err, errAnswer) || errors.Is(err, file.ErrSum) {
+		c.Counts.Refused.Add(1)
+	}
+	return err
+}
+
+// readRemovals reads the removals of the upstream to their end, and applies those that are new.
+func (c *Copier) readRemovals(ctx context.Context) error {
+	fresh, seen := 0, 0
+	for after, more := "", true; more; {
+		var ids []string
+		var err error
+		if ids, more, err = c.Source.removed(ctx, after); err != nil {
+			return err
+		}
+		if seen += len(ids); seen > mostRemoved {
+			return fmt.Errorf("%w: it has more than %d removals", errAnswer, mostRemoved)
+		}
+		for _, id := range ids {
+			isNew, err := c.note(ctx, id)
+			if err != nil {
+				return err
+			}
+			if isNew {
+				fresh++
+			}
+			after = id
+		}
+	}
+	if fresh > 0 {
+		if _, err := c.Files.RemoveAgain(ctx); err != nil {
+			return err
+		}
+		c.Counts.Removed.Add(int64(fresh))
+	}
+	c.known.Store(c.Now().UnixMilli())
+	return nil
+}
+
+// note notes a removal, so that it outlives this process. It tells whether the removal is new.
+func (c *Copier) note(ctx context.Context, id string) (isNew bool, err error) {
+	f, err := c.Metadata.Get(ctx, id)
+	if errors.Is(err, file.ErrNotFound) {
+		f, err = file.File{ID: id, Touched: c.now()}, nil
+	}
+	if err != nil || f.State == file.Removed {
+		return false, err
+	}
+	f.State = file.Removed
+	return true, c.Bytes.NoteRemoval(ctx, f)
+}

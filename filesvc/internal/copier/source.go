@@ -1,0 +1,194 @@
+package copier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"asset-registry/filesvc/internal/file"
+	"asset-registry/shared/filelink"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/sleep"
+)
+
+// Source is the upstream.
+type Source struct {
+	HTTP      *http.Client // follows no redirect
+	URL       string       // without a slash at its end
+	UserAgent string
+	Pace      httpserver.Pace // at which answers must come
+}
+
+const (
+	maxPage     = 1 << 20     // bytes of a page of removals
+	mostRemoved = 1_000_000   // removals that an upstream may have
+	mostTries   = 30          // of a request that the upstream answers later
+	longestWait = time.Minute // that an upstream may ask for
+	maxType     = 255         // bytes of a type
+)
+
+// errAnswer is returned for an answer that is not one of a registry.
+var errAnswer = errors.New("the upstream sent something else than asked for")
+
+// errSlow ends a request whose answer does not come.
+var errSlow = errors.New("the upstream sends too slowly")
+
+// answer is an answer of the upstream. Its reader fails if it comes more slowly than files go to clients.
+type answer struct {
+	*http.Response
+	ctx  context.Context
+	stop context.CancelCauseFunc
+	late *time.Timer
+	pace httpserver.Pace
+	came int // bytes since the timer was set
+}
+
+// get sends a request, again after the time that the upstream asks for. The caller closes the answer.
+func (s Source) get(ctx context.Context, path string, query url.Values) (*answer, error) {
+	for try := 1; ; try++ {
+		a, err := s.ask(ctx, path, query)
+		if err != nil {
+			return nil, err
+		}
+		if a.StatusCode == http.StatusOK && a.Header.Get("Content-Encoding") == "" {
+			return a, nil
+		}
+		a.Close()
+		isBusy := a.StatusCode == http.StatusTooManyRequests
+		if !isBusy || try == mostTries || !sleep.For(ctx, retryAfter(a.Response)) {
+			return nil, fmt.Errorf("%w: %s has the status %d, coding %.20q", errAnswer, path, a.StatusCode,
+				a.Header.Get("Content-Encoding"))
+		}
+	}
+}
+
+// ask sends a request once.
+func (s Source) ask(ctx context.Context, path string, query url.Values) (*answer, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	a := &answer{ctx: ctx, stop: stop, pace: s.Pace, late: time.AfterFunc(s.Pace.Within, func() { stop(errSlow) })}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, nil)
+	if err == nil {
+		r.URL.RawQuery = query.Encode()
+		r.Header.Set("User-Agent", s.UserAgent)
+		r.Header.Set("Accept-Encoding", "identity")
+		a.Response, err = s.HTTP.Do(r)
+	}
+	if err != nil {
+		a.late.Stop()
+		err = errors.Join(err, context.Cause(ctx))
+		stop(nil)
+		return nil, err
+	}
+	return a, nil
+}
+
+// Read implements io.Reader.
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.Body.Read(p)
+	if a.came += n; a.came >= a.pace.Bytes {
+		a.came = 0
+		a.late.Reset(a.pace.Within)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = errors.Join(err, context.Cause(a.ctx))
+	}
+	return n, err
+}
+
+// Close ends the request.
+func (a *answer) Close() {
+	a.late.Stop()
+	a.stop(nil)
+	_ = a.Body.Close() // nobody needs the rest
+}
+
+// retryAfter returns how long to wait before a request is repeated.
+func retryAfter(resp *http.Response) time.Duration {
+	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if err != nil || seconds < 1 {
+		seconds = 1
+	}
+	return min(time.Duration(seconds)*time.Second, longestWait)
+}
+
+// removed returns a page of the removals after an id, and whether there may be more.
+func (s Source) removed(ctx context.Context, after string) (ids []string, more bool, err error) {
+	q := url.Values{"limit": {strconv.Itoa(file.MaxRemoved)}}
+	if after != "" {
+		q.Set("after", after)
+	}
+	resp, err := s.get(ctx, filelink.RemovedPath, q)
+	if err != nil {
+		return nil, false, err
+	}
+	defer resp.Close()
+	var list struct {
+		Data []struct{ ID string }
+		Next *struct{} `json:"next_page"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp, maxPage)).Decode(&list); err != nil {
+		return nil, false, fmt.Errorf("%w: the removals after %q: %w", errAnswer, after, err)
+	}
+	for _, f := range list.Data {
+		if !filelink.IsID(f.ID) || f.ID <= after {
+			return nil, false, fmt.Errorf("%w: the removals have %.50q after %q", errAnswer, f.ID, after)
+		}
+		after = f.ID
+		ids = append(ids, f.ID)
+	}
+	return ids, list.Next != nil && len(ids) > 0, nil
+}
+
+// open asks for the bytes of a file. The reader returns an error instead of io.EOF unless there are
+// exactly as many as the file has. The caller closes the answer.
+func (s Source) open(ctx context.Context, f file.File) (*answer, io.Reader, error) {
+	a, err := s.get(ctx, filelink.GetPath+"/"+f.ID, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a.ContentLength >= 0 && a.ContentLength != f.Size {
+		a.Close()
+		return nil, nil, fmt.Errorf("%w: the file has %d bytes, and its document says %d", errAnswer, a.ContentLength, f.Size)
+	}
+	return a, &exact{a, f.Size}, nil
+}
+
+// exact reads as many bytes as there should be, and asks for one more to see the end.
+type exact struct {
+	from io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (e *exact) Read(p []byte) (int, error) {
+	n, err := e.from.Read(p[:min(int64(len(p)), e.left+1)])
+	switch e.left -= int64(n); {
+	case e.left < 0:
+		return 0, fmt.Errorf("%w: the file has more bytes than its document says", errAnswer)
+	case errors.Is(err, io.EOF) && e.left > 0:
+		return n, fmt.Errorf("%w: the file lacks %d bytes", errAnswer, e.left)
+	}
+	return n, err
+}
+
+// describe sets what the headers of an answer say about a file: the type that was declared, and the
+// name. A copy is then shown as the upstream shows the file, as far as that is harmless.
+func describe(f *file.File, h http.Header) {
+	f.Declared, _, _ = mime.ParseMediaType(h.Get("Content-Type"))
+	if len(f.Declared) > maxType {
+		f.Declared = ""
+	}
+	kind, parameters, _ := mime.ParseMediaType(h.Get("Content-Disposition"))
+	f.Title = file.Title(parameters["filename"])
+	detected, _, _ := mime.ParseMediaType(f.Detected)
+	if kind == "attachment" && filelink.IsPicture(detected) && f.Declared == detected {
+		f.Declared = "" // the upload named another type, or none
+	}
+}
