@@ -19,6 +19,8 @@ type Snapshot struct {
 	Assets            int64     `json:"assets"`
 	Bytes             int64     `json:"bytes"`             // size of all files
 	UncompressedBytes int64     `json:"uncompressedBytes"` // size of all lines
+	Files             int64     `json:"files"`             // files that documents name; a file counts once for an asset
+	FileBytes         int64     `json:"fileBytes"`         // size of these files
 	Checkpoint        string    `json:"checkpoint"`        // checkpoint of the public log; empty: none
 	Segments          []Segment `json:"segments"`          // the files, in the order of ids
 

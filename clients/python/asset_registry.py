@@ -406,6 +406,8 @@ class Snapshot(TypedDict, total=False):
     assets: int
     bytes: int
     uncompressedBytes: int
+    files: int
+    fileBytes: int
     checkpoint: str
     segments: list[Segment]
 

@@ -515,9 +515,12 @@ func snapshotSchema() object {
 		{"assets", integer("Number of assets.")},
 		{"bytes", integer("Bytes of all files.")},
 		{"uncompressedBytes", integer("Bytes of all lines.")},
+		{"files", integer("Number of files that documents name; of each asset, each file once. Absent in a snapshot of a "+
+			"version that did not count them.", member{"minimum", 0})},
+		{"fileBytes", integer("Bytes of these files.", member{"minimum", 0})},
 		{"checkpoint", str("The newest checkpoint of the public log when the snapshot was begun, as text.")},
 		{"segments", listOf(reference("schemas", "Segment"))},
-	}, "checkpoint")
+	}, "files", "fileBytes", "checkpoint")
 }
 
 func segmentSchema() object {

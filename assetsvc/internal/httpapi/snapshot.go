@@ -145,6 +145,10 @@ func showManifest(m snapshot.Manifest, v version, zone *time.Location) []byte {
 		{Name: "bytes", Value: numberOf(m.Bytes)},
 		{Name: "uncompressedBytes", Value: numberOf(m.Plain)},
 	}
+	if m.Files != nil {
+		data = append(data, record.Member{Name: "files", Value: numberOf(m.Files.Count)},
+			record.Member{Name: "fileBytes", Value: numberOf(m.Files.Bytes)})
+	}
 	if m.Checkpoint != "" {
 		data = append(data, record.Member{Name: "checkpoint", Value: m.Checkpoint})
 	}

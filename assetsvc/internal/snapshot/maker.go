@@ -94,9 +94,11 @@ func (k *Keeper) write(ctx context.Context, m *Manifest) error {
 	}
 	defer encoder.Close()
 	var file []byte
+	m.Files = &Files{}
 	p := &pace{store: k.store, pause: k.pause, upto: m.Position, beside: true}
 	return newWalker(k, p).cut(ctx, span{}, func(s span, text []byte, assets int) error {
 		begun := time.Now()
+		m.Files.count(text)
 		file = encoder.EncodeAll(text, file[:0])
 		sum := sha256.Sum256(file)
 		from, to := s.ids()

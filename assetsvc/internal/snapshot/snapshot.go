@@ -22,8 +22,9 @@ type Manifest struct {
 	Position   int64  `json:"position"` // of the feed; a client with the snapshot follows from here
 	Begun      int64  `json:"begun"`    // µs since the Unix epoch; rises from one snapshot to the next
 	Assets     int    `json:"assets"`
-	Bytes      int64  `json:"bytes"`      // of all segments
-	Plain      int64  `json:"plain"`      // bytes of all lines
+	Bytes      int64  `json:"bytes"` // of all segments
+	Plain      int64  `json:"plain"` // bytes of all lines
+	Files      *Files `json:"files,omitempty"`
 	Checkpoint string `json:"checkpoint"` // of the public log; "": none
 	// Hidden are the groups of fields that the assets lack, sorted.
 	Hidden   []asset.Group `json:"hidden,omitempty"`
@@ -31,6 +32,13 @@ type Manifest struct {
 	// Copies are the whole copies of the snapshot. Their manifest has no segments, and that of the segments has
 	// no copies, because it is written before them.
 	Copies []Copy `json:"copies,omitempty"`
+}
+
+// Files counts the files that the documents of the assets name. A manifest of an earlier version lacks
+// it.
+type Files struct {
+	Count int64 `json:"count"`
+	Bytes int64 `json:"bytes"`
 }
 
 // Segment is one file with the assets of a range of ids.

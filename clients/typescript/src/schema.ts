@@ -3544,6 +3544,10 @@ export interface components {
             bytes: number;
             /** @description Bytes of all lines. */
             uncompressedBytes: number;
+            /** @description Number of files that documents name; of each asset, each file once. Absent in a snapshot of a version that did not count them. */
+            files?: number;
+            /** @description Bytes of these files. */
+            fileBytes?: number;
             /** @description The newest checkpoint of the public log when the snapshot was begun, as text. */
             checkpoint?: string;
             segments: components["schemas"]["Segment"][];

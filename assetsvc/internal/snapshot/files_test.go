@@ -1,0 +1,40 @@
+package snapshot
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+)
+
+// document returns a document of file n.
+func document(n, size int) string {
+	return fmt.Sprintf(`{"url":"https://registry.example/get/%032x","sha256":"%064x","size":%d}`, n, n, size)
+}
+
+// TestFilesAreCounted makes snapshots of assets with documents.
+// Promises: manifest
+func TestFilesAreCounted(t *testing.T) {
+	s := openStore(t)
+	k := keeper(t, s, t.TempDir())
+	if got := mustMake(t, k); got.Files == nil || *got.Files != (Files{}) {
+		t.Errorf("an empty store: got %v, want no files", got.Files)
+	}
+	for _, documents := range []string{
+		document(1, 10) + "," + document(2, 300) + "," + document(1, 10), // the newest version names it again
+		document(1, 10), // of another asset
+		`{"url":"https://registry.example/get/` + strings.Repeat("0", 32) + `"}`,                    // no bytes yet
+		`{"url":"https://elsewhere.example/x","sha256":"` + strings.Repeat("0", 64) + `","size":7}`, // no id
+		`"sha256"`, // no document
+	} {
+		create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: []byte(`{"documents":[` + documents + `]}`)})
+	}
+	create(t, s, registry.Record{ID: storetest.NewID(), Body: []byte(`{"documents":[` + document(3, 5) + `]}`)}) // a draft
+	made := mustMake(t, k)
+	if want := (Files{Count: 3, Bytes: 320}); *made.Files != want {
+		t.Errorf("got %+v, want %+v", *made.Files, want)
+	}
+	lines(t, k, made)
+}
