@@ -60,6 +60,20 @@ func TestHeadersOfTheDocumentation(t *testing.T) {
 	}
 }
 
+// Promises: docs-address
+func TestExamplesNameTheListenerAndNoHostOfARequest(t *testing.T) {
+	s := start(t, func(c *Config) { c.OwnURL = "http://192.0.2.1:8080" })
+	r := httptest.NewRequest("GET", "/docs", nil)
+	r.Host = "evil.example"
+	r.Header.Set("X-Forwarded-Host", "evil.example")
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r) // the page is made for this request, and kept
+	page := w.Body.String()
+	if !strings.Contains(page, ">http://192.0.2.1:8080<") || strings.Contains(page, "evil.example") {
+		t.Error("got a page with another address, want that of the listener only")
+	}
+}
+
 // linked matches a file that the page loads: a script, an icon or a stylesheet.
 var linked = regexp.MustCompile(`<(?:script src|link rel="(?:icon|stylesheet)" href)="\.+([^"]+)"`)
 

@@ -163,7 +163,8 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	at := on.public.Addr().String()
-	p := process{secrets: secrets, log: logger, telemetry: t.Telemetry, ownURL: c.ownURL(at), filesURL: c.filesURL(at)}
+	p := process{secrets: secrets, log: logger, telemetry: t.Telemetry,
+		ownURL: httpserver.OwnURL(c.scheme(), at), filesURL: c.filesURL(at)}
 	p.observer = observer{config: c, address: at, started: time.Now().UTC(), figures: t.Figures, certificate: acme}
 	p.logPolicy, p.logKeys = policy, givenKeys
 	if len(givenKeys) == 0 {
@@ -194,25 +195,12 @@ type process struct {
 	observer  observer
 }
 
-// ownURL returns the URL of a listener as this machine reaches it; "" if its address is
-// of another kind.
-func (c Config) ownURL(addr string) string {
-	own, err := netip.ParseAddrPort(addr)
-	switch {
-	case err != nil || own.Addr().Zone() != "":
-		return ""
-	case own.Addr().IsUnspecified():
-		own = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), own.Port())
-	}
-	return c.scheme() + "://" + own.String()
-}
-
 // scheme returns the scheme of the public listener.
 func (c Config) scheme() string {
-	if c.ACME || c.TLS.Cert != "" {
+	if c.ACME {
 		return "https"
 	}
-	return "http"
+	return c.TLS.Scheme()
 }
 
 // filesURL returns the address that addresses of files start with, for a listener. Such an
@@ -224,7 +212,7 @@ func (c Config) filesURL(addr string) string {
 	case c.BaseURL != "":
 		return strings.TrimSuffix(c.BaseURL, "/")
 	case c.Sandbox, err == nil && own.Addr().Unmap().IsLoopback():
-		return c.ownURL(addr)
+		return httpserver.OwnURL(c.scheme(), addr)
 	default:
 		return ""
 	}
@@ -499,6 +487,7 @@ func (c Config) gateway(p process, auth http.RoundTripper, assets http.Handler) 
 		Secrets:   p.secrets,
 		ServerID:  c.ServerID,
 		BaseURL:   c.BaseURL,
+		OwnURL:    p.ownURL,
 		MaxBody:   c.MaxBody,
 		Memory:    c.Memory,
 		Timeout:   c.Timeout,

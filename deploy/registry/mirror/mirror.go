@@ -74,6 +74,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	defer listener.Close() // harmless if it is closed already
+	c.Addr = listener.Addr().String()
 	certificate, err := c.TLS.Config(logger)
 	if err != nil {
 		return err

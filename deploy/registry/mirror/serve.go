@@ -186,6 +186,7 @@ func (k *keeper) newGateway(ctx context.Context, assets *assetsvc.Server, secret
 		Secrets:  secrets,
 		ServerID: serverID,
 		BaseURL:  c.BaseURL,
+		OwnURL:   httpserver.OwnURL(c.TLS.Scheme(), c.Addr),
 		Memory:   c.Memory,
 		Timeout:  c.Timeout,
 		Limits:   c.Limits.OrDefault(false),

@@ -26,7 +26,7 @@ func (s *stage) guide(guide, language, dir, name string) {
 			s.t.Fatalf("got no %s on the page, want it", from)
 		}
 		text = html.UnescapeString(regexp.MustCompile(`<[^>]+>`).ReplaceAllString(got, ""))
-		return strings.ReplaceAll(text, "http://127.0.0.1:8080", s.api.URL)
+		return strings.ReplaceAll(text, "http://"+s.addr, s.api.URL)
 	}
 	write(s.t, dir, "asset.json", part(page, `<span class="body">`, "</span>"))
 	_, text, _ := strings.Cut(page, `<section class="guide" aria-labelledby="`+guide+`">`)

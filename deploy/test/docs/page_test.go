@@ -44,6 +44,9 @@ func pageExamples(page, class string) []string {
 func TestExamplesOfTheDocumentationPageWork(t *testing.T) {
 	p := newPlace(t)
 	page := p.page(t)
+	if strings.Contains(page, "127.0.0.1:8080") || !strings.Contains(page, p.addr) {
+		t.Errorf("got a page with another address, want %s in its examples", p.addr)
+	}
 	blocks, refused := pageExamples(page, "sh"), pageExamples(page, "refused")
 	if len(blocks) < 5 || len(refused) == 0 {
 		t.Fatalf("got %d examples and %d of refused requests, want more", len(blocks), len(refused))

@@ -138,6 +138,7 @@ func (s settings) config() (gateway.Config, error) {
 		Secrets:        secrets,
 		ServerID:       s.ServerID,
 		BaseURL:        s.BaseURL,
+		OwnURL:         httpserver.OwnURL(s.TLS.Scheme(), s.Addr),
 		MaxBody:        s.MaxBody,
 		Timeout:        s.Timeout,
 		Memory:         s.Memory,

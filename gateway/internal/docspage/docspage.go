@@ -34,9 +34,12 @@ const SandboxKey = "broker"
 type Options struct {
 	// Document returns the OpenAPI document of a version in JSON.
 	Document func(version string) []byte
-	// BaseURL is the public address of the registry in examples. If it is empty,
-	// they name localAddress, and a script puts the page's own address there.
+	// BaseURL is the public address of the registry in examples.
 	BaseURL string
+	// OwnURL is the address of the listener. Without BaseURL examples name it, and a
+	// script puts the address of the browser in its place. If it is empty, too, they
+	// name localAddress.
+	OwnURL string
 	// Limits are the rate limits to show; none if there are none.
 	Limits []Limit
 	// Lifecycle returns the dates from which a version is deprecated and ends,
@@ -51,7 +54,7 @@ type Limit struct {
 	Windows []string // "100 a second"
 }
 
-// localAddress is where a registry answers that `make run` has started.
+// localAddress is where programs listen by default.
 const localAddress = "http://127.0.0.1:8080"
 
 //go:embed assets guides templates

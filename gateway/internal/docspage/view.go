@@ -61,7 +61,7 @@ func (s *Site) view(version string, sandbox bool) (view, error) {
 	}
 	v := view{
 		Up:        "." + strings.Repeat(".", strings.Count(pathOf(version), "/")-1),
-		Base:      cmp.Or(s.options.BaseURL, localAddress),
+		Base:      cmp.Or(s.options.BaseURL, s.options.OwnURL, localAddress),
 		Fixed:     s.options.BaseURL != "",
 		Version:   version,
 		Current:   routes.Current,

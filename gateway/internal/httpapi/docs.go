@@ -40,6 +40,7 @@ func (a *API) docsOptions() docspage.Options {
 	return docspage.Options{
 		Document: openapi.JSON,
 		BaseURL:  a.config.BaseURL,
+		OwnURL:   a.config.OwnURL,
 		Limits:   limitsInWords(a.config.Policies),
 		Lifecycle: func(version string) (deprecated, sunset string) {
 			return a.config.Settings.Deprecated[version], a.config.Settings.Sunset[version]

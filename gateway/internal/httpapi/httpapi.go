@@ -42,6 +42,7 @@ type Config struct {
 	Origin         string             // address of the registry that a mirror copies; "": this is not a mirror
 	ServerID       string             // value of the cookie SERVER_ID
 	BaseURL        string             // beginning of each link in answers; "": taken from the address of the request
+	OwnURL         string             // address of the listener, for examples without BaseURL; may be empty
 	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-Proto and -Host are used if BaseURL is ""
 	MaxBody        int64              // most bytes of a request body
 	Memory         int64              // bytes that the process may use, of which requests get parts
