@@ -14,23 +14,53 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// guide writes the program in a language of a guide of the documentation page to a file of dir, and
-// asset.json of the first guide beside it.
-func (s *stage) guide(guide, language, dir, name string) {
+// continued are the guides whose examples go on where those of the guide before ended.
+var continued = []string{"first-asset", "tokens", "lots", "deletion", "feed", "errors"}
+
+// program returns the examples in a language of guides of the documentation page, one after the other. It writes
+// asset.json of the first guide to dir.
+func (s *stage) program(language, dir string, guides ...string) string {
 	s.t.Helper()
 	page := s.get("/docs")
-	part := func(text, from, to string) string {
-		_, rest, found := strings.Cut(text, from)
-		got, _, ended := strings.Cut(rest, to)
-		if !found || !ended {
-			s.t.Fatalf("got no %s on the page, want it", from)
+	write(s.t, dir, "asset.json", s.plain(s.between(page, `<span class="body">`, "</span>")[0]))
+	var program strings.Builder
+	for _, guide := range guides {
+		section := s.between(page, `<section class="guide" aria-labelledby="`+guide+`">`, "</section>")[0]
+		for _, example := range s.between(section, `<pre class="`+language+`"><code>`, "</code></pre>") {
+			program.WriteString(s.plain(example) + "\n")
 		}
-		text = html.UnescapeString(regexp.MustCompile(`<[^>]+>`).ReplaceAllString(got, ""))
-		return strings.ReplaceAll(text, "http://"+s.addr, s.api.URL)
 	}
-	write(s.t, dir, "asset.json", part(page, `<span class="body">`, "</span>"))
-	_, text, _ := strings.Cut(page, `<section class="guide" aria-labelledby="`+guide+`">`)
-	write(s.t, dir, name, part(text, `<pre class="`+language+`"><code>`, "</code></pre>"))
+	return program.String()
+}
+
+// between returns every text of a page that is between two others.
+func (s *stage) between(page, from, to string) (texts []string) {
+	s.t.Helper()
+	for _, rest := range strings.Split(page, from)[1:] {
+		text, _, _ := strings.Cut(rest, to)
+		texts = append(texts, text)
+	}
+	if len(texts) == 0 {
+		s.t.Fatalf("got no %s on the page, want it", from)
+	}
+	return texts
+}
+
+// plain returns an example as a reader copies it, with the address of the proxy.
+func (s *stage) plain(example string) string {
+	text := html.UnescapeString(regexp.MustCompile(`<[^>]+>`).ReplaceAllString(example, ""))
+	return strings.ReplaceAll(text, "http://"+s.addr, s.api.URL)
+}
+
+// checkContinued checks what the examples of the continued guides have printed.
+func (s *stage) checkContinued(printed string) {
+	s.t.Helper()
+	printed = regexp.MustCompile(`\b[0-9a-f]{32}\b`).ReplaceAllString(printed, "ID")
+	const want = "pending\nbroker3\nbroker\nverification\nactive\ncomplete\ndeleted\n" +
+		"ID pending\nID complete\nID deleted\nlive pending\n"
+	if faults, found := strings.CutPrefix(printed, want); !found || !strings.Contains("\n"+faults, "\ntitle ") {
+		s.t.Errorf("the examples printed %q, want %q and the fault of the title", printed, want)
+	}
 }
 
 // checkLoaded runs a program that loads two rows, twice, and checks what it has done.
@@ -86,10 +116,14 @@ func TestPythonProgramsOfTheGuides(t *testing.T) {
 			return program(t, dir, append(s.env(), absolutePython(t)), "python3", "-W", "error", name)
 		}
 	}
-	s.guide("recovery", "python", dir, "load.py")
+	write(t, dir, "load.py", s.program("python", dir, "recovery"))
 	s.checkLoaded(dir, run("load.py"))
-	s.guide("documents", "python", dir, "send.py")
+	write(t, dir, "send.py", s.program("python", dir, "documents"))
 	s.checkSent(dir, run("send.py"))
+
+	s = newStage(t, 0)
+	write(t, dir, "guides.py", s.program("python", dir, continued...))
+	s.checkContinued(run("guides.py")())
 }
 
 func TestTypeScriptProgramsOfTheGuides(t *testing.T) {
@@ -99,8 +133,10 @@ func TestTypeScriptProgramsOfTheGuides(t *testing.T) {
 	if err := os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	s.guide("recovery", "ts", dir, "load.mts")
-	s.guide("documents", "ts", dir, "send.mts")
+	other := newStage(t, 0)
+	write(t, dir, "load.mts", s.program("ts", dir, "recovery"))
+	write(t, dir, "send.mts", s.program("ts", dir, "documents"))
+	write(t, dir, "guides.mts", other.program("ts", dir, continued...))
 	write(t, dir, "node.d.ts", `declare module "node:fs" {
   export function existsSync(name: string): boolean;
   export function readFileSync(name: string): Uint8Array<ArrayBuffer>;
@@ -110,9 +146,11 @@ func TestTypeScriptProgramsOfTheGuides(t *testing.T) {
 }
 `)
 	program(t, dir, nil, "node", "node_modules/asset-registry/node_modules/typescript/bin/tsc", "--strict",
-		"--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom", "load.mts", "send.mts", "node.d.ts")
+		"--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom", "load.mts", "send.mts", "guides.mts",
+		"node.d.ts")
 	s.checkLoaded(dir, func() string { return program(t, dir, nil, "node", "load.mjs") })
 	s.checkSent(dir, func() string { return program(t, dir, nil, "node", "send.mjs") })
+	other.checkContinued(program(t, dir, nil, "node", "guides.mjs"))
 }
 
 func TestGoProgramsOfTheGuides(t *testing.T) {
@@ -123,12 +161,42 @@ func TestGoProgramsOfTheGuides(t *testing.T) {
 	}
 	write(t, dir, "go.mod", "module guide\n\ngo 1.26\n\nrequire asset-registry.example/client v0.0.0\n\n"+
 		"replace asset-registry.example/client => "+path+"\n")
-	build := func(guide, name string) func() string {
-		s.guide(guide, "go", dir, name+".go")
+	build := func(name, text string) func() string {
+		write(t, dir, name+".go", text)
 		env := []string{"GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off"}
 		program(t, dir, env, "go", "build", "-o", name, name+".go")
 		return func() string { return program(t, dir, nil, filepath.Join(dir, name)) }
 	}
-	s.checkLoaded(dir, build("recovery", "load"))
-	s.checkSent(dir, build("documents", "send"))
+	s.checkLoaded(dir, build("load", s.program("go", dir, "recovery")))
+	s.checkSent(dir, build("send", s.program("go", dir, "documents")))
+
+	s = newStage(t, 0)
+	s.checkContinued(build("guides", fmt.Sprintf(goProgram, s.program("go", dir, continued...)))())
 }
+
+// goProgram is a program with the examples in Go of the continued guides.
+const goProgram = `package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"asset-registry.example/client"
+)
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
+%s
+	return nil
+}
+`

@@ -209,6 +209,27 @@ func TestCommandsOfOperations(t *testing.T) {
 	}
 }
 
+// Promises: docs-languages
+func TestEachGuideWithCommandsHasItsExamplesInEachLanguage(t *testing.T) {
+	guide := regexp.MustCompile(`(?s)<section class="guide" aria-labelledby="([^"]+)">(.*?)</section>`)
+	for _, path := range []string{"/docs", "/docs/2.4"} {
+		found := 0
+		for _, g := range guide.FindAllStringSubmatch(served(t, Options{}, path, false), -1) {
+			commands := strings.Count(g[2], `<pre class="sh"`) + strings.Count(g[2], `<pre class="refused"`)
+			for _, language := range []string{"python", "ts", "go"} {
+				examples := strings.Count(g[2], `<pre class="`+language+`">`)
+				if has := examples > 0; has != (commands > 0 && path == "/docs") { // the clients speak the current version
+					t.Errorf("%s: %s has %d commands and %d examples in %s", path, g[1], commands, examples, language)
+				}
+				found += examples
+			}
+		}
+		if path == "/docs" && found < 24 {
+			t.Errorf("got %d examples, want at least 24", found)
+		}
+	}
+}
+
 // TestAnswersHaveTheTypeOfTheirJSON reads an answer that may also be JavaScript.
 func TestAnswersHaveTheTypeOfTheirJSON(t *testing.T) {
 	_, rest, _ := strings.Cut(served(t, Options{}, "/docs", false), `<div id="get-/assets/-id-">`)
