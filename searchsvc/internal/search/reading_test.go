@@ -37,6 +37,23 @@ func TestACursorCarriesTheWeights(t *testing.T) {
 	}
 }
 
+// TestTheMarksOfFormerVersionsAreRead has marks that pages carry in links (docs/versions.md).
+func TestTheMarksOfFormerVersionsAreRead(t *testing.T) {
+	const at = 1795000000000001
+	words := Reading{Steps: []Step{ByNearest}, Words: []Word{{Text: "гаражж", By: []string{"=гараж"}, Said: "гараж"}}}
+	for text, want := range map[string]Cursor{
+		"LW1vZGlmaWVkLDAsaG85dm02aDFqNQ":  {Sort: NewestFirst, At: at},
+		"PC1hcmVhLDduYzFjLGhvOXZtNmgxajU": {Sort: LargestFirst, Back: true, Key: 12_846_000, At: at},
+		"cmVsZXZhbmNlLDE2LGhvOXZtNmgxajUsMy5oLg.eyJzIjpbIm5lYXJlc3QiXSwidyI6W3sidCI6ItCz0LDRgNCw0LbQtiIsImIiOlsiPdCz0LDRgNCw" +
+			"0LYiXSwiZCI6ItCz0LDRgNCw0LYifV19": {Sort: ByRelevance, Key: 42, At: at, Weights: []int64{3, 17}, Reading: words},
+	} {
+		got, err := ParseCursor(text)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: got %v; the mark differs (-want +got):\n%s", text, err, diff)
+		}
+	}
+}
+
 func TestACursorOfOthersIsRefused(t *testing.T) {
 	good := Cursor{Sort: ByRelevance}.String()
 	long := Reading{Steps: []Step{ByNearest}, Words: make([]Word, MaxWords+1)}
