@@ -159,6 +159,17 @@ var pictureTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"
 // are made.
 func IsPicture(media string) bool { return slices.Contains(pictureTypes, media) }
 
+// PictureOf returns the id of the file of a document from which pictures are drawn. It is empty if the
+// document is no illustration, or its file is not the registry's, has not come yet or is no picture.
+// A file that nobody could draw or that was removed has an id, too.
+func PictureOf(documentType, format, sha256, address string) string {
+	id := path.Base(address)
+	if documentType != Illustration || !IsPicture(format) || sha256 == "" || !IsID(id) {
+		return ""
+	}
+	return id
+}
+
 // The longer sides of the pictures that are made of a file, in pixels (docs/files.md, "Pictures").
 const (
 	SmallPicture = 320

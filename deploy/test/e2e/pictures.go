@@ -120,7 +120,17 @@ func testPageWithPictures(t *testing.T, a api) {
 			t.Errorf("got the page\n%s\nwant %s in it", body, want)
 		}
 	}
+	small := strings.TrimSuffix(path, "1200") + "320"
+	results := "/en/?q=" + f.asset.id
+	row := `<img src="` + small + `" width="320" height="320" loading="lazy" alt="">`
+	for end := time.Now().Add(30 * time.Second); !strings.Contains(body, row); time.Sleep(50 * time.Millisecond) {
+		if resp, body = f.ask(t, "GET", results, "", "", nil); time.Now().After(end) {
+			t.Fatalf("got the results %d\n%s\nfor 30 s, want %s in them", resp.StatusCode, body, row)
+		}
+	}
 	f.takeDown(t)
+	resp, body = f.ask(t, "GET", small, "", "", nil)
+	is(t, "the picture of a result after the removal", resp, body, http.StatusGone)
 	resp, body = f.ask(t, "GET", page, "", "", nil)
 	is(t, "the page after the removal", resp, body, http.StatusOK)
 	if strings.Contains(body, "<img") || strings.Contains(body, "og:image") {

@@ -18,6 +18,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/assetfilter"
+	"asset-registry/shared/filelink"
 	"asset-registry/shared/replica"
 	"asset-registry/shared/ukrainian"
 )
@@ -124,8 +125,12 @@ type process struct {
 }
 
 type document struct {
+	ID           string `json:"id,omitzero"`
 	DocumentType string `json:"documentType,omitzero"`
 	Title        string `json:"title,omitzero"`
+	Format       string `json:"format,omitzero"`
+	SHA256       string `json:"sha256,omitzero"`
+	URL          string `json:"url,omitzero"`
 }
 
 // isFound tells whether an asset is in the index (docs/search.md, Q2).
@@ -314,6 +319,20 @@ func (a *asset) summary(most int) *asset {
 		s.Items = append(s.Items, shown)
 	}
 	return s
+}
+
+// picture returns the id of the file of the first illustration; empty: there is none.
+func (a *asset) picture() string {
+	newest := map[string]int{} // index of the newest version, by id
+	for i := range a.Documents {
+		newest[a.Documents[i].ID] = i
+	}
+	for i, d := range a.Documents {
+		if id := filelink.PictureOf(d.DocumentType, d.Format, d.SHA256, d.URL); id != "" && newest[d.ID] == i {
+			return id
+		}
+	}
+	return ""
 }
 
 // number returns the quantity of an item. ok is false if it has none.

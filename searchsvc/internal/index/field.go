@@ -21,6 +21,7 @@ const (
 	kindField      = "qk"  // kindTerm of each code and measure
 	idField        = "_id" // the name that scorch demands
 	hitField       = "j"   // the text of a hit; stored only
+	pictureField   = "f"   // the id of the file of its picture; stored only, and only if there is one
 )
 
 const (
@@ -37,9 +38,12 @@ type entry struct {
 	fields []index.Field
 }
 
-func newEntry(id string, terms map[string][]string, hit []byte) *entry {
+func newEntry(id string, terms map[string][]string, hit []byte, picture string) *entry {
 	e := &entry{id: id, hit: hit, terms: terms}
 	e.fields = append(e.fields, &stored{hitField, hit})
+	if picture != "" {
+		e.fields = append(e.fields, &stored{pictureField, []byte(picture)})
+	}
 	for name, list := range terms {
 		e.fields = append(e.fields, &indexed{name: name, terms: list})
 	}

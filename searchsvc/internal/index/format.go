@@ -11,12 +11,13 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/filelink"
 	"asset-registry/shared/ukrainian"
 )
 
 // indexFormat returns the format of the index. An index of another format is built anew. It is a
 // hash of the table of properties, of the bounds, and of samples that the program makes:
-// the keys of many words, and the terms and the hit of an asset. So a change of any of them
+// the keys of many words, and the terms, the hit and the picture of an asset. So a change of any of them
 // changes the format by itself.
 var indexFormat = sync.OnceValue(computeFormat)
 
@@ -35,7 +36,7 @@ func computeFormat() string {
 	for _, list := range terms {
 		slices.Sort(list)
 	}
-	fmt.Fprintf(hash, "%q %s", terms, hit) // fmt sorts the keys of maps
+	fmt.Fprintf(hash, "%q %s %s", terms, hit, sample().picture()) // fmt sorts the keys of maps
 	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
@@ -64,7 +65,13 @@ func sample() *asset {
 			Registration: registration{"77-12"},
 		}},
 		Decisions: []decision{{"Наказ", "1637-10"}},
-		Documents: []document{{"notice", "Оголошення"}, {client.InformationDetails, "Інформація"}},
+		Documents: []document{
+			{
+				ID: "1", DocumentType: filelink.Illustration, Title: "Фасад", Format: "image/jpeg", SHA256: "b1",
+				URL: "https://registry.example/get/00112233445566778899aabbccddeeff",
+			},
+			{ID: "2", DocumentType: client.InformationDetails, Title: "Інформація"},
+		},
 		Processes: []process{{"fedcba9876543210fedcba9876543210", "UA-LR-SSP-2026-11-20-000001"}},
 	}
 }

@@ -349,7 +349,7 @@ func (x *Index) operation(e replica.Entry, loading bool) (add func(*bleve.Batch)
 	if err != nil {
 		return nil, fmt.Errorf("index asset %s: %w", e.ID, err)
 	}
-	made := newEntry(e.ID, terms, hit)
+	made := newEntry(e.ID, terms, hit, a.picture())
 	return func(b *bleve.Batch) { b.Update(made) }, nil
 }
 

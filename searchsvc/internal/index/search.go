@@ -161,6 +161,8 @@ func (p place) hit() (search.Hit, error) {
 			hit.ID = string(value)
 		case hitField:
 			hit.Asset = slices.Clone(value)
+		case pictureField:
+			hit.Picture = string(value)
 		}
 		return true
 	})

@@ -154,6 +154,8 @@ type Hit struct {
 	// identifier.id), and of its first three items description, classification, unit,
 	// quantity, and of the address region, locality and streetAddress.
 	Asset json.RawMessage
+	// Picture is the id of the file of the first illustration of the asset; empty: it has none.
+	Picture string
 }
 
 // Fields are the fields of a hit that pages show. Decoding the Go client's types would take nine times as long, because

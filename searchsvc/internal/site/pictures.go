@@ -3,7 +3,6 @@ package site
 import (
 	"context"
 	"net/http"
-	"path"
 	"slices"
 	"sync"
 	"time"
@@ -31,10 +30,8 @@ func (r *registry) pictures(ctx context.Context, documents []cursor) []picture {
 	}
 	var all []picture
 	for i, d := range documents {
-		id := path.Base(d.v.string("url"))
-		isOurs := d.v.string("sha256") != "" && filelink.IsID(id)
-		if !isOurs || newest[d.v.string("id")] != i || d.v.string("documentType") != filelink.Illustration ||
-			!filelink.IsPicture(d.v.string("format")) || len(all) == maxPictures {
+		id := filelink.PictureOf(d.v.string("documentType"), d.v.string("format"), d.v.string("sha256"), d.v.string("url"))
+		if id == "" || newest[d.v.string("id")] != i || len(all) == maxPictures {
 			continue
 		}
 		file := filelink.GetPath + "/" + id

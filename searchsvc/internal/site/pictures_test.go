@@ -77,3 +77,30 @@ func TestAPageAsksForFewPictures(t *testing.T) {
 		t.Errorf("got %d pictures, want 12", got)
 	}
 }
+
+// TestResultsHavePictures reads a page of results, of which one has an illustration.
+func TestResultsHavePictures(t *testing.T) {
+	f := newFound()
+	with := f.result.Hits[0]
+	with.Picture = fmt.Sprintf("%032x", 7)
+	f.result.Hits = append(f.result.Hits, with)
+	r := newRegistry(whole)
+	s := newSite(t, r, f, logKey)
+	_, body := get(t, s, "/en/")
+	want := []string{`<img src="/get/` + with.Picture + `/320" width="320" height="320" loading="lazy" alt="">`}
+	if got := regexp.MustCompile(`<img [^>]*>`).FindAllString(body, -1); !slices.Equal(got, want) {
+		t.Errorf("got the pictures %q, want %q", got, want)
+	}
+	if !strings.Contains(body, "/pictures.js") {
+		t.Error("got no script that takes away the marks of missing pictures")
+	}
+	if !regexp.MustCompile(`<a [^>]*><img [^>]*>[^<]`).MatchString(body) {
+		t.Errorf("got\n%s\nwant the picture in the link of the title", body)
+	}
+	if _, feed := get(t, s, "/en/feed.atom"); strings.Contains(feed, with.Picture) {
+		t.Errorf("got the picture in the feed:\n%s", feed)
+	}
+	if len(r.visitors) != 0 {
+		t.Errorf("got %d requests to the registry, want none", len(r.visitors))
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/assetfilter"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/filelink"
 	"asset-registry/shared/routes"
 )
 
@@ -87,6 +88,7 @@ type hit struct {
 	Modified                           time.Time
 	Marked                             []piece // Title
 	Line                               []piece // part of the description that has found words; empty: none
+	Picture                            string  // path; empty: none
 }
 
 // filter is a facet with its values.
@@ -149,6 +151,9 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 	}
 	v.About = texts["site.about"].in(r.lang)
 	v.Section, v.Scripts = "search", searchScripts
+	if slices.ContainsFunc(p.Hits, func(h hit) bool { return h.Picture != "" }) {
+		v.Scripts = append(slices.Clone(v.Scripts), "pictures.js")
+	}
 	v.State.At = timeOf(found.Position.Offset)
 	v.addQuery("/", queryOf(plainQuery(q)))
 	v.NoIndex = q.After != nil || p.IsBegun
@@ -252,6 +257,9 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 			shown := newHit(l, names, a)
 			shown.Path = assetPath(l, a.ID) + back
 			shown.Marked, shown.Line = words.in(shown.Title), words.line(a.Description)
+			if h.Picture != "" {
+				shown.Picture = filelink.Picture(filelink.GetPath+"/"+h.Picture, filelink.SmallPicture)
+			}
 			p.Hits = append(p.Hits, shown)
 		}
 	}

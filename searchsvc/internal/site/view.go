@@ -35,7 +35,8 @@ var files = sync.OnceValue(func() map[string]*static.File {
 	for name, contentType := range map[string]string{
 		"site.css": "text/css; charset=utf-8", "proof.js": "text/javascript; charset=utf-8",
 		"suggest.js": "text/javascript; charset=utf-8", "asset.js": "text/javascript; charset=utf-8",
-		"icon.svg": "image/svg+xml",
+		"pictures.js": "text/javascript; charset=utf-8",
+		"icon.svg":    "image/svg+xml",
 	} {
 		content, err := embedded.ReadFile("assets/" + name)
 		if err != nil { // the list names what is embedded

@@ -120,6 +120,13 @@ func startFileSite(t *testing.T) *fileSite {
 // upload uploads a file, and returns the address at which everybody reads it.
 func (s *fileSite) upload(t *testing.T, h hostile) string {
 	t.Helper()
+	_, address := upload(t, s.URL, h)
+	return address
+}
+
+// upload uploads a file to a registry. It returns the members of a document that names the file, and a signed address.
+func upload(t *testing.T, base string, h hostile) (document map[string]string, address string) {
+	t.Helper()
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	part, err := w.CreatePart(textproto.MIMEHeader{
@@ -132,7 +139,7 @@ func (s *fileSite) upload(t *testing.T, h hostile) string {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/upload", &b)
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/upload", &b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,12 +151,13 @@ func (s *fileSite) upload(t *testing.T, h hostile) string {
 	}
 	defer resp.Body.Close()
 	var got struct {
-		GetURL string `json:"get_url"`
+		Data   map[string]string `json:"data"`
+		GetURL string            `json:"get_url"`
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || got.GetURL == "" {
 		t.Fatalf("upload %s: got %d, %v, want an address", h.name, resp.StatusCode, err)
 	}
-	return got.GetURL
+	return got.Data, got.GetURL
 }
 
 // embed makes the page that has hostile files, as the registry and as a naive server send them.

@@ -121,6 +121,25 @@ func in[T any](f *firefox, expression string) (value T) {
 	return value
 }
 
+// picture returns a screenshot of an element.
+func (f *firefox) picture(selector string) []byte {
+	f.t.Helper()
+	var found map[string]string
+	text := f.send("WebDriver:FindElement", map[string]any{"using": "css selector", "value": selector})
+	if err := json.Unmarshal(text, &found); err != nil {
+		f.t.Fatal(err)
+	}
+	for _, id := range found {
+		var shot []byte
+		if err := json.Unmarshal(f.send("WebDriver:TakeScreenshot", map[string]any{"id": id, "full": false}), &shot); err != nil {
+			f.t.Fatal(err)
+		}
+		return shot
+	}
+	f.t.Fatalf("got %s, want the element %s", text, selector)
+	return nil
+}
+
 func (f *firefox) goTo(path string) {
 	f.t.Helper()
 	f.send("WebDriver:Navigate", map[string]any{"url": f.base + path})

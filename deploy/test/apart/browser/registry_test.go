@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/assetsvc"
 	"asset-registry/authsvc"
+	"asset-registry/filesvc"
 	"asset-registry/gateway"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
@@ -32,6 +33,7 @@ type registry struct {
 	api     string
 	client  *authapi.Client
 	assets  http.Handler
+	files   http.Handler
 	gateway http.Handler
 	toAuth  http.RoundTripper
 	logKey  string // public key of the log
@@ -72,13 +74,26 @@ func startRegistry(t *testing.T) *registry {
 	}
 	assets, err := assetsvc.New(t.Context(), assetsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "assets.db"),
 		Auth: toAuth, Secrets: secrets, LogKeys: []translog.Key{logKey}, Zone: time.UTC, AssetTypes: []string{"bounce"},
+		Files: httpserver.InProcess(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			r.files.ServeHTTP(w, req) // a test adds no document earlier
+		})), BaseURL: server.URL,
 		Log: log, Webhooks: assetsvc.Webhooks{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, HTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	closeAtEnd(t, assets.Close)
 	r.assets = assets.Handler()
-	edge, err := gateway.New(t.Context(), gateway.Config{Auth: toAuth, Assets: r.assets, Secrets: secrets, Log: log})
+	dir := t.TempDir()
+	files, err := filesvc.New(t.Context(), filesvc.Config{
+		Store: "file:" + filepath.Join(dir, "files.db"), Bytes: filepath.Join(dir, "files"), Secrets: secrets, Log: log,
+		Assets: httpserver.InProcess(r.assets), BaseURL: server.URL, Draw: filesvc.DrawCommand(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, files.Close)
+	r.files = files.Handler()
+	edge, err := gateway.New(t.Context(), gateway.Config{Auth: toAuth, Assets: r.assets, Files: r.files, Secrets: secrets, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

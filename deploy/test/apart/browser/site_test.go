@@ -86,7 +86,7 @@ func startSite(t *testing.T) *publicSite {
 		t.Fatal(err)
 	}
 	closeAtEnd(t, searcher.Close)
-	edge, err := gateway.New(t.Context(), gateway.Config{Auth: s.toAuth, Assets: s.assets, Search: searcher.Handler(),
+	edge, err := gateway.New(t.Context(), gateway.Config{Auth: s.toAuth, Assets: s.assets, Files: s.files, Search: searcher.Handler(),
 		Secrets: secrets, Log: log})
 	if err != nil {
 		t.Fatal(err)
