@@ -69,6 +69,9 @@ func TestWebhooksMeanWhatASearchFinds(t *testing.T) {
 	for range 500 {
 		asked := url.Values{}
 		for _, f := range assetfilter.All {
+			if len(filtered[f.Name]) == 0 {
+				t.Fatalf("got no values of the filter %s in filtered, want some", f.Name)
+			}
 			for range max(0, r.IntN(6)-3) {
 				asked.Add(string(f.Name), filtered[f.Name][r.IntN(len(filtered[f.Name]))])
 			}

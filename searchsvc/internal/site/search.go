@@ -399,12 +399,8 @@ func joined(mark string, all ...string) string {
 func newFilter(l Lang, q search.Query, f search.Facet, more search.FacetName) filter {
 	name := string(f.Name)
 	to := filter{Name: name, More: f.More, IsWhole: f.Name == more}
-	switch f.Name {
-	case search.ByStatus, search.ByRegion:
-	default:
-		if to.Typed = true; f.Name != more && len(f.Values) > firstShown {
-			f.Values, to.More = f.Values[:firstShown], true
-		}
+	if to.Typed = isTyped(f.Name); to.Typed && f.Name != more && len(f.Values) > firstShown {
+		f.Values, to.More = f.Values[:firstShown], true
 	}
 	chosen := q.Filters.ValuesOf(f.Name)
 	for _, value := range chosen {
@@ -427,6 +423,13 @@ func newFilter(l Lang, q search.Query, f search.Facet, more search.FacetName) fi
 	}
 	to.Active = len(chosen)
 	return to
+}
+
+// isTyped tells whether a facet has so many values that a reader types one. Regions and the values of a closed
+// list are all shown.
+func isTyped(name search.FacetName) bool {
+	f, _ := assetfilter.Find(assetfilter.Name(name))
+	return name != search.ByRegion && f.Values == nil
 }
 
 // chosenIn returns a value of the filter with its name, as far as the facet knows it.
