@@ -270,6 +270,52 @@ func TestEveryPartOfTheDocumentationIsAccessible(t *testing.T) {
 	}
 }
 
+// Promises: docs-search
+func TestTheDocumentationIsSearched(t *testing.T) {
+	b := open(t, startDocs(t, false))
+	b.openDocs("/docs")
+	const results = `[...document.querySelectorAll(".found:not([hidden]) a")].map(a => a.getAttribute("href"))`
+	for _, c := range []struct {
+		query, status string
+		first         string // result
+		count         int
+	}{
+		{"ownership", "", "#tokens", 0},                       // in the title of a guide
+		{"GET /me/assets", "2 results", "#get-/me/assets", 2}, // method and path
+		{"published by Mistake", "", "#deletion", 0},          // in the text of a guide
+		{"a", "results, the first 10 are shown", "", 10},      // in nearly everything
+		{"<b>none</b>", "No result", "", 0},                   // is no markup
+		{"  ", "", "", 0},                                     // is no query
+	} {
+		evaluate[chromedp.Void](b, fmt.Sprintf(`{
+			const field = document.querySelector(".search input");
+			field.value = %q;
+			field.dispatchEvent(new Event("input", {bubbles: true}));
+		} undefined`, c.query))
+		status := evaluate[string](b, `document.querySelector(".search [role=status]").textContent`)
+		found := evaluate[[]string](b, results)
+		if !strings.Contains(status, c.status) || c.first != "" && (len(found) == 0 || found[0] != c.first) ||
+			c.count > 0 && len(found) != c.count {
+			t.Errorf("%q: got %q and %q, want %q, %d results and %q first", c.query, status, found, c.status, c.count, c.first)
+		}
+		if c.first == "" && c.count == 0 && (len(found) > 0 || status != c.status) {
+			t.Errorf("%q: got %q and %q, want %q and no results", c.query, status, found, c.status)
+		}
+	}
+	b.tabTo(".search input")
+	b.run(chromedp.KeyEvent("revisions of an asset"))
+	b.wait(results + `.length > 0`)
+	b.mustBeAccessible("the results of a search")
+	b.mustFit("the results of a search")
+	b.screenshot("docs-search")
+	b.phone()
+	b.mustFit("the results of a search on a phone")
+	b.tabTo(`.found a[href="#get-/assets/-id-/revisions"]`)
+	b.run(chromedp.KeyEvent("\r"))
+	b.wait(operation("get-/assets/-id-/revisions") + `.open`)
+	b.mustBeContent()
+}
+
 func TestExamplesAreCopied(t *testing.T) {
 	b := open(t, startDocs(t, false))
 	b.openDocs("/docs")
@@ -288,7 +334,7 @@ func TestTheDocumentationSendsNothingWithoutASandbox(t *testing.T) {
 	b := open(t, startDocs(t, false))
 	b.openDocs("/docs/2.4")
 	b.openOperation("get-/assets")
-	if there := evaluate[bool](b, `document.querySelector("form, input") !== null`); there {
+	if there := evaluate[bool](b, `document.querySelector("main form, main input") !== null`); there {
 		t.Error("got a form to send a request, want none")
 	}
 	b.mustSay("version 2.4")

@@ -1,4 +1,4 @@
-// Copies examples, and sends those with data-send where the sandbox keys work.
+// Searches the page, copies examples, and sends those with data-send where the sandbox keys work.
 // Without script, the page stays as the server made it.
 "use strict";
 
@@ -14,6 +14,41 @@ function make(tag, properties, ...children) {
   made.append(...children);
   return made;
 }
+
+// The guides and operations that a search looks through, with their text in small letters.
+const entries = [...main.querySelectorAll(".guide, .operation")].map(part => {
+  const heading = part.querySelector("h2, summary"), summary = part.querySelector("strong");
+  const isGuide = part.matches(".guide");
+  const title = heading.textContent, note = isGuide ? "" : summary.textContent;
+  return {title, note, head: `${title} ${note}`.toLowerCase(), text: isGuide ? part.textContent.toLowerCase() : "",
+    address: "#" + (isGuide ? heading : part.querySelector("div")).id};
+});
+
+// The entries with each word of a query: those with all of them in the title or the summary come first.
+function matches(query) {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!words.length) return [];
+  const first = entries.filter(entry => words.every(word => entry.head.includes(word)));
+  return first.concat(entries.filter(entry => !first.includes(entry) && words.every(word => (entry.head + entry.text).includes(word))));
+}
+
+function addSearch() {
+  const most = 10; // results that are shown
+  const input = make("input", {type: "search", autocomplete: "off", spellcheck: false, maxLength: 100});
+  const status = make("p", {}), list = make("ul", {className: "found", hidden: true});
+  status.setAttribute("role", "status");
+  input.addEventListener("input", () => {
+    const found = matches(input.value);
+    list.replaceChildren(...found.slice(0, most).map(({title, note, address}) =>
+      make("li", {}, make("a", {href: address}, title, make("small", {}, note)))));
+    list.hidden = !found.length;
+    const count = found.length > most ? `${found.length} results, the first ${most} are shown`
+      : found.length === 1 ? "1 result" : found.length ? `${found.length} results` : "No result";
+    status.textContent = input.value.trim() ? count : "";
+  });
+  document.getElementById("contents").after(make("div", {className: "search"}, make("label", {}, "Search", input), status, list));
+}
+addSearch();
 
 function copyButton(pre) {
   const button = make("button", {type: "button", className: "button", textContent: "Copy"});
