@@ -40,7 +40,7 @@ func TestWelcomeNamesTheDocumentation(t *testing.T) {
 // Promises: docs-policy
 func TestHeadersOfTheDocumentation(t *testing.T) {
 	s := start(t, nil)
-	for _, path := range []string{"/docs", "/docs/2.4"} {
+	for _, path := range []string{"/docs", "/docs/2.4", "/docs/uk"} {
 		got := fetch(t, s, "GET", path)
 		headers := map[string]string{}
 		for _, name := range []string{"Content-Type", "Content-Security-Policy", "Cache-Control", "X-Content-Type-Options",
@@ -75,7 +75,7 @@ func TestExamplesNameTheListenerAndNoHostOfARequest(t *testing.T) {
 }
 
 // linked matches a file that the page loads: a script, an icon or a stylesheet.
-var linked = regexp.MustCompile(`<(?:script src|link rel="(?:icon|stylesheet)" href)="\.+([^"]+)"`)
+var linked = regexp.MustCompile(`<(?:script src|link rel="(?:icon|stylesheet)" href)="(?:\.\./)*\.+([^"]+)"`)
 
 // longest is the most bytes that a page and its files may have together when compressed.
 const longest = 90_000

@@ -90,7 +90,7 @@ func TestTheDiagramOfStatesIsTheContract(t *testing.T) {
 			want = append(want, from+" to "+to[1]+" by "+strings.TrimSpace(by))
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(root, "gateway/internal/docspage/guides/states.html"))
+	text, err := os.ReadFile(filepath.Join(root, "gateway/internal/docspage/examples/states.html"))
 	if err != nil {
 		t.Fatal(err)
 	}

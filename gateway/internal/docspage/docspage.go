@@ -57,18 +57,18 @@ type Limit struct {
 // localAddress is where programs listen by default.
 const localAddress = "http://127.0.0.1:8080"
 
-//go:embed assets guides templates
+//go:embed assets examples guides templates
 var embedded embed.FS
 
 // Site is the documentation page with its files. It is safe for concurrent use.
 type Site struct {
 	options   Options
-	templates *template.Template
-	files     map[string]*static.File // by path
-	pages     map[string]page         // by path
+	templates map[string]*template.Template // by language
+	files     map[string]*static.File       // by path
+	pages     map[string]page               // by path
 }
 
-// page makes the two forms of the page of one version.
+// page makes the two forms of the page of one version in one language.
 type page struct {
 	plain, sandbox func() (*static.File, error) // each makes the form once
 }
@@ -78,29 +78,37 @@ func New(o Options) (*Site, error) {
 	if o.Lifecycle == nil {
 		o.Lifecycle = func(string) (string, string) { return "", "" }
 	}
-	s := &Site{options: o, files: map[string]*static.File{}, pages: map[string]page{}}
-	var err error
-	if s.templates, err = parse(); err != nil {
-		return nil, fmt.Errorf("parse the documentation page: %w", err)
+	s := &Site{
+		options: o, templates: map[string]*template.Template{}, files: map[string]*static.File{}, pages: map[string]page{},
 	}
 	for _, a := range assets() {
 		s.files[a.path] = a.file
 	}
-	for _, v := range routes.Targets() {
-		s.pages[pathOf(v)] = page{
-			plain:   sync.OnceValues(func() (*static.File, error) { return s.render(v, false) }),
-			sandbox: sync.OnceValues(func() (*static.File, error) { return s.render(v, true) }),
+	for _, l := range languages {
+		var err error
+		if s.templates[l.code], err = parse(l.code); err != nil {
+			return nil, fmt.Errorf("parse the documentation page: %w", err)
+		}
+		for _, v := range routes.Targets() {
+			s.pages[pathOf(v, l.code)] = page{
+				plain:   sync.OnceValues(func() (*static.File, error) { return s.render(v, l.code, false) }),
+				sandbox: sync.OnceValues(func() (*static.File, error) { return s.render(v, l.code, true) }),
+			}
 		}
 	}
 	return s, nil
 }
 
-// pathOf returns the path of the page of a version.
-func pathOf(version string) string {
-	if version == routes.Current {
-		return Root
+// pathOf returns the path of the page of a version in a language.
+func pathOf(version, language string) string {
+	path := Root
+	if language != languages[0].code {
+		path += "/" + language
 	}
-	return Root + "/" + version
+	if version != routes.Current {
+		path += "/" + version
+	}
+	return path
 }
 
 // Pages returns the paths of the pages.
@@ -181,23 +189,23 @@ func assetPath(name string) (string, error) {
 	return "", fmt.Errorf("there is no file %q", name)
 }
 
-// parse parses the templates of the page and its guides.
-func parse() (*template.Template, error) {
-	return template.New("").Funcs(template.FuncMap{
+// parse parses the templates of the page and its guides in a language.
+func parse(language string) (*template.Template, error) {
+	return template.New("").Funcs(functions(language)).Funcs(template.FuncMap{
 		"asset": assetPath,
 		"lower": strings.ToLower,
 		"prose": prose,
-	}).ParseFS(embedded, "templates/*.html", "guides/*.html")
+	}).ParseFS(embedded, "templates/*.html", "examples/*.html", "guides/"+language+"/*.html")
 }
 
-// render makes the page of a version.
-func (s *Site) render(version string, sandbox bool) (*static.File, error) {
-	v, err := s.view(version, sandbox)
+// render makes the page of a version in a language.
+func (s *Site) render(version, language string, sandbox bool) (*static.File, error) {
+	v, err := s.view(version, language, sandbox)
 	if err != nil {
 		return nil, err
 	}
 	var text bytes.Buffer
-	if err := s.templates.ExecuteTemplate(&text, "page.html", v); err != nil {
+	if err := s.templates[language].ExecuteTemplate(&text, "page.html", v); err != nil {
 		return nil, fmt.Errorf("make the documentation page of version %s: %w", version, err)
 	}
 	return static.New("text/html; charset=utf-8", "no-cache", text.Bytes()), nil

@@ -28,15 +28,18 @@ var guides = []struct{ name, title string }{
 
 // view is the data of a page.
 type view struct {
-	Up       string // the way from the page to the root of the registry: "." or ".."
-	Base     string // address of the registry, in examples
-	Fixed    bool   // Base is the operator's, not an example
-	Version  string
-	Current  string
-	Sandbox  bool
-	Versions []versionView
-	Limits   []Limit
-	Guides   []guideView
+	Up        string // the way from the page to the root of the registry: ".", ".." or "../.."
+	Home      string // path of the page of the current version
+	Language  string
+	Languages []languageView
+	Base      string // address of the registry, in examples
+	Fixed     bool   // Base is the operator's, not an example
+	Version   string
+	Current   string
+	Sandbox   bool
+	Versions  []versionView
+	Limits    []Limit
+	Guides    []guideView
 	Reference
 }
 
@@ -47,20 +50,25 @@ type versionView struct {
 	Deprecated, SunsetOn string
 }
 
+// languageView is this version's page in a language.
+type languageView struct{ Code, Name, Path string }
+
 // guideView is a guide with its text.
 type guideView struct {
 	Name, Title string
 	Text        template.HTML
 }
 
-// view returns the data of the page of a version.
-func (s *Site) view(version string, sandbox bool) (view, error) {
+// view returns the data of the page of a version in a language.
+func (s *Site) view(version, language string, sandbox bool) (view, error) {
 	reference, err := newReference(s.options.Document(version))
 	if err != nil {
 		return view{}, fmt.Errorf("read the OpenAPI document of version %s: %w", version, err)
 	}
 	v := view{
-		Up:        "." + strings.Repeat(".", strings.Count(pathOf(version), "/")-1),
+		Up:        up(pathOf(version, language)),
+		Home:      pathOf(routes.Current, language),
+		Language:  language,
 		Base:      cmp.Or(s.options.BaseURL, s.options.OwnURL, localAddress),
 		Fixed:     s.options.BaseURL != "",
 		Version:   version,
@@ -72,16 +80,27 @@ func (s *Site) view(version string, sandbox bool) (view, error) {
 	for _, name := range routes.Targets() {
 		deprecated, sunset := s.options.Lifecycle(name)
 		v.Versions = append(v.Versions, versionView{
-			Name: name, Path: pathOf(name), Shown: name == version, Deprecated: deprecated, SunsetOn: sunset,
+			Name: name, Path: pathOf(name, language), Shown: name == version, Deprecated: deprecated, SunsetOn: sunset,
 		})
+	}
+	for _, l := range languages {
+		v.Languages = append(v.Languages, languageView{l.code, l.name, pathOf(version, l.code)})
 	}
 	for _, g := range guides {
 		var text bytes.Buffer
-		if err := s.templates.ExecuteTemplate(&text, g.name+".html", v); err != nil {
+		if err := s.templates[language].ExecuteTemplate(&text, g.name+".html", v); err != nil {
 			return view{}, fmt.Errorf("make the guide %q: %w", g.title, err)
 		}
 		// The template has escaped what it holds.
 		v.Guides = append(v.Guides, guideView{g.name, g.title, template.HTML(text.String())})
 	}
 	return v, nil
+}
+
+// up returns the way from the page at a path to the root of the registry.
+func up(path string) string {
+	if depth := strings.Count(path, "/"); depth > 1 {
+		return strings.TrimSuffix(strings.Repeat("../", depth-1), "/")
+	}
+	return "."
 }

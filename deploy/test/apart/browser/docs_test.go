@@ -149,6 +149,10 @@ func TestTheDocumentationFitsEveryScreen(t *testing.T) {
 			b.openOperation("post-/assets")
 			b.mustFit("an operation")
 			b.screenshot(screen.name + "-docs-operation")
+			b.openDocs("/docs/uk")
+			b.mustFit("docs in Ukrainian")
+			b.mustBeLegible("docs in Ukrainian")
+			b.screenshot(screen.name + "-docs-uk")
 			background[screen.dark] = evaluate[string](b, "getComputedStyle(document.body).backgroundColor")
 		})
 	}
@@ -200,6 +204,11 @@ func TestTheFirstGuideIsSentFromThePage(t *testing.T) {
 	base := startDocs(t, true)
 	b := open(t, base)
 	asked := b.watch()
+	b.openDocs("/docs/uk")
+	b.mustSay("Надіслати", "Копіювати")
+	if status, answer := b.try(step(0)); !strings.HasPrefix(status, "201") {
+		t.Errorf("in Ukrainian: got %s: %s; want 201", status, answer)
+	}
 	b.openDocs("/docs")
 	if evaluate[bool](b, step(1)+`.checkValidity()`) {
 		t.Error("got a step that can be sent without an id, want it refused")
@@ -264,9 +273,11 @@ func TestEveryPartOfTheDocumentationIsAccessible(t *testing.T) {
 	b := open(t, startDocs(t, true))
 	for _, dark := range []bool{false, true} {
 		b.dark(dark)
-		b.openDocs("/docs")
-		evaluate[chromedp.Void](b, `document.querySelectorAll("details").forEach(d => d.open = true); undefined`)
-		b.mustBeAccessible(fmt.Sprintf("docs with all operations open, dark: %t", dark))
+		for _, path := range []string{"/docs", "/docs/uk"} {
+			b.openDocs(path)
+			evaluate[chromedp.Void](b, `document.querySelectorAll("details").forEach(d => d.open = true); undefined`)
+			b.mustBeAccessible(fmt.Sprintf("%s with all operations open, dark: %t", path, dark))
+		}
 	}
 }
 
@@ -280,12 +291,12 @@ func TestTheDocumentationIsSearched(t *testing.T) {
 		first         string // result
 		count         int
 	}{
-		{"ownership", "", "#tokens", 0},                       // in the title of a guide
-		{"GET /me/assets", "2 results", "#get-/me/assets", 2}, // method and path
-		{"published by Mistake", "", "#deletion", 0},          // in the text of a guide
-		{"a", "results, the first 10 are shown", "", 10},      // in nearly everything
-		{"<b>none</b>", "No result", "", 0},                   // is no markup
-		{"  ", "", "", 0},                                     // is no query
+		{"ownership", "", "#tokens", 0},                        // in the title of a guide
+		{"GET /me/assets", "Results: 2", "#get-/me/assets", 2}, // method and path
+		{"published by Mistake", "", "#deletion", 0},           // in the text of a guide
+		{"a", "the first are shown: 10", "", 10},               // in nearly everything
+		{"<b>none</b>", "No result", "", 0},                    // is no markup
+		{"  ", "", "", 0},                                      // is no query
 	} {
 		evaluate[chromedp.Void](b, fmt.Sprintf(`{
 			const field = document.querySelector(".search input");

@@ -3,8 +3,12 @@
 "use strict";
 
 const main = document.getElementById("main");
-const registry = new URL(document.querySelector(".brand").href).href.replace(/\/docs$/, "");
+const registry = new URL(document.querySelector(".brand").href).href.replace(/\/docs(\/uk)?$/, "");
 const api = new URL(".", document.querySelector("[rel=service-desc]").href).href.slice(0, -1);
+const ukrainian = {"Search": "Пошук", "No result": "Нічого не знайдено", "Results": "Знайдено", "the first are shown": "показано перші",
+  "Copy": "Копіювати", "Copied": "Скопійовано", "API key": "Ключ API", "Answer": "Відповідь", "Send": "Надіслати", "Sending…": "Надсилається…",
+  "No answer": "Немає відповіді"};
+const t = text => document.documentElement.lang === "uk" ? ukrainian[text] : text;
 const longest = 100_000; // characters of an answer that are shown
 
 for (const origin of document.querySelectorAll(".origin")) origin.textContent = registry;
@@ -42,16 +46,16 @@ function addSearch() {
     list.replaceChildren(...found.slice(0, most).map(({title, note, address}) =>
       make("li", {}, make("a", {href: address}, title, make("small", {}, note)))));
     list.hidden = !found.length;
-    const count = found.length > most ? `${found.length} results, the first ${most} are shown`
-      : found.length === 1 ? "1 result" : found.length ? `${found.length} results` : "No result";
+    const count = !found.length ? t("No result")
+      : `${t("Results")}: ${found.length}` + (found.length > most ? `, ${t("the first are shown")}: ${most}` : "");
     status.textContent = input.value.trim() ? count : "";
   });
-  document.getElementById("contents").after(make("div", {className: "search"}, make("label", {}, "Search", input), status, list));
+  document.getElementById("contents").after(make("div", {className: "search"}, make("label", {}, t("Search"), input), status, list));
 }
 addSearch();
 
 function copyButton(pre) {
-  const button = make("button", {type: "button", className: "button", textContent: "Copy"});
+  const button = make("button", {type: "button", className: "button", textContent: t("Copy")});
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(pre.textContent);
@@ -59,7 +63,7 @@ function copyButton(pre) {
       getSelection().selectAllChildren(pre);
       document.execCommand("copy");
     }
-    button.textContent = "Copied";
+    button.textContent = t("Copied");
   });
   return button;
 }
@@ -132,13 +136,13 @@ function sender(pre) {
     const input = make("input", {name, value, required, autocomplete: "off", spellcheck: false});
     input.dataset.where = where;
     inputs.push(input);
-    labels.push(make("label", {}, name, input));
+    labels.push(make("label", {}, where === "key" ? t(name) : name, input));
   }
   const status = make("p", {}), answer = make("pre", {className: "answer", hidden: true, tabIndex: 0});
   status.setAttribute("role", "status");
   answer.setAttribute("role", "group");
-  answer.setAttribute("aria-label", "Answer");
-  const button = make("button", {className: "button", textContent: "Send"});
+  answer.setAttribute("aria-label", t("Answer"));
+  const button = make("button", {className: "button", textContent: t("Send")});
   const form = make("form", {className: "send"}, ...labels, make("div", {className: "row"}, button, copyButton(pre), status), answer);
   form.addEventListener("input", () => {
     if (pre.className === "curl") pre.firstChild.textContent = requestOf(root, path, inputs).command;
@@ -146,7 +150,7 @@ function sender(pre) {
   form.addEventListener("submit", async event => {
     event.preventDefault();
     button.disabled = true;
-    status.textContent = "Sending…";
+    status.textContent = t("Sending…");
     try {
       const got = await send(method, requestOf(root, path, inputs), body);
       answer.textContent = got.text;
@@ -154,7 +158,7 @@ function sender(pre) {
       if (method === "POST" && got.status.startsWith("201")) remember(got.text);
       status.textContent = got.status;
     } catch (problem) {
-      status.textContent = `No answer: ${problem.message}`;
+      status.textContent = `${t("No answer")}: ${problem.message}`;
     }
     button.disabled = false;
   });
