@@ -329,6 +329,7 @@ var texts = map[string]text{
 		"Programs read all that this site shows as JSON, without a key:",
 	},
 	"about.api.docs":         {"Посібники й довідник API", "Guides and the reference of the API"},
+	"docs.path":              {"/docs/uk", "/docs"},
 	"about.api.search":       {"Пошук", "Search"},
 	"about.api.list":         {"Стрічка змін усіх активів", "The feed of all assets"},
 	"about.api.copy":         {"Знімок усіх активів для копій", "The snapshot of all assets, for copies"},
