@@ -33,7 +33,7 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// Config configures a Server. Secrets and Log are required, and either Mirror, or Store
+// Config configures a Server. Secrets and Log are required. Also required is either Mirror, or Store together
 // with AuthURLs or Auth.
 type Config struct {
 	Store      string            // "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
@@ -41,30 +41,30 @@ type Config struct {
 	Auth       http.RoundTripper // transport to the auth service, used instead of AuthURLs; nil: use AuthURLs
 	FilesURLs  []string          // addresses of the file services; empty: there are none
 	Files      http.RoundTripper // transport to the file service, used instead of FilesURLs; nil: use FilesURLs
-	BaseURL    string            // public address of the registry, with which addresses of its files begin
-	Secrets    keyring.Ring      // sign identities and addresses of files; the same for all services
-	Zone       *time.Location    // of printed timestamps, a constant offset; nil: UTC
+	BaseURL    string            // public address of the registry; addresses of its files begin with it
+	Secrets    keyring.Ring      // keys that sign identities and addresses of files; the same for all services
+	Zone       *time.Location    // zone of printed timestamps, a constant offset; nil: UTC
 	AssetTypes []string          // accepted values of assetType; empty: bounce
-	CodeLists  string            // directory with lists of codes, CPV.txt and others; "": none
+	CodeLists  string            // directory with lists of codes, such as CPV.txt; "": no lists
 	Sandbox    bool              // accept sandboxParameters
 	Hide       []string          // groups of fields that callers without an API key do not see
-	MaxBody    int64             // bytes of a request body; 0: 1 MiB
-	Timeout    time.Duration     // of a request; 0: 10 s
-	Memory     int64             // bytes that the process may use; requests get shares of it; 0: memory.Limit
+	MaxBody    int64             // most bytes of a request body; 0: 1 MiB
+	Timeout    time.Duration     // longest time of a request; 0: 10 s
+	Memory     int64             // bytes of memory that the process may use; requests share them; 0: memory.Limit
 	Log        *slog.Logger
 	Telemetry  *telemetry.Telemetry // nil: none
 	Now        func() time.Time     // nil: time.Now
 
-	// LogKeys sign the public log, the newest first. Their one name is the log's origin
-	// (docs/log.md, "Origin and keys"). Without keys the service makes no log.
+	// LogKeys are the keys that sign the public log, with the newest key first. All keys have the same name,
+	// which is the log's origin (docs/log.md, "Origin and keys"). Without keys the service makes no log.
 	LogKeys []translog.Key
-	// LogPolicy names the witnesses of the public log, with their addresses, and how many
-	// must cosign a checkpoint before it is published. Nil: there are none.
+	// LogPolicy names the witnesses of the public log, with their addresses, and how many must cosign a
+	// checkpoint before it is published. Nil: the log has no witnesses.
 	LogPolicy *translog.Policy
 
-	// Changing is called with the ids of assets before they are written, and what it returns
-	// when nothing of that batch can be written any more. Nil: nobody wants to know. It needs
-	// a Store in a file, which no other process writes.
+	// Changing is called before a batch of assets is written, with the ids of these assets. It returns the
+	// function done, which is called as soon as the batch can write nothing more. Nil: nothing is called.
+	// Changing needs a Store in a file, because no other process writes to this kind of store.
 	Changing func(ids []string) (done func())
 
 	// Snapshot configures copies of all listed assets. The zero value makes none.
@@ -73,18 +73,18 @@ type Config struct {
 	// Webhooks says where webhooks may be sent.
 	Webhooks Webhooks
 
-	// Mirror serves a copy of another registry. Then there is no Store, Auth or LogKeys. Nil:
-	// this is no mirror.
+	// Mirror makes the service a mirror, which serves a copy of another registry. A mirror has no Store, Auth
+	// or LogKeys. Nil: the service is no mirror.
 	Mirror *Mirror
 
-	// For a store in MongoDB only:
-	StoreTimeout time.Duration // of one operation of the store; 0: 2 s
+	// The following fields are for a store in MongoDB only.
+	StoreTimeout time.Duration // longest time of one operation of the store; 0: 2 s
 	StoreLease   time.Duration // a batch that stays open longer is fenced; 0: 3 s
 	FreshReads   bool          // reads see all acknowledged changes, also during an election of a primary
 }
 
-// The values of a Config for fields that are zero. The defaults of the flags are the same;
-// a test compares them.
+// The values that a Config uses for fields that are zero. The defaults of the flags are the same; a test
+// compares them.
 const (
 	DefaultMaxBody      = 1 << 20
 	DefaultTimeout      = 10 * time.Second
@@ -156,7 +156,7 @@ func (c Config) validateFiles() error {
 	return errors.Join(faults...)
 }
 
-// validateStore checks what a service needs that is no mirror.
+// validateStore checks the settings that every service except a mirror needs.
 func (c Config) validateStore() error {
 	var faults []error
 	if _, err := c.kind(); err != nil {
@@ -205,7 +205,7 @@ func (c Config) withDefaults() Config {
 type Server struct {
 	store   store
 	log     *logWriter     // nil: no public log
-	copier  *copier        // of the public log; nil: this is no mirror
+	copier  *copier        // copies the public log of the registry; nil: this service is no mirror
 	auth    *upstream.Pool // nil: Config.Auth is used
 	files   *upstream.Pool // nil: Config.Files is used, or there is no file service
 	handler http.Handler
@@ -213,10 +213,10 @@ type Server struct {
 	ending  chan struct{} // closed by Drain
 	drain   func()
 
-	snapshots *snapshots      // nil: none are kept
-	webhooks  *webhook.Sender // nil: this is a mirror
+	snapshots *snapshots      // nil: no snapshots are configured
+	webhooks  *webhook.Sender // nil: this service is a mirror
 
-	silence func() error // ends the metrics of the memory
+	silence func() error // stops reporting the metrics of the memory
 }
 
 // New opens the store and returns a service that answers requests.
@@ -298,7 +298,7 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 	return nil
 }
 
-// measure makes the metrics of the registry and of the memory.
+// measure registers the metrics of the registry and of the memory.
 func (s *Server) measure(meter metric.Meter, assets *registry.Registry, held httpapi.Memory) error {
 	if err := assets.Measure(meter); err != nil {
 		return err
@@ -334,8 +334,7 @@ func (c Config) newAuthPool() (*upstream.Pool, error) {
 	})
 }
 
-// timeoutOf returns the time limit of a request by its route; 0 stands for
-// Config.Timeout.
+// timeoutOf returns the time limit of a request, which depends on its route; 0 stands for Config.Timeout.
 func timeoutOf(c *gin.Context) time.Duration {
 	if httpapi.IsLive(c) {
 		return httpserver.Unlimited
@@ -346,7 +345,7 @@ func timeoutOf(c *gin.Context) time.Duration {
 // Handler returns the handler of the service's requests.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Drain ends the live feeds, and lets no webhook be sent any more.
+// Drain ends the live feeds, and stops the sending of webhooks.
 func (s *Server) Drain() {
 	s.drain()
 	if s.webhooks != nil {

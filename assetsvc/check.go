@@ -6,8 +6,8 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Check counts the assets of the embedded store in a file, and returns the faults of
-// the file. No service may have the file open. Check does not change it.
+// Check counts the assets of the embedded store in a file, and returns the faults that it finds in the file. No
+// service may have the file open. Check does not change the file.
 func Check(file string, secrets [][]byte) (assets int, faults []error) {
 	return boltstore.Check(file, secrets, func(r registry.Record) (number, owner string, err error) {
 		a, err := asset.Decode(r.Body)
@@ -15,9 +15,9 @@ func Check(file string, secrets [][]byte) (assets int, faults []error) {
 	})
 }
 
-// RepairLog makes the damaged parts of the public log in the embedded store again from the
-// record of changes, and returns their number. No service may have the file open. It changes
-// nothing, and returns an error, if the record does not make the log that is signed.
+// RepairLog rebuilds the damaged parts of the public log in the embedded store from the record of changes, and
+// returns the number of those parts. No service may have the file open. If the record does not lead to the log
+// that was signed, RepairLog changes nothing and returns an error.
 func RepairLog(file string, secrets [][]byte) (repaired int, err error) {
 	return boltstore.RepairLog(file, secrets)
 }

@@ -12,12 +12,11 @@ import (
 	"asset-registry/shared/codenames"
 )
 
-// maxCodeList is the most bytes of a file of codes. The longest list in use has
-// fewer than 10,000 codes.
+// maxCodeList is the largest size of a file of codes, in bytes. The longest list in use has fewer than 10,000
+// codes.
 const maxCodeList = 8 << 20
 
-// codeLists reads the operator's code lists. It returns the faults of the directory
-// and of every file in it.
+// codeLists reads the operator's code lists. It returns all faults of the directory and of its files.
 func (c Config) codeLists() (asset.CodeLists, error) {
 	if c.CodeLists == "" {
 		return nil, nil
@@ -29,16 +28,16 @@ func (c Config) codeLists() (asset.CodeLists, error) {
 	lists, hasNames := asset.CodeLists{}, false
 	var faults []error
 	for _, file := range files {
-		if strings.HasPrefix(file.Name(), ".") { // Kubernetes adds such files to a mounted directory
+		if strings.HasPrefix(file.Name(), ".") { // Kubernetes adds files with such names to a mounted directory
 			continue
 		}
-		if _, _, isNames := codenames.File(file.Name()); isNames { // the search service reads them
+		if _, _, isNames := codenames.File(file.Name()); isNames { // only the search service reads names of codes
 			hasNames = true
 			continue
 		}
 		path := filepath.Join(c.CodeLists, file.Name())
 		if err := addCodeList(lists, path); err != nil {
-			for fault := range strings.Lines(err.Error()) { // one fault a line
+			for fault := range strings.Lines(err.Error()) { // Add returns one fault on each line
 				faults = append(faults, fmt.Errorf("code list %s: %s", path, strings.TrimSpace(fault)))
 			}
 		}

@@ -34,7 +34,7 @@ func TestCodeListsAreReadWhole(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			err := Config{CodeLists: dir}.Validate() // the configuration has other faults too
+			err := Config{CodeLists: dir}.Validate() // the configuration has other faults too, which do not matter here
 			for _, want := range c.want {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("got %v, want an error with %q", err, want)

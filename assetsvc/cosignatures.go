@@ -10,10 +10,11 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// cosignatures counts which witnesses gave the cosignatures that they were asked for.
+// cosignatures counts, for each witness, how often it gave the cosignature that it was asked for, and how often
+// it did not.
 type cosignatures struct {
 	count          metric.Int64Counter
-	given, missing map[string]metric.AddOption // labels, by the name of the witness
+	given, missing map[string]metric.AddOption // labels of the counts, by the name of the witness
 }
 
 // newCosignatures returns counts of 0 for each witness of the policy that has an address.
@@ -40,8 +41,8 @@ func labels(witness, result string) metric.AddOption {
 		attribute.String("witness", witness), attribute.String("result", result)))
 }
 
-// note counts the results of one checkpoint. faults has the witnesses that did not
-// cosign it.
+// note counts the results of one checkpoint. The map faults has an error for each witness that did not cosign
+// it.
 func (c *cosignatures) note(ctx context.Context, faults map[string]error) {
 	for name, given := range c.given {
 		if faults[name] == nil {

@@ -8,17 +8,18 @@ type (
 	Description = asset.Description
 	// Field describes one field of an object.
 	Field = asset.FieldDescription
-	// Form is what plain values look like, as JSON Schemas.
+	// Form describes plain values as JSON Schemas.
 	Form = asset.Form
 	// Step is one step between two states of an asset.
 	Step = asset.Step
 	// Status is a state of an asset.
 	Status = asset.Status
-	// Role is what a caller is to an asset.
+	// Role is the role of a caller for an asset.
 	Role = asset.Role
 )
 
-// AlsoAccepts is the keyword of types that the registry takes beside the type of a schema.
+// AlsoAccepts is the schema keyword that lists more types: the registry accepts them besides the schema's own
+// type.
 const AlsoAccepts = asset.AlsoAccepts
 
 // Describe returns the description of every type of objects that clients send

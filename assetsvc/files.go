@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// bindFiles returns a registry whose documents may name files of the file service, if there is
-// one (docs/files.md, "Binding").
+// bindFiles returns a registry whose documents may refer to files of the file service (docs/files.md,
+// "Binding"). Without a file service, it returns the given registry unchanged.
 func (s *Server) bindFiles(c Config, assets *registry.Registry, signer *identity.Signer) (*registry.Registry, error) {
 	transport := c.Files
 	if transport == nil && len(c.FilesURLs) == 0 {

@@ -10,12 +10,11 @@ import (
 	"asset-registry/assetsvc/internal/mongostore"
 )
 
-// kind is a kind of store. A new one is a package, which passes storetest, and a row
-// of kinds.
+// kind is a kind of store. To add a kind, write a package that passes storetest, and add a row to kinds.
 type kind struct {
-	schemes   []string // the address of a store begins with one of them, and goes on
-	form      string   // of an address, for errors
-	announces bool     // announces writes to Config.Changing
+	schemes   []string // the address of a store begins with one of these, and has more text behind it
+	form      string   // form of a store's address, as error messages show it
+	announces bool     // the store calls Config.Changing before each write
 	open      func(context.Context, Config) (store, error)
 }
 

@@ -14,19 +14,19 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// Mirror is a copy of another registry that a Server serves. All fields but LogPolicy are
-// required.
+// Mirror configures a Server that serves a copy of another registry. All fields except LogPolicy are required.
 type Mirror struct {
 	Copy      Copy
 	LogFile   string          // the copy of the public log; created if it does not exist
 	LogSource translog.Source // the public log of the registry
 	LogPolicy translog.Opener // says which checkpoints to trust; nil: signatures are not checked
 
-	// CheckLog compares new leaves of the log with the copy before they are served: all
-	// leaves after the position after. It returns ErrLogAhead to see them again later.
+	// CheckLog compares new leaves of the log with the copied assets, before the leaves are served. It gets all
+	// leaves whose position is greater than the argument after. If CheckLog returns ErrLogAhead, it is called
+	// again later with these leaves.
 	CheckLog func(after int64, leaves []translog.Leaf) error
-	// LogReport gets the outcome of each look at the log of the registry: nil once the copy
-	// of the log is up to date.
+	// LogReport is called after each attempt to copy new parts of the registry's log, with the error of the
+	// attempt. A nil error means that the copy of the log is up to date.
 	LogReport func(error)
 }
 
@@ -42,12 +42,12 @@ type CopiedAsset = copystore.Asset
 // Errors of the log of a Mirror.
 var (
 	ErrLogAhead = publiclog.ErrAhead    // CheckLog cannot compare the leaves yet
-	ErrOtherLog = publiclog.ErrOtherLog // the registry has another log than the copy
+	ErrOtherLog = publiclog.ErrOtherLog // the log of the registry is not the one that was copied
 	ErrNoLeaf   = errors.New("the copy of the log has no leaf at this position")
 )
 
-// Leaf returns the leaf with a position, from the copy of the public log that a mirror has
-// verified. It returns ErrNoLeaf if there is none, or none yet.
+// Leaf returns the leaf with the given position, from the copy of the public log that a mirror has verified. It
+// returns ErrNoLeaf if the copy has no leaf with this position, or does not have it yet.
 func (s *Server) Leaf(ctx context.Context, position int64) (translog.Leaf, error) {
 	leaf, err := publiclog.NewReader(s.store).LeafAt(ctx, position)
 	if errors.Is(err, registry.ErrNoLeaf) || errors.Is(err, registry.ErrNotLogged) {
@@ -56,8 +56,8 @@ func (s *Server) Leaf(ctx context.Context, position int64) (translog.Leaf, error
 	return leaf, err
 }
 
-// Checkpoint returns the newest checkpoint in the copy of the public log. It returns an error
-// if there is none. Its signatures were verified when it was stored, if a policy was set.
+// Checkpoint returns the newest checkpoint in the copy of the public log, or an error if the copy has none. Its
+// signatures were verified when it was stored, if a policy was set.
 func (s *Server) Checkpoint(ctx context.Context) (translog.Checkpoint, error) {
 	signed, err := publiclog.NewReader(s.store).Checkpoint(ctx)
 	if err != nil {
@@ -85,20 +85,19 @@ func (m *Mirror) open(log *slog.Logger) (store, error) {
 // Close closes the copy of the log.
 func (s mirrorStore) Close() error { return errors.Join(s.Store.Close(), s.PublicLog.Close()) }
 
-// noAuth is the transport to the auth service that a mirror does not have.
+// noAuth takes the place of the transport to an auth service. A mirror has no auth service.
 type noAuth struct{}
 
 func (noAuth) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("a mirror has no auth service")
 }
 
-// originOf returns a function that returns the origin of a log, "" before its first
-// checkpoint.
+// originOf returns a function that returns the origin of a log. The origin is "" until the log has a checkpoint.
 func originOf(log *publiclog.Reader) func(context.Context) string {
 	return func(ctx context.Context) string {
 		signed, err := log.Checkpoint(ctx)
 		if err != nil {
-			return "" // the request fails where it reads the log
+			return "" // the request fails anyway when it reads the log
 		}
 		checkpoint, err := translog.Unverified(signed)
 		if err != nil {

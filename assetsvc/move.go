@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	moveBatch = 200      // assets, or changes, that are copied or compared at once
-	moveBytes = 16 << 20 // most bytes of the changes that are copied at once
+	moveBatch = 200      // how many assets, or changes, are copied or compared in one step
+	moveBytes = 16 << 20 // most bytes of the changes that are copied in one step
 )
 
-// Move copies all assets from the embedded store in a file to a MongoDB database,
-// with their positions, revisions and sealed token records, the record of all changes,
-// and the webhooks with their positions. It reads them back and compares them before it
-// lets asset services use the database. After an interruption it may be repeated. It calls
-// progress with the steps done and their total. No service may have the file open. Move
-// does not change it.
+// Move copies all assets from the embedded store in a file to a MongoDB database, with their positions,
+// revisions and sealed token records. It also copies the record of all changes, and the webhooks with their
+// positions. Before asset services can use the database, Move reads all data back and compares it with the file.
+// After an interruption, Move may be called again. It reports its progress by calling the given function with
+// the number of steps that are done and the number of all steps. No service may have the file open. Move does
+// not change the file.
 func Move(ctx context.Context, file, uri string, progress func(done, total int)) (assets int, err error) {
 	if _, err := os.Stat(file); err != nil {
 		return 0, err
@@ -67,15 +67,15 @@ func Move(ctx context.Context, file, uri string, progress func(done, total int))
 	return contents.Assets, to.Finish(ctx, contents.Assets, contents.Changes, len(webhooks), contents.Last)
 }
 
-// move is a Move under way.
+// move is the state of one call of Move.
 type move struct {
 	from        *boltstore.Store
 	to          *mongostore.Import
 	progress    func(done, total int)
-	done, total int // steps
+	done, total int // numbers of steps
 }
 
-// assets calls do with all assets.
+// assets calls the function do with all assets, up to moveBatch of them in each call.
 func (m *move) assets(ctx context.Context, do func(context.Context, []registry.Record) error) error {
 	for after := ""; ; {
 		records, err := m.from.Scan(ctx, after, moveBatch)
@@ -90,7 +90,7 @@ func (m *move) assets(ctx context.Context, do func(context.Context, []registry.R
 	}
 }
 
-// put stores assets, and what their references stand for.
+// put stores assets, and the references under which they were created.
 func (m *move) put(ctx context.Context, records []registry.Record) error {
 	references := map[string]string{}
 	for _, r := range records {
@@ -108,7 +108,7 @@ func (m *move) put(ctx context.Context, records []registry.Record) error {
 	return m.to.Put(ctx, records)
 }
 
-// changes calls do with all changes.
+// changes calls the function do with all changes, a limited number of them in each call.
 func (m *move) changes(ctx context.Context, do func(context.Context, []registry.Revision) error) error {
 	for after := int64(0); ; {
 		q := registry.ChangesQuery{After: after, Limit: moveBatch, Bytes: moveBytes, Whole: true}
@@ -129,9 +129,9 @@ func (m *move) count(steps int) {
 	m.progress(m.done, m.total)
 }
 
-// Snapshot writes the embedded store as it is at one moment, while the service
-// works. The result is a file that can replace the store's. Snapshot calls to with
-// the size in bytes, for a writer. It returns an error for a store in MongoDB.
+// Snapshot writes the state of the embedded store at one moment, while the service works. The result is a file
+// that can replace the store's file. Snapshot calls the given function, with the size in bytes, to get the
+// writer for the file. Snapshot returns an error for a store in MongoDB.
 func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
 	store, embedded := s.store.(*boltstore.Store)
 	if !embedded {

@@ -17,8 +17,8 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// TestMoveKeepsTextsThatAreTooLong moves an asset whose texts are older than the rule about
-// their length. The rule is for requests, never for what is stored.
+// TestMoveKeepsTextsThatAreTooLong moves an asset whose texts are longer than the rules allow. The rules check
+// requests only, so a stored asset may have such texts.
 func TestMoveKeepsTextsThatAreTooLong(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "assets.db")
 	from, err := boltstore.Open(file, boltstore.Options{Now: time.Now})
@@ -51,8 +51,8 @@ func TestMoveKeepsTextsThatAreTooLong(t *testing.T) {
 	}
 }
 
-// TestMoveKeepsReferences moves an asset under a reference and a removed draft under another one. Both
-// references stand for them afterwards, for ever.
+// TestMoveKeepsReferences moves an asset that was created under a reference, and the reference of a draft that
+// was removed. Afterwards each reference still stands for the same asset.
 func TestMoveKeepsReferences(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "assets.db")
 	from, err := boltstore.Open(file, boltstore.Options{Now: time.Now})

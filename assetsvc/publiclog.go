@@ -20,15 +20,15 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// store keeps the assets and the public log, and lets snapshots be made. Unless it is that
-// of a mirror, it keeps webhooks too (webhook.Store).
+// store keeps the assets and the public log, and has the methods that snapshots need. All stores except the
+// store of a mirror also keep webhooks (webhook.Store).
 type store interface {
 	registry.Store
 	publiclog.Store
 	snapshot.Store
 
-	// Now returns the time of the clock that positions follow. A write that begins later gets no
-	// position below it, unless that clock was set back by more than a second.
+	// Now returns the time of the clock from which positions are taken. A write that begins after the call gets
+	// no position below that time, unless the clock was set back by more than a second.
 	Now() time.Time
 }
 
@@ -38,8 +38,8 @@ var (
 	errLogPolicy = errors.New("the policy of the public log must have the public key of the log's newest key")
 )
 
-// checkLog returns errLogKeys unless all keys are of one log, and errLogPolicy for a
-// policy that does not know the newest one.
+// checkLog returns errLogKeys unless all keys belong to one log. It returns errLogPolicy if the policy does not
+// know the newest key.
 func checkLog(keys []translog.Key, policy *translog.Policy) error {
 	for _, key := range keys {
 		if k := key.Public(); k.Use() != translog.ForLog || k.Name() != keys[0].Public().Name() {
@@ -60,17 +60,17 @@ func checkLog(keys []translog.Key, policy *translog.Policy) error {
 type logWriter struct {
 	stop      context.CancelFunc
 	done      chan struct{}
-	covered   atomic.Int64 // time.Time.UnixNano up to which a checkpoint covers all changes
+	covered   atomic.Int64 // time.Time.UnixNano; a checkpoint covers all changes up to this time
 	silence   func() error
-	witnesses *logclient.Witnesses // nil: none
-	missing   *failurelog.Log      // of cosignatures
+	witnesses *logclient.Witnesses // nil: no witnesses
+	missing   *failurelog.Log      // logs missing cosignatures
 	patrol    *publiclog.Patrol
 	patrolled chan struct{} // closed when the patrol has ended
 	witnessed *cosignatures // nil: no witnesses
 }
 
-// keepLog starts to write the public log, or to copy that of a mirror's registry. It returns
-// the origin of the log as a function, or nil if there is no log.
+// keepLog starts writing the public log. In a mirror, it starts copying the log of the registry. It returns a
+// function that returns the origin of the log, or nil if there is no log.
 func (s *Server) keepLog(c Config) (origin func(context.Context) string, err error) {
 	if c.Mirror != nil {
 		s.copier = c.Mirror.copyLog(s.store)
@@ -145,7 +145,7 @@ func startLog(store store, c Config) (*logWriter, error) {
 // patrolEvery is the time between two verifications of the public log.
 const patrolEvery = 6 * time.Hour
 
-// Warnings returns one sentence for each danger that the service has found in its data.
+// Warnings returns a sentence for each danger that the service has found in its data.
 func (s *Server) Warnings(context.Context) []string {
 	if s.log == nil || s.log.patrol.Damage() == "" {
 		return nil
@@ -156,11 +156,10 @@ func (s *Server) Warnings(context.Context) []string {
 // cosignWithin is the longest time for one request to a witness.
 const cosignWithin = 5 * time.Second
 
-// errWitnesses is returned for a checkpoint without the cosignatures that the policy
-// demands.
+// errWitnesses is returned for a checkpoint with fewer cosignatures than the policy demands.
 var errWitnesses = errors.New("too few witnesses have cosigned the checkpoint")
 
-// cosign returns the publiclog.Options.Cosign that asks the witnesses.
+// cosign returns a function for publiclog.Options.Cosign. The function asks the witnesses.
 func (w *logWriter) cosign(log *publiclog.Reader) func(context.Context, translog.Checkpoint, []byte) ([]byte, error) {
 	return func(ctx context.Context, c translog.Checkpoint, signed []byte) ([]byte, error) {
 		got := w.witnesses.Cosign(ctx, signed, c.Size, func(ctx context.Context, older int64) ([]tlog.Hash, error) {
@@ -180,7 +179,8 @@ func (w *logWriter) cosign(log *publiclog.Reader) func(context.Context, translog
 	}
 }
 
-// measure reports how far the log is behind, and its size.
+// measure registers metrics of the log: the age of the oldest change that may lack a checkpoint, the size, and
+// whether the log is damaged.
 func (w *logWriter) measure(meter metric.Meter, store store) error {
 	behind, err1 := meter.Float64ObservableGauge("registry.log.behind", metric.WithUnit("s"),
 		metric.WithDescription("Age of the oldest change that may lack a checkpoint of the public log."))
@@ -196,7 +196,7 @@ func (w *logWriter) measure(meter metric.Meter, store store) error {
 		o.ObserveInt64(damaged, int64(min(1, len(w.patrol.Damage()))))
 		head, err := store.LogHead(ctx)
 		if err != nil {
-			return nil // the writer reports it
+			return nil // the writer of the log reports this error
 		}
 		o.ObserveInt64(size, head.Tree.Size())
 		return nil

@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// sealedStore is a store with records that the registry's secret has sealed.
+// sealedStore is a store that keeps records and seeds which were sealed with the registry's secret.
 type sealedStore interface {
 	registry.SealedStore
 	webhook.Store
@@ -23,10 +23,9 @@ type Resealed struct {
 	Webhooks webhook.Resealed
 }
 
-// Reseal lets the auth service seal the token records of all assets with the
-// registry's current secret, and seals the secrets of webhooks with it. Afterwards the
-// former secrets are no longer needed.
-// No service may have a store in a file open. Reseal may be repeated.
+// Reseal lets the auth service seal the token records of all assets with the registry's current secret, and
+// seals the secrets of webhooks with the same secret. After that, the former secrets are no longer needed. No
+// service may have the file of an embedded store open. Reseal may be repeated.
 func Reseal(ctx context.Context, c Config) (found Resealed, err error) {
 	if err := c.Validate(); err != nil {
 		return found, fmt.Errorf("configure asset service: %w", err)

@@ -14,12 +14,11 @@ import (
 	"asset-registry/assetsvc/internal/snapshot"
 )
 
-// Snapshot is what Config.Snapshot configures: copies of all listed assets in files
-// (docs/snapshot.md).
+// Snapshot configures copies of all listed assets in files (docs/snapshot.md).
 type Snapshot struct {
-	Dir      string        // of the files; services with one store share it; "": none are kept
-	Interval time.Duration // between snapshots; 0: they are made on demand only
-	Keep     int           // snapshots that are kept; 0: 2
+	Dir      string        // directory of the files; services with one store share it; "": no snapshots
+	Interval time.Duration // time between snapshots; 0: they are made on demand only
+	Keep     int           // number of snapshots that are kept; 0: 2
 	Copies   bool          // make whole copies of each snapshot (docs/data.md)
 }
 
@@ -27,10 +26,10 @@ type Snapshot struct {
 type Made struct {
 	Assets   int
 	Segments int
-	Bytes    int64 // of all segments
+	Bytes    int64 // total size of the segments
 }
 
-// String returns a sentence.
+// String describes the snapshot in a sentence.
 func (m Made) String() string {
 	return fmt.Sprintf("The snapshot has %d assets in %d segments of %d bytes together.", m.Assets, m.Segments, m.Bytes)
 }
@@ -70,7 +69,7 @@ type snapshots struct {
 	keeper  *snapshot.Keeper
 	stop    context.CancelFunc
 	done    chan struct{}
-	silence func() error // ends the metrics
+	silence func() error // stops reporting the metrics
 }
 
 // startSnapshots starts to make snapshots.
@@ -93,7 +92,7 @@ func startSnapshots(store store, c Config) (*snapshots, error) {
 	return s, nil
 }
 
-// measure reports the age of the newest snapshot and the bytes of all. It returns the
+// measure registers metrics: the age of the newest snapshot, and the bytes of all snapshots. It returns the
 // counter of failures.
 func (s *snapshots) measure(meter metric.Meter, c Config) (metric.Int64Counter, error) {
 	begun := c.Now()
@@ -108,7 +107,7 @@ func (s *snapshots) measure(meter metric.Meter, c Config) (metric.Int64Counter, 
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, fmt.Errorf("create metrics: %w", err)
 	}
-	failures.Add(context.Background(), 0) // without a zero first, a rate misses the first event
+	failures.Add(context.Background(), 0) // start the counter at zero: otherwise a rate misses the first event
 	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		since := begun
 		if newest, err := s.keeper.Newest(); err == nil {
@@ -116,7 +115,7 @@ func (s *snapshots) measure(meter metric.Meter, c Config) (metric.Int64Counter, 
 		}
 		o.ObserveFloat64(age, c.Now().Sub(since).Seconds())
 		o.ObserveFloat64(interval, c.Snapshot.Interval.Seconds())
-		if bytes, err := s.keeper.Disk(); err == nil { // an error: making a snapshot reports it
+		if bytes, err := s.keeper.Disk(); err == nil { // an error is ignored, because the next snapshot reports it
 			o.ObserveInt64(disk, bytes)
 		}
 		return nil
@@ -135,7 +134,7 @@ func (s *snapshots) close() error {
 	return s.silence()
 }
 
-// MakeSnapshot makes a snapshot at once.
+// MakeSnapshot makes a snapshot immediately.
 func (s *Server) MakeSnapshot(ctx context.Context) (Made, error) {
 	if s.snapshots == nil {
 		return Made{}, errNoDirectory
@@ -148,9 +147,9 @@ func makeSnapshot(ctx context.Context, keeper *snapshot.Keeper) (Made, error) {
 	return Made{Assets: m.Assets, Segments: len(m.Segments), Bytes: m.Bytes}, err
 }
 
-// MakeSnapshot makes a snapshot of a store in a directory, beside the services that
-// run. Of the configuration it takes Store, StoreTimeout, Snapshot, Zone, Hide and Log. A
-// store in a file must not be in use.
+// MakeSnapshot makes a snapshot of a store in a directory, also while services run. It uses only Store,
+// StoreTimeout, Snapshot, Zone, Hide and Log of the configuration. No service may have the file of an embedded
+// store open.
 func MakeSnapshot(ctx context.Context, c Config) (made Made, err error) {
 	if c.Snapshot.Dir == "" {
 		return Made{}, errNoDirectory

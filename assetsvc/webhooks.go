@@ -9,8 +9,8 @@ import (
 	"asset-registry/assetsvc/internal/webhook"
 )
 
-// Webhooks is what Config.Webhooks configures: where webhooks may be sent
-// (docs/webhooks.md). The zero value allows public addresses over https only.
+// Webhooks configures where webhooks may be sent (docs/webhooks.md). The zero value allows public addresses
+// over https only.
 type Webhooks struct {
 	Networks []netip.Prefix // networks that are allowed although they are not public
 	HTTP     bool           // addresses may begin with "http://"
@@ -18,8 +18,8 @@ type Webhooks struct {
 
 func (w Webhooks) policy() webhook.Policy { return webhook.Policy{Networks: w.Networks, HTTP: w.HTTP} }
 
-// startWebhooks lets the API answer requests for webhooks, and starts to send them whenever
-// this process has the term. The store of a mirror has none.
+// startWebhooks lets the API answer requests for webhooks, and starts a sender, which sends whenever this
+// process has the term. It does nothing for the store of a mirror.
 func (s *Server) startWebhooks(api *httpapi.API, assets *registry.Registry, c Config) error {
 	store, keeps := s.store.(webhook.Store)
 	if !keeps {

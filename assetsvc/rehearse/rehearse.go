@@ -1,8 +1,9 @@
-// Package rehearse applies the rules of the registry to an asset that a broker is going to create and
-// publish, and to its documents. Programs that send many assets ask it before they send the first one.
+// Package rehearse checks, by the rules of the registry, an asset that a broker is going to create and publish,
+// or one of its documents. Programs that send many assets use it before they send the first one.
 //
-// It does not know the settings of an operator. So it takes any assetType, sandboxParameters, and codes
-// of every scheme that the operator may supply a list for. The registry has the last word.
+// The package does not know the settings of an operator. So it accepts any assetType, sandboxParameters, and
+// all codes of the schemes for which an operator may supply a list. The registry itself may still refuse such
+// values.
 package rehearse
 
 import (
@@ -19,17 +20,17 @@ import (
 
 // Fault is one thing that the registry would refuse or ignore.
 type Fault struct {
-	Name string // dotted path of the field; "data": the whole
-	Text string // what the registry says
+	Name string // dotted path of the field; "data": the asset or document as a whole
+	Text string // error text of the registry
 }
 
 // ignored is the text of a fault for a field that the registry would ignore.
 const ignored = "The registry ignores this field."
 
-// rehearsal is one use of the rules.
+// rehearsal is one run of the rules.
 type rehearsal struct {
 	rules asset.Rules
-	ids   int // that were given
+	ids   int // number of ids given so far
 }
 
 func (r *rehearsal) newID() string {
@@ -37,12 +38,12 @@ func (r *rehearsal) newID() string {
 	return fmt.Sprintf("%032x", r.ids)
 }
 
-// now is the time of a rehearsal. No fault depends on it.
+// now is the time that is passed to the rules. No fault depends on it.
 var now = time.Unix(0, 0).UTC()
 
 var owner = asset.Caller{Role: asset.Owner}
 
-// Asset returns what is wrong with a JSON object for an asset that its owner creates and then publishes.
+// Asset returns the faults of an asset, given as a JSON object, that its owner creates and then publishes.
 func Asset(data []byte) []Fault {
 	fields, err := object(data)
 	if err != nil {
@@ -61,7 +62,7 @@ func Asset(data []byte) []Fault {
 	return append(faults, faultsOf(err)...)
 }
 
-// published is an asset that takes documents.
+// published is an asset in a state in which documents can be added.
 var published = func() asset.Asset {
 	a, err := asset.Decode([]byte(`{"id":"0","status":"pending","documents":[{"documentType":"informationDetails"}]}`))
 	if err != nil {
@@ -70,14 +71,13 @@ var published = func() asset.Asset {
 	return a
 }()
 
-// documents is the kind of parts that documents are.
+// documents is the kind of part for the documents of an asset.
 var documents = func() asset.Part {
 	parts := asset.Parts()
 	return parts[slices.IndexFunc(parts, func(p asset.Part) bool { return p.Path == "documents" })]
 }()
 
-// Document returns what is wrong with a JSON object for a document that the owner of a published
-// asset adds.
+// Document returns the faults of a document, given as a JSON object, that the owner of a published asset adds.
 func Document(data []byte) []Fault {
 	fields, err := object(data)
 	if err != nil {
@@ -93,7 +93,7 @@ func Document(data []byte) []Fault {
 	return ignoredBy(changed)
 }
 
-// object reads a JSON object as the registry does.
+// object parses a JSON object by the rules that the registry uses for requests.
 func object(text []byte) (record.Object, error) {
 	value, err := record.Parse(text)
 	if err != nil {
@@ -106,7 +106,7 @@ func object(text []byte) (record.Object, error) {
 	return fields, nil
 }
 
-// typesOf returns the types to accept: that of the asset, whatever it is.
+// typesOf returns the asset types to accept: any type that the asset has, or bounce for an asset without a type.
 func typesOf(fields record.Object) []string {
 	if sent := fields.Text("assetType"); sent != "" {
 		return []string{sent}
@@ -114,8 +114,8 @@ func typesOf(fields record.Object) []string {
 	return []string{"bounce"}
 }
 
-// ignoredBy returns a fault for each field that the rules have ignored. A placeholder for the id of a
-// part is none.
+// ignoredBy returns a fault for each field that the rules have ignored, except the ids of parts: they may be
+// placeholders.
 func ignoredBy(a asset.Asset) (faults []Fault) {
 	for _, name := range a.Ignored() {
 		if !strings.HasSuffix(name, ".id") {
@@ -125,7 +125,7 @@ func ignoredBy(a asset.Asset) (faults []Fault) {
 	return faults
 }
 
-// faultsOf returns the details of a fault of the rules; none for nil.
+// faultsOf returns the details of a fault of the rules. It returns no details for a nil error.
 func faultsOf(err error) (faults []Fault) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok && err != nil {

@@ -9,8 +9,8 @@ import (
 	"asset-registry/shared/config"
 )
 
-// TestFlagsHaveTheDefaultsOfTheService compares the flags with the fields of Config that
-// are zero.
+// TestFlagsHaveTheDefaultsOfTheService compares the defaults of the flags with the values that a Config uses
+// for fields that are zero.
 func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
 	var c commands
 	args := []string{"--secret-file", "x", "--store", "file:x"}

@@ -1,4 +1,4 @@
-// Command assetsvc runs the asset service as a process of its own.
+// Command assetsvc runs the asset service in a separate process.
 package main
 
 import (
@@ -30,14 +30,14 @@ type commands struct {
 	Reseal reseal   `cmd:"" help:"Seal all token records with the first secret. Stop the services of a file store first."`
 }
 
-// reseal is the settings of the command reseal.
+// reseal has the settings of the command reseal.
 type reseal struct {
 	Store      string   `required:"" help:"Store of the assets, as for serve."`
 	AuthURL    []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
 	SecretFile string   `required:"" help:"File of secrets, one a line; the first seals."`
 }
 
-// makeNow is the settings of the command snapshot.
+// makeNow has the settings of the command snapshot.
 type makeNow struct {
 	Store        string   `required:"" help:"Store of the assets, as for serve."`
 	SnapshotDir  string   `required:"" placeholder:"DIR" help:"Directory of the snapshots, as for serve."`
@@ -47,24 +47,24 @@ type makeNow struct {
 	Zone         string   `default:"+00:00" help:"Constant offset of printed timestamps, as for serve."`
 }
 
-// logKey is the settings of the command log-key.
+// logKey has the settings of the command log-key.
 type logKey struct {
 	File    string `arg:"" help:"File of the secret key."`
 	BaseURL string `name:"base-url" default:"http://localhost" help:"Public address of the registry; the origin has it."`
 	Shared  bool   `help:"Let all users read the file; its directory must keep others out."`
 }
 
-// settings is the settings of the command serve: flags, environment and config file.
+// settings has the settings of the command serve: flags, environment and config file.
 type settings struct {
 	daemon.Process
 
 	Addr  string `default:"127.0.0.1:8081" help:"Address to listen on."`
 	Store string `required:"" help:"Store of the assets: file:PATH, or mongodb://HOST:PORT,.../DATABASE?replicaSet=NAME."`
 
-	// A host name with several addresses stands for a service at each of them.
+	// If a host name has several addresses, each of them counts as an auth service.
 	AuthURL []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
 
-	// Documents may name files of these services. Their addresses begin with the base URL.
+	// Documents may name files of these services. The addresses of the files begin with the base URL.
 	FilesURL []string `name:"files-url" help:"Addresses of the file services; by default there are none."`
 	BaseURL  string   `name:"base-url" help:"Public address of the registry, with which addresses of files begin."`
 
@@ -81,23 +81,22 @@ type settings struct {
 	// Codes of a scheme without a list are checked by their form.
 	CodeLists string `placeholder:"DIR" help:"Directory of lists of codes: CPV.txt, identifier-schemes.txt and others."`
 
-	// All services with one store have the same. With MongoDB they need fresh-reads too.
-	// All services with one store hide the same, and so does the command snapshot.
+	// All services that share a store must hide the same fields. The command snapshot must hide them too.
 	Hide []string `help:"Fields that only callers with an API key see: contacts, addresses, locations."`
 
 	MaxBody int64         `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
 	Memory  int64         `help:"Bytes that the process may use; 0: the least of GOMEMLIMIT, control group and machine."`
 
-	// All services with one store name the same directory, which they share.
+	// All services that share a store also share this directory.
 	SnapshotDir      string        `placeholder:"DIR" help:"Directory of snapshots; by default none are kept."`
 	SnapshotInterval time.Duration `default:"1h" help:"Time between snapshots; 0: they are made on demand only."`
 	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."`
 
-	// Copies take four times the room of the snapshots, or more.
+	// Whole copies take at least four times as much disk space as the snapshots.
 	WholeCopies bool `default:"true" negatable:"" help:"Make whole copies of each snapshot, for /data."`
 
-	// The sender of webhooks needs a way out to the receivers, and no proxy.
+	// The sender of webhooks needs direct connections to the receivers: it uses no proxy.
 	WebhookNetworks []netip.Prefix `help:"Networks that webhooks may be sent to, although they are not public."`
 	WebhookHTTP     bool           `name:"webhook-http" help:"Webhooks may have addresses that begin with http."`
 
@@ -192,7 +191,7 @@ func (r reseal) run(ctx context.Context) error {
 	return nil
 }
 
-// config returns the configuration of the service. The error has every file that cannot be read.
+// config returns the configuration of the service. The error lists every file that cannot be read.
 func (s settings) config() (assetsvc.Config, error) {
 	zone, badZone := config.Zone(s.Zone)
 	secrets, badSecret := keyring.Read(s.SecretFile)

@@ -2,7 +2,7 @@ package asset
 
 import "regexp"
 
-// Kinds of text with a form of their own. The empty string passes.
+// Kinds of text that must match a form. All of them accept the empty string.
 var (
 	webAddress      = textThat(urlForm, shownURL, notURL).upTo(addressLength)
 	documentAddress = textThat(documentForm, shownURL, notURL).upTo(addressLength)
@@ -10,8 +10,8 @@ var (
 	mediaType       = textThat(mediaForm, mediaForm.String(), noMatch).upTo(codeLength)
 )
 
-// The forms as the description of the fields shows them. They accept more: many
-// validators do not know the classes of letters that the true forms use.
+// The forms that the description of the fields shows. They accept more than urlForm and emailForm, which use
+// classes of letters that many validators do not know.
 const (
 	shownURL   = `^[hH][tT][tT][pP][sS]?://[^\s/?#]+([/?#]\S*)?$`
 	shownEmail = `^[^@\s]+@[^@\s]+\.[^@\s]+$`
@@ -19,7 +19,8 @@ const (
 
 const notURL = "Not a well formed URL."
 
-// The forms. They list both cases, because (?i:s) also accepts ſ. Host names may have letters of any script.
+// The forms that the rules use. They list letters in both cases, because (?i:s) would also accept ſ. Host names
+// may have letters of any script.
 var (
 	urlForm      = regexp.MustCompile(`^` + web + `(?:` + publicHost + `)` + afterHost + `$`)
 	documentForm = regexp.MustCompile(`^` + web + `(?:` + publicHost + `|` + innerHost + `)` + afterHost + `$`)
@@ -28,8 +29,8 @@ var (
 	mediaForm = regexp.MustCompile(`^[a-zA-Z0-9!#$&^_.+-]+/[a-zA-Z0-9!#$&^_.+-]+$`)
 )
 
-// The parts of the forms. Documents may also lie on an inner host, one of a
-// private network: a name without a dot, or an IPv6 address.
+// Parts of the forms. The address of a document may also have a host in a private network (innerHost): a name
+// without a dot, or an IPv6 address.
 const (
 	web        = `[hH][tT][tT][pP][sS]?://`
 	domain     = `(?:[\pL\pN](?:[\pL\pN-]{0,61}[\pL\pN])?\.)+[\pL][\pL\pN-]{0,61}[\pL\pN]`

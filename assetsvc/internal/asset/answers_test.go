@@ -21,7 +21,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// tokens accepts every token of every asset.
+// tokens is an auth service that accepts every token for every asset.
 type tokens struct{ registry.Tokens }
 
 func (tokens) IssueTokens(context.Context, authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error) {
@@ -43,9 +43,9 @@ const colourfulItem = `{"colour":"red","description":"x","classification":{"id":
 
 const plainDocument = `"documentType":"notice","title":"x","url":"https://docs.example/`
 
-// TestAnswersOfOldVersionsHaveNoLaterField sends every request whose answer contains
-// an asset. The asset has the field "colour" in every possible place. The field
-// belongs to version 2.6, which exists only in this test.
+// TestAnswersOfOldVersionsHaveNoLaterField sends every request whose answer contains an asset. The asset has the
+// field "colour" in every possible place. This field is new in version 2.6, which exists only in this test.
+// Answers of older versions must not have it.
 func TestAnswersOfOldVersionsHaveNoLaterField(t *testing.T) {
 	asset.AddLaterFields(t)
 	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
@@ -114,8 +114,8 @@ func TestAnswersOfOldVersionsHaveNoLaterField(t *testing.T) {
 	}
 }
 
-// publishColourful publishes an asset with later fields and returns its id. The map
-// parts holds, for each kind of part, the id of one part with later fields.
+// publishColourful publishes an asset with the fields of version 2.6 and returns its id. The map parts holds,
+// for each kind of parts, the id of a part with such fields.
 func publishColourful(t *testing.T, assets *registry.Registry) (id string, parts map[string]string) {
 	t.Helper()
 	broker := identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "3"}
@@ -136,7 +136,7 @@ func publishColourful(t *testing.T, assets *registry.Registry) (id string, parts
 	parts = map[string]string{}
 	for _, p := range asset.Parts() {
 		place := registry.Place{Asset: created.ID, Part: p}
-		if p.Path == "documents" { // with two versions
+		if p.Path == "documents" { // add a second version of the document
 			for i, verb := range []asset.Verb{asset.Add, asset.Replace} {
 				text := `{"colour":"red",` + plainDocument + string(rune('0'+i)) + `"}`
 				added, _, err := assets.ChangePart(t.Context(), broker, place, "token", verb, input(text))

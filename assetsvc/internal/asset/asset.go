@@ -1,13 +1,10 @@
-// Package asset holds the rules of the registry: the fields of an asset, its
-// states, and who may change what, when. The package is pure: it uses no clock,
-// network or store. Callers pass in everything it needs.
+// Package asset holds the rules of the registry: the fields of an asset, its states, and who may change what,
+// when. The package is pure: it uses no clock, network or store. Callers pass in everything it needs.
 //
-// Four tables hold the rules: fields.go has the fields and the API version that
-// each first appears in, states.go the states, parts.go the parts that have paths
-// of their own, and data/ the codes. One walk over the field table (walk.go)
-// merges a request into the stored asset, converts the values and reports every
-// fault. A View (view.go) derives the answers of old API versions from the same
-// table.
+// Four tables hold the rules. fields.go has the fields, with the first API version that has each of them.
+// states.go has the states, parts.go the parts that have separate paths, and data/ the codes. One walk over the
+// field table (walk.go) merges a request into the stored asset, converts the values and reports every fault. A
+// View (view.go) derives the answers of old API versions from the same table.
 package asset
 
 import (
@@ -21,8 +18,8 @@ import (
 // Role is the role of a caller for one asset (docs/contract.md, "Roles").
 type Role string
 
-// The roles. Owner has the key of the asset's owner and the asset's token. Other
-// has an API key and no other role.
+// The roles. A caller with the role Owner has a key of the asset's owner, and the asset's token. A caller with
+// the role Other has an API key, and none of the other roles.
 const (
 	Owner         Role = "owner"
 	Concierge     Role = "concierge"
@@ -34,23 +31,23 @@ const (
 type Rules struct {
 	Types   []string       // accepted values of assetType: bounce and its aliases
 	Sandbox bool           // accept sandboxParameters
-	Zone    *time.Location // constant offset of the service's timestamps, and of sent ones without an offset
+	Zone    *time.Location // constant offset, for the service's timestamps and for sent ones without an offset
 	Codes   CodeLists      // code lists of the operator; nil: none
 	Hidden  []Group        // fields that only callers with an API key see, sorted
 }
 
 // Asset is an asset that follows the rules. It is immutable.
 type Asset struct {
-	fields  record.Object // in the order of the field table, without dateModified
+	fields  record.Object // all fields except dateModified, in the order of the field table
 	ignored []string
 }
 
-// Ignored returns the names of the fields that the request which made the asset sent, and whose
-// values differ from those of the asset: a client may not write them. Lists have no index in a
-// name. There are at most 20 names. An asset that no request has made has none.
+// Ignored returns the names of the fields whose values the registry ignored in the request that made this
+// asset: the client may not write them, and sent other values than the asset has. A name contains no indexes of
+// lists. There are at most 20 names. An asset that no request has made has none.
 func (a Asset) Ignored() []string { return a.ignored }
 
-// Decode reads an asset that Encode wrote.
+// Decode reads an asset from the output of Encode.
 func Decode(body []byte) (Asset, error) {
 	value, err := record.Parse(body)
 	if err != nil {
@@ -64,12 +61,11 @@ func Decode(body []byte) (Asset, error) {
 	return a, nil
 }
 
-// Encode returns the asset as a JSON object, with its members in the order of the
-// field table. There is no dateModified: it is the asset's position in the feed,
-// which the store assigns.
+// Encode returns the asset as a JSON object, with its members in the order of the field table. dateModified is
+// absent: it is the asset's position in the feed, which the store assigns.
 func (a Asset) Encode() []byte { return record.Append(nil, a.fields) }
 
-// Numbered returns the asset with its human-readable identifier.
+// Numbered returns the asset with the given human-readable identifier.
 func (a Asset) Numbered(assetID string) Asset {
 	return finish(a.fields.With("assetID", assetID), a.ignored)
 }
@@ -79,7 +75,7 @@ func (a Asset) OwnedBy(broker string) Asset {
 	return Asset{fields: a.fields.With("owner", broker)}
 }
 
-// Equal tells whether two assets have the same fields.
+// Equal reports whether two assets have the same fields.
 func (a Asset) Equal(b Asset) bool { return record.Equal(a.fields, b.fields) }
 
 // Fields returns the asset as the JSON object that Encode prints. Callers must
@@ -98,9 +94,9 @@ func (a Asset) Owner() string { return a.fields.Text("owner") }
 // Status returns the asset's state.
 func (a Asset) Status() Status { return Status(a.fields.Text("status")) }
 
-// Test tells whether the asset is in test mode.
+// Test reports whether the asset is in test mode.
 func (a Asset) Test() bool { return a.fields.Text("mode") == testMode }
 
-// Listed tells whether the asset is in the feed: all assets are, except drafts
+// Listed reports whether the asset is in the feed: all assets are, except drafts
 // (docs/contract.md, "Feed").
 func (a Asset) Listed() bool { return a.Status() != Draft }

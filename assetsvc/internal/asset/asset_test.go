@@ -19,10 +19,10 @@ var (
 	allRoles = []Role{Owner, Concierge, Administrator, Other}
 )
 
-// made counts the ids that the functions of ids have returned.
+// made counts the ids from all functions that ids has returned.
 var made atomic.Int64
 
-// ids returns a function that returns a new id on each call.
+// ids returns a function that returns a new id in each call.
 func ids() func() string {
 	return func() string { return fmt.Sprintf("%032x", made.Add(1)) }
 }
@@ -54,7 +54,7 @@ func origin() Origin {
 	return Origin{ID: strings.Repeat("a", 32), Owner: "broker", Now: morning, NewID: ids()}
 }
 
-// valid returns a valid draft after the given merge patch.
+// valid returns a valid draft, changed by a merge patch.
 func valid(t testing.TB, patch string) Asset {
 	t.Helper()
 	a, err := rules.Create(parse(t, validText), origin())
@@ -74,8 +74,7 @@ func change(t testing.TB, a Asset, by Role, patch string) Asset {
 	return next
 }
 
-// in returns an asset in the given state. It meets the conditions of every step from
-// that state.
+// in returns an asset in the given state. The asset meets the conditions of all steps from that state.
 func in(t testing.TB, s Status) Asset {
 	t.Helper()
 	a := valid(t, `{"relatedProcesses":[{"type":"lot","relatedProcessID":"`+strings.Repeat("b", 32)+`"}]}`)
@@ -92,7 +91,7 @@ func in(t testing.TB, s Status) Asset {
 	return a
 }
 
-// places returns the names of the fields that a fault reports, separated by blanks.
+// places returns the names of the fields in a fault, separated by blanks.
 func places(err error) string {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
@@ -105,9 +104,8 @@ func places(err error) string {
 	return strings.Join(names, " ")
 }
 
-// TestSteps lists, for each state and role, the states that the role may move an
-// asset to (docs/contract.md, "States"). A role that may change the asset may
-// always keep its state.
+// TestSteps lists, for each state and role, the states to which the role may move an asset (docs/contract.md,
+// "States"). A role that may change the asset may always leave it in its state.
 // Promises: same-state
 func TestSteps(t *testing.T) {
 	allowed := []struct {
@@ -160,8 +158,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestWhoWritesWhat tries every field in every state and role (docs/contract.md,
-// "Writable fields"). TestSteps tries the field status.
+// TestWhoWritesWhat sends every field in every state and role. Only the fields that the role may write in this
+// state must change (docs/contract.md, "Writable fields"). TestSteps tries the field status.
 // Promises: type-fixed
 func TestWhoWritesWhat(t *testing.T) {
 	values := map[string]string{

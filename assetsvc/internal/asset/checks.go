@@ -7,8 +7,8 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// checkClassification checks the id of an item's classification: it must be a
-// code of the scheme, and at least that of a class (docs/contract.md, "Codes").
+// checkClassification checks the id of an item's classification: it must be a code of the scheme, and must name
+// a class or something more exact (docs/contract.md, "Codes").
 func checkClassification(w *walk, path string, o record.Object) {
 	if !w.isCode(path, o, classificationSchemes) || !isCoarse(o.Text("id")) {
 		return
@@ -18,11 +18,10 @@ func checkClassification(w *walk, path string, o record.Object) {
 	w.breaks(record.Join(path, "id"), coarse, o.Text("scheme"), w.nearest(o.Text("id"), accepted))
 }
 
-// coarseEnd is how the codes of divisions and groups end, before their check
-// digit.
+// coarseEnd is the end of a code of a division or a group, without the check digit.
 const coarseEnd = "00000-"
 
-// isCoarse tells whether a code names a division or a group.
+// isCoarse reports whether a code names a division or a group.
 func isCoarse(code string) bool { return strings.LastIndex(code, coarseEnd) > 0 }
 
 // checkAdditionalClassification checks that the id is a code of the scheme.
@@ -30,9 +29,9 @@ func checkAdditionalClassification(w *walk, path string, o record.Object) {
 	w.isCode(path, o, additionalSchemes)
 }
 
-// isCode tells whether the id of a classification is a code of its scheme, and
-// reports it if it is not. The code must be in the list of the scheme, if there is
-// one, and have the form of the scheme's codes.
+// isCode reports whether the id of a classification is a code of its scheme. If it is not, isCode adds a fault
+// to the walk. The code must be in the list of the scheme, if there is a list, and have the form of the
+// scheme's codes.
 func (w *walk) isCode(path string, o record.Object, schemes schemeList) bool {
 	scheme, id := o.Text("scheme"), o.Text("id")
 	path = record.Join(path, "id")
@@ -48,8 +47,8 @@ func (w *walk) isCode(path string, o record.Object, schemes schemeList) bool {
 	return true
 }
 
-// isFilled tells whether a field has a value for the rules over several fields: an optional text
-// may be stored empty.
+// isFilled reports whether a field has a value, for rules over several fields. An empty text does not count as
+// a value, because an optional text may be stored empty.
 func isFilled(value record.Value) bool { return value != nil && value != "" }
 
 func checkRegistration(w *walk, path string, o record.Object) {
@@ -73,16 +72,15 @@ func checkPeriod(w *walk, path string, o record.Object) {
 	start, startErr := ParseTime(o.Text("startDate"), w.rules.Zone)
 	end, endErr := ParseTime(o.Text("endDate"), w.rules.Zone)
 	if startErr != nil || endErr != nil {
-		return // the date is absent: a malformed one would have been reported already
+		return // a date is absent; a malformed one was reported before
 	}
 	if end.Before(start) {
 		w.breaks(record.Join(path, "startDate"), "period should begin before its end")
 	}
 }
 
-// checkDocument checks the fields that depend on the type of a document. One that
-// describes where to see the asset has accessDetails; all others have a url
-// (docs/contract.md, "Document").
+// checkDocument checks the fields that depend on the type of a document. A document that describes where to see
+// the asset must have accessDetails; all others must have a url (docs/contract.md, "Document").
 func checkDocument(w *walk, path string, o record.Object) {
 	if o.Text("documentType") != familiarization {
 		if o.Text("url") == "" {
@@ -100,16 +98,16 @@ func checkDocument(w *walk, path string, o record.Object) {
 	}
 }
 
-// firstInforms checks the type of an asset's first document (docs/contract.md,
-// "Document"). The missing blank in the text is part of the contract.
+// firstInforms checks the type of an asset's first document (docs/contract.md, "Document"). The text of the
+// fault lacks a blank on purpose, because the contract requires exactly this text.
 func firstInforms(w *walk, path string, l record.List) {
 	if first, _ := l[0].(record.Object); first.Text("documentType") != informationDetails {
 		w.breaks(path, "First document should be document with %sdocumentType", informationDetails)
 	}
 }
 
-// uniqueIDs returns a check that no two elements have the same id
-// (docs/contract.md, "Identifiers"). Otherwise is the fault.
+// uniqueIDs returns a check that no two elements have the same id (docs/contract.md, "Identifiers"). The
+// parameter otherwise is the text of the fault.
 func uniqueIDs(otherwise string) listCheck {
 	return func(w *walk, path string, l record.List) {
 		seen := make(map[string]bool, len(l))
@@ -136,17 +134,17 @@ func atMostOne(w *walk, path string, l record.List) {
 	}
 }
 
-// hasLot tells whether an asset has a related lot, which an active asset needs
-// (docs/contract.md, "Related process").
+// hasLot reports whether an asset has a related lot. An active asset needs one (docs/contract.md, "Related
+// process").
 func hasLot(o record.Object) bool { return anyOf(o.List(processesField), "type", relatedLot) }
 
-// hasCancellation tells whether an asset has a document that cancels it, which
-// its deletion needs (docs/contract.md, "Change").
+// hasCancellation reports whether an asset has a document that cancels it. An asset needs one to be deleted
+// (docs/contract.md, "Change").
 func hasCancellation(o record.Object) bool {
 	return anyOf(o.List("documents"), "documentType", cancellationDetails)
 }
 
-// anyOf tells whether an object of a list has a value in the named field.
+// anyOf reports whether any object of a list has the given value in the named field.
 func anyOf(l record.List, name, value string) bool {
 	return slices.ContainsFunc(l, func(element record.Value) bool {
 		object, _ := element.(record.Object)

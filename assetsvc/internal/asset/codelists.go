@@ -14,12 +14,10 @@ import (
 // without a list are checked by their form alone (docs/contract.md, "Codes").
 type CodeLists map[string]suppliedCodes
 
-// suppliedCodes holds the codes of a scheme, and those of them that a
-// classification accepts.
+// suppliedCodes holds all codes of a scheme, and the codes that a classification accepts.
 type suppliedCodes struct{ all, accepted codeList }
 
-// suppliedSchemes has the schemes that an operator may supply a list for, with the
-// forms of their codes.
+// suppliedSchemes has the schemes for which an operator may supply a list, with the forms of their codes.
 var suppliedSchemes = map[string]schemeList{
 	"CPV":    classificationSchemes,
 	"CPVS":   additionalSchemes,
@@ -30,7 +28,8 @@ var suppliedSchemes = map[string]schemeList{
 	}},
 }
 
-// identifierList names the list of schemes of identifiers. A list of the operator adds to the built-in one.
+// identifierList is the name of the list of schemes for identifiers. An operator's list adds to the built-in
+// one.
 const identifierList = "identifier-schemes"
 
 // identifierSchemes returns the schemes that an identifier may have.
@@ -41,8 +40,8 @@ func (r Rules) identifierSchemes() codeList {
 	return identifierSchemes
 }
 
-// codes returns all codes of a scheme, and those that a classification accepts.
-// Both are nil if the scheme has no list.
+// codes returns all codes of a scheme, and the codes that a classification accepts. Both are nil if the scheme
+// has no list.
 func (r Rules) codes(scheme string) (all, accepted codeList) {
 	if scheme == cavPS {
 		return cavPSCodes, cavPSAccepted
@@ -51,13 +50,12 @@ func (r Rules) codes(scheme string) (all, accepted codeList) {
 	return supplied.all, supplied.accepted
 }
 
-// maxListFaults bounds the faults that Add reports one by one.
+// maxListFaults is the most faults that Add lists one by one.
 const maxListFaults = 20
 
-// Add adds the list of a scheme: one code a line, optionally followed by a blank
-// or tab and a description. Empty lines and lines that begin with # do not count.
-// The error lists the first maxListFaults faults, one a line, and the number of
-// the others.
+// Add adds the list of a scheme: on each line a code, optionally followed by a blank or tab and a description.
+// Empty lines and lines that begin with # are ignored. The error lists the first maxListFaults faults, each on
+// a line, and the number of the others.
 func (l CodeLists) Add(scheme, text string) error {
 	forms, ok := suppliedSchemes[scheme]
 	if !ok {
@@ -67,7 +65,7 @@ func (l CodeLists) Add(scheme, text string) error {
 	if !utf8.ValidString(text) {
 		return errors.New("the text is not UTF-8; save the file as UTF-8")
 	}
-	lines := map[string]int{} // the line of each code
+	lines := map[string]int{} // the line number of each code
 	var codes codeList
 	var faults []error
 	number := 0

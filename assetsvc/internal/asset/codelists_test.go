@@ -25,7 +25,7 @@ func TestSuppliedListsDecideWhichCodesAreValid(t *testing.T) {
 		name    string
 		rules   Rules
 		sent    string
-		refused string // place of the fault; "<nil>": the code is accepted
+		refused string // field with the fault; "<nil>": the code is accepted
 	}{
 		{"a listed code", supplied, `{"classification":{"scheme":"CPV","id":"03111000-2"}}`, "<nil>"},
 		{"a code that is not listed", supplied, `{"classification":{"scheme":"CPV","id":"03112000-9"}}`,
@@ -65,7 +65,7 @@ func TestAnOperatorAddsSchemesOfIdentifiers(t *testing.T) {
 	for _, c := range []struct {
 		name, scheme string
 		rules        Rules
-		refused      string // place of the fault; "<nil>": the scheme is accepted
+		refused      string // field with the fault; "<nil>": the scheme is accepted
 	}{
 		{"an added scheme", "UA-NEW", extended, "<nil>"},
 		{"an added scheme without a country", "LUX2", extended, "<nil>"},

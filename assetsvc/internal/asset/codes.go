@@ -1,7 +1,7 @@
 package asset
 
 import (
-	_ "embed" // the code lists
+	_ "embed" // for the code lists
 	"fmt"
 	"regexp"
 	"slices"
@@ -40,7 +40,7 @@ func (l codeList) has(code string) bool {
 	return found
 }
 
-// withoutCoarse returns the codes that are fine enough for a classification.
+// withoutCoarse returns all codes except the codes of divisions and groups, which a classification refuses.
 func withoutCoarse(codes codeList) codeList { return slices.DeleteFunc(slices.Clone(codes), isCoarse) }
 
 // schemeList is a list of classification schemes with the form of their ids.
@@ -49,15 +49,14 @@ type schemeList struct {
 	forms map[string]*regexp.Regexp
 }
 
-// fit tells whether an id has the form of its scheme. No id fits a scheme that is
-// not in the list.
+// fit reports whether an id has the form of its scheme. It returns false if the scheme is not in the list.
 func (l schemeList) fit(scheme, id string) bool {
 	form := l.forms[scheme]
 	return form != nil && form.MatchString(id)
 }
 
-// parseCodes reads a code list: a line with its source ("# ..."), then the codes,
-// sorted, one a line.
+// parseCodes reads a code list. The first line names its source ("# ..."). Each of the following lines has a
+// code, and the codes are sorted.
 func parseCodes(file string) (codeList, error) {
 	lines := strings.Split(strings.TrimSuffix(file, "\n"), "\n")
 	if !strings.HasPrefix(lines[0], "# ") {
@@ -75,8 +74,8 @@ func parseCodes(file string) (codeList, error) {
 	return codes, nil
 }
 
-// parseSchemes reads a list of schemes. It has the form of a code list, with a
-// blank and the form of the ids, a regular expression, after each scheme.
+// parseSchemes reads a list of schemes. It has the form of a code list, but each scheme is followed by a blank
+// and the form of its ids, a regular expression.
 func parseSchemes(file string) (schemeList, error) {
 	lines, err := parseCodes(file)
 	schemes := schemeList{forms: make(map[string]*regexp.Regexp, len(lines))}

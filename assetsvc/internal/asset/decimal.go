@@ -11,18 +11,18 @@ import (
 
 // The bounds of decimals (docs/contract.md, "Numbers").
 const (
-	decimalDigits  = 34  // digits of a decimal in plain notation
-	decimalLength  = 200 // characters of a decimal as sent
+	decimalDigits  = 34  // most digits of a decimal in plain notation
+	decimalLength  = 200 // most characters of a decimal that a client sends
 	quantityPlaces = 4   // fraction digits of a quantity
 )
 
-// decimalForm is the form of a decimal that a client may send. parseDecimal also
-// bounds its size: 1e999999999 is a short text and a huge number.
+// decimalForm is the form of a decimal that a client may send. parseDecimal also limits the size of the number,
+// because a short text such as 1e999999999 may stand for a huge number.
 var decimalForm = regexp.MustCompile(`^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?$`)
 
-// parseDecimal returns a decimal in plain notation, rounded half-up to a number of
-// fraction digits, without trailing zeros. It returns false for text that is no
-// decimal or exceeds the bounds.
+// parseDecimal returns a decimal in plain notation, without trailing zeros. The decimal is rounded half-up; the
+// argument places is the number of fraction digits that remain. parseDecimal returns false for a text that is
+// not a decimal or exceeds the bounds.
 func parseDecimal(written string, places int) (record.Number, bool) {
 	if len(written) > decimalLength || !decimalForm.MatchString(written) {
 		return "", false
@@ -31,8 +31,8 @@ func parseDecimal(written string, places int) (record.Number, bool) {
 	if err != nil {
 		return "", false
 	}
-	// The first digit counts 10^(magnitude-1). Check it before Round or String
-	// write out a huge number.
+	// The first digit has the place value 10^(magnitude-1). The magnitude is checked first, because Round and
+	// String would write out a huge number.
 	switch magnitude := d.NumDigits() + int(d.Exponent()); {
 	case d.IsZero() || magnitude < -places:
 		return "0", true

@@ -7,23 +7,24 @@ import (
 	"strings"
 )
 
-// Form is what the values of a plain kind look like, as JSON Schemas (draft
-// 2020-12). A nil Shown means that answers hold values of the form Sent. Sent may
-// accept more than the kind, never less: some rules have no schema. Sent and Typed have
-// one type, for generators of clients. AlsoAccepts names the other types that are taken.
+// Form describes the values of a plain kind, in JSON Schemas (draft 2020-12). If Shown is nil, answers hold
+// values of the form Sent. Some rules cannot be written as a schema, so Sent may accept more than the kind
+// does, but never less. Sent and Typed name a single type, because generators of clients need this. AlsoAccepts
+// lists the other types that the registry accepts.
 type Form struct {
 	Sent  map[string]any // values that clients may send
-	Typed map[string]any // values that a client may send if the registry ignores them; nil: those of the types in Sent
+	Typed map[string]any // values that clients may send for an ignored field; nil: any of the types in Sent
 	Shown map[string]any // values that answers hold
 }
 
-// AlsoAccepts is the keyword of types that the registry takes beside the type of a schema.
+// AlsoAccepts is the schema keyword that lists more types: the registry accepts them besides the schema's own
+// type.
 const AlsoAccepts = "x-also-accepts"
 
 // schema is a JSON Schema.
 type schema = map[string]any
 
-// eitherOf is the schema of values that answers hold as they were sent, of one of these types.
+// eitherOf returns the schema of values that have one of these types. Answers return such a value unchanged.
 func eitherOf(types ...string) schema {
 	choices := make([]schema, len(types))
 	for i, name := range types {
@@ -108,7 +109,7 @@ func digestPattern() string {
 	return "^(" + strings.Join(forms, "|") + ")$"
 }
 
-// Description describes one field table, for people and for generators.
+// Description describes one field table, for people and for programs that generate code.
 type Description struct {
 	Name   string
 	Fields []FieldDescription
@@ -117,23 +118,22 @@ type Description struct {
 // FieldDescription describes one row of a field table.
 type FieldDescription struct {
 	Name     string
-	Since    Version  // the first version of the API that has the field; "": all
-	Required bool     // a client must send it
-	Given    bool     // every answer with the object has it
-	Ignored  bool     // the registry ignores what clients send
-	Sandbox  bool     // it exists only in a sandbox
-	Hidden   bool     // no answer has it
-	Group    Group    // an operator may hide it with this group; "": never
-	List     bool     // its value is a list
-	Default  string   // the value of a field that a client leaves out; "": none
+	Since    Version  // the first version of the API that has the field; "": all have it
+	Required bool     // clients must send it
+	Given    bool     // all answers with the object have the field
+	Ignored  bool     // the registry ignores the values that clients send
+	Sandbox  bool     // only a sandbox has the field
+	Hidden   bool     // no answer has the field
+	Group    Group    // an operator may hide the field with this group; "": never
+	List     bool     // the value of the field is a list
+	Default  string   // the value of the field if the client leaves it out; "": no value
 	Writers  []string // who writes the field; only for fields of the asset itself
-	Of       string   // the name of the description of its objects; "": they are plain
-	Form     Form     // of plain values
+	Of       string   // name of the Description of the objects in the field; "": the values are plain
+	Form     Form     // form of the values, if they are plain
 }
 
-// Describe returns the description of every field table: first that of the asset,
-// then those of the objects in it, in the order in which they first occur; then
-// those of other bodies.
+// Describe returns the description of every field table. First comes the asset, then the objects in it, in the
+// order in which they first occur, and then other bodies.
 func Describe() []Description {
 	var all []Description
 	for _, m := range []*model{&assetModel, &accessModel, &handoverModel, &recoveryModel, &transferModel} {
@@ -142,8 +142,7 @@ func Describe() []Description {
 	return all
 }
 
-// describe appends the description of a model, and of all models within it that
-// are not in all yet.
+// describe appends the descriptions of a model and of all models in it, unless the list has them already.
 func (m *model) describe(all []Description) []Description {
 	if slices.ContainsFunc(all, func(d Description) bool { return d.Name == m.called() }) {
 		return all
@@ -189,7 +188,7 @@ func (f field) describe() FieldDescription {
 		d.Form = k.form
 	}
 	if f.absent != nil {
-		// An id is made anew each time; only a constant is a default.
+		// The default is "" for an id, which differs each time; only a constant is a default.
 		d.Default, _ = f.absent(&walk{newID: func() string { return "" }}, nil).(string)
 	}
 	if _, ok := f.of.(dropped); ok && d.Default != "" {
@@ -198,7 +197,7 @@ func (f field) describe() FieldDescription {
 	return d
 }
 
-// names returns the occasions in words that the API's description uses.
+// names returns the occasions in the words that the API's description uses.
 func (w writers) names() []string {
 	var names []string
 	for _, occasion := range []struct {
@@ -218,8 +217,7 @@ func (w writers) names() []string {
 	return names
 }
 
-// Step is one step between two states, and the roles that may take it
-// (docs/contract.md, "States").
+// Step is a step from one state to another, with the roles that may take it (docs/contract.md, "States").
 type Step struct {
 	From, To Status
 	By       []Role

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestShownFormsAcceptWhatTheTrueOnesAccept draws texts of the true forms: a
-// client that checks by the description must not refuse one.
+// TestShownFormsAcceptWhatTheTrueOnesAccept makes random texts that the rules accept. The forms in the
+// description must accept them too, so that a client that uses the description does not refuse a valid text.
 func TestShownFormsAcceptWhatTheTrueOnesAccept(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -31,8 +31,8 @@ func TestShownFormsAcceptWhatTheTrueOnesAccept(t *testing.T) {
 	}
 }
 
-// TestTimesThatParseHaveTheShownForm has one time of each form that ParseTime
-// accepts.
+// TestTimesThatParseHaveTheShownForm has an example of each form that ParseTime accepts. Each must match the
+// form in the description.
 func TestTimesThatParseHaveTheShownForm(t *testing.T) {
 	shown := regexp.MustCompile(sentTime)
 	for _, text := range []string{

@@ -8,13 +8,13 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// asks changes an asset and returns the error.
+// asks changes an asset. It returns the asset after the change, and the error.
 func asks(r Rules, a Asset, by Role, whole bool, sent record.Object) (Asset, error) {
 	next, _, err := r.Change(a, Change{Fields: sent, Whole: whole, Caller: Caller{Role: by}, Now: evening, NewID: ids()})
 	return next, err
 }
 
-// supply returns rules with one list of codes.
+// supply returns rules with one list of codes, for the given scheme.
 func supply(t *testing.T, scheme, codes string) Rules {
 	t.Helper()
 	r := rules
@@ -25,7 +25,7 @@ func supply(t *testing.T, scheme, codes string) Rules {
 	return r
 }
 
-// codesOf returns n codes of CPV that are fine enough for a classification.
+// codesOf returns a list of n CPV codes that a classification accepts.
 func codesOf(n int) string {
 	var list strings.Builder
 	for i := range n {
@@ -34,8 +34,8 @@ func codesOf(n int) string {
 	return list.String()
 }
 
-// TestAValueHasOneFault sends values that break two rules. The first one is told, at its place.
-// Each case has the whole answer.
+// TestAValueHasOneFault sends values that break two rules. Only the first fault is reported. Each case has the
+// complete error.
 func TestAValueHasOneFault(t *testing.T) {
 	coarse := supply(t, "CPV", "45000000-7\n")
 	for _, c := range []struct {
@@ -93,7 +93,8 @@ func TestAPeriodBeginsBeforeItsEnd(t *testing.T) {
 	}
 }
 
-// TestSuppliedCodesCountOnce has a list that repeats a built-in scheme, and a list of another kind.
+// TestSuppliedCodesCountOnce supplies a list of schemes that repeats a built-in one, and lists of codes. The
+// errors must count each value once.
 func TestSuppliedCodesCountOnce(t *testing.T) {
 	r := supply(t, identifierList, "UA-NEW\nUA-EDR\n")
 	_, err := asks(r, in(t, Pending), Owner, false, parse(t, `{"assetCustodian":{"identifier":{"scheme":"x"}}}`))
@@ -125,7 +126,8 @@ func TestSearchesForCodesAreBounded(t *testing.T) {
 	}
 }
 
-// TestAPlaceholderKeepsTheID sends an item with an id that no client may choose.
+// TestAPlaceholderKeepsTheID sends an item whose id does not have the form of an id. After a PATCH the item must
+// keep its old id; a PUT must give it a new one.
 func TestAPlaceholderKeepsTheID(t *testing.T) {
 	a := in(t, Pending)
 	before := first(t, a, "items")
@@ -140,7 +142,8 @@ func TestAPlaceholderKeepsTheID(t *testing.T) {
 	}
 }
 
-// TestWhatIsIgnoredBreaksNoRule has a concierge send items, which only the owner writes.
+// TestWhatIsIgnoredBreaksNoRule lets a concierge send invalid fields that only the owner may write. They must be
+// ignored without a fault.
 func TestWhatIsIgnoredBreaksNoRule(t *testing.T) {
 	for sent, ignored := range map[string]string{
 		`{"items":[{"classification":{"scheme":"CAV-PS","id":"x"}}]}`:                               "items",
@@ -164,7 +167,8 @@ func TestAnEmptyObjectIsNotStored(t *testing.T) {
 	}
 }
 
-// TestAPartHasWhatItsKindHas looks for members that a kind of parts does not have, or has no value for.
+// TestAPartHasWhatItsKindHas checks that a part lacks the members that its kind never has, and members without a
+// value.
 func TestAPartHasWhatItsKindHas(t *testing.T) {
 	a := in(t, Pending)
 	if _, item := done(t, a, Owner, "items", Merge, `{"quantity":7}`); item.Get("dateModified") != nil {
@@ -186,7 +190,8 @@ func TestAPartHasWhatItsKindHas(t *testing.T) {
 	}
 }
 
-// TestAnAssetWithoutPartsMovesOn has assets without decisions or without a period, as imports may.
+// TestAnAssetWithoutPartsMovesOn changes assets without decisions or without a period. Imported assets may lack
+// these.
 func TestAnAssetWithoutPartsMovesOn(t *testing.T) {
 	bare := func(s Status, without ...string) Asset { return Asset{fields: in(t, s).fields.Without(without...)} }
 	ended := record.Object{{Name: "endDate", Value: FormatTime(morning, rules.Zone)}}
@@ -195,7 +200,7 @@ func TestAnAssetWithoutPartsMovesOn(t *testing.T) {
 		a      Asset
 		by     Role
 		patch  string
-		period string // the members of it afterwards
+		period string // the members of the period after the change
 	}{
 		{"another title", bare(Pending, "decisions", periodField), Owner, `{"title":"x"}`, ""},
 		{"back to pending", bare(Verification, "decisions"), Concierge, `{"status":"pending"}`, "startDate"},

@@ -2,9 +2,9 @@ package asset
 
 import "testing"
 
-// AddLaterFields adds a field "colour" to the asset, to items and to objects below
-// them. The field belongs to version 2.6, which does not exist. When the test ends,
-// the field is removed. Create views after the call.
+// AddLaterFields adds a field "colour" to the asset, to items and to objects below them. The field is new in
+// version 2.6, which does not exist. The field is removed when the test ends. Views must be created after this
+// call.
 func AddLaterFields(t testing.TB) {
 	t.Helper()
 	for _, m := range []*model{

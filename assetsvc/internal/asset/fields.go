@@ -12,7 +12,7 @@ const (
 	byOwnerPublishing // the owner takes the asset from draft to pending
 )
 
-// Names of fields that rules outside the table use.
+// Names of fields that are also used outside the table.
 const (
 	sandboxField   = "sandboxParameters"
 	processesField = "relatedProcesses"
@@ -20,9 +20,8 @@ const (
 	modifiedField  = "dateModified"
 )
 
-// assetModel is the field table of an asset (docs/contract.md, "Asset"). The
-// service sets the fields without writers. Clients may send those fields; the
-// service checks the types and ignores the values.
+// assetModel is the field table of an asset (docs/contract.md, "Asset"). If a field has no writers, the service
+// sets it. Clients may send such a field; the service checks the type of the value and ignores the value.
 var assetModel = model{name: "Asset", fields: []field{
 	{name: "id", of: code, given: true},
 	{name: "assetID", of: code, given: true},
@@ -54,7 +53,7 @@ var assetModel = model{name: "Asset", fields: []field{
 	{name: "revisions", of: dropped{of: listOf(anything)}, unsuggested: true},
 }}
 
-// testMode is the one value of mode.
+// testMode is the only value that mode can have.
 const testMode = "test"
 
 // itemModel is the field table of an item (docs/contract.md, "Item").
@@ -89,7 +88,7 @@ var additionalClassificationModel = model{
 	}, classificationFields...),
 }
 
-// classificationFields are the fields of both kinds of classifications.
+// classificationFields are the fields that both kinds of classifications have.
 var classificationFields = []field{
 	{name: "id", of: code, required: true},
 	{name: "description", of: prose, required: true},
@@ -115,8 +114,8 @@ var addressModel = model{name: "Address", fields: []field{
 	{name: "countryName_ru", of: line},
 }}
 
-// locationModel keeps coordinates as the client sent them: rounding would move
-// the place (docs/contract.md, "Numbers").
+// locationModel keeps coordinates exactly as the client sent them, because rounding would move the place
+// (docs/contract.md, "Numbers").
 var locationModel = model{name: "Location", fields: []field{
 	{name: "latitude", of: coordinate, required: true},
 	{name: "longitude", of: coordinate, required: true},
@@ -143,9 +142,8 @@ var decisionModel = model{name: "Decision", fields: []field{
 	{name: "relatedItem", of: dropped{of: text}},
 }}
 
-// documentModel is the field table of a document (docs/contract.md, "Document").
-// The service ignores documents that arrive within an asset: documents have
-// paths of their own.
+// documentModel is the field table of a document (docs/contract.md, "Document"). The service ignores documents
+// that a client sends within an asset, because documents have separate paths.
 var documentModel = model{name: "Document", check: checkDocument, fields: []field{
 	{name: "id", of: reference, given: true, ours: true},
 	{name: "documentType", of: oneOf(documentTypes...), required: true},
@@ -179,7 +177,7 @@ var documentTypes = []string{
 const (
 	informationDetails  = "informationDetails"        // the first document of every asset has this type
 	cancellationDetails = "cancellationDetails"       // an asset needs a document of this type to be deleted
-	familiarization     = "x_dgfAssetFamiliarization" // describes where to see the asset; has no url
+	familiarization     = "x_dgfAssetFamiliarization" // a document that says where to see the asset; has no url
 )
 
 // custodianModel is the field table of an organisation (docs/contract.md,
@@ -195,7 +193,7 @@ var holderModel = model{name: "Organization", title: "Holder", fields: append(or
 	field{name: "contactPoint", of: &contactModel, group: Contacts},
 )}
 
-// organisationFields has no spare capacity, so each append to it copies.
+// organisationFields has no spare capacity, so appending to it always copies it.
 var organisationFields = []field{
 	{name: "name", of: line, required: true},
 	{name: "name_en", of: line},
@@ -244,8 +242,8 @@ var relatedProcessModel = model{name: "RelatedProcess", fields: []field{
 
 const relatedLot = "lot"
 
-// accessModel is the access block in the answer to a creation (docs/contract.md,
-// "Create"). No client writes it.
+// accessModel is the field table of the access block in the answer to a creation (docs/contract.md, "Create").
+// Clients cannot write it.
 var accessModel = model{name: "Access", fields: []field{
 	{name: "token", of: secret, given: true},
 	{name: "transfer", since: "2.5", of: secret, given: true},

@@ -8,20 +8,20 @@ import (
 	"asset-registry/shared/filelink"
 )
 
-// The fields by which a document says what file of this registry it names (docs/contract.md,
-// "Files").
+// The fields of a document that describe its file, if this registry keeps the file (docs/contract.md, "Files").
 const (
 	sha256Field = "sha256"
 	sizeField   = "size"
 )
 
-// File is what a document says about a file of this registry. The zero value says nothing.
+// File has the hash and the size of a file of this registry, as a document names them. The zero value stands
+// for no such file.
 type File struct {
 	SHA256 string // 64 hexadecimal digits
 	Size   int64
 }
 
-// in returns a document that says what it is.
+// in returns a document with the hash and the size of f. The zero File changes nothing.
 func (f File) in(document record.Object) record.Object {
 	if f.SHA256 == "" {
 		return document
@@ -30,11 +30,11 @@ func (f File) in(document record.Object) record.Object {
 	return documentModel.ordered(document.With(sha256Field, f.SHA256).With(sizeField, size))
 }
 
-// thumbnails is a field of documents that only their own path shows. It is no part of the record.
+// thumbnails is a field that only the path of a document shows. It is not stored.
 const thumbnails = "thumbnails"
 
-// withThumbnails returns a document with the addresses of the small versions of its file, if it is
-// an illustration, and the file is a picture of this registry (docs/files.md, "Pictures").
+// withThumbnails adds the addresses of the small versions of a document's file. It does so only if the document
+// is an illustration, and the document's file is a picture that this registry keeps (docs/files.md, "Pictures").
 func withThumbnails(document record.Object) record.Object {
 	isOurs := document.Text(sha256Field) != ""
 	if !isOurs || document.Text("documentType") != filelink.Illustration || !filelink.IsPicture(document.Text("format")) {
@@ -50,7 +50,7 @@ func withThumbnails(document record.Object) record.Object {
 	return document.With(thumbnails, all)
 }
 
-// FileIn returns what a document says about its file.
+// FileIn returns the hash and the size that a document has for its file.
 func FileIn(document record.Object) File {
 	size, _ := document.Get(sizeField).(record.Number)
 	n, err := strconv.ParseInt(string(size), 10, 64)
@@ -60,8 +60,8 @@ func FileIn(document record.Object) File {
 	return File{document.Text(sha256Field), n}
 }
 
-// WithFile returns the asset after a file of an address has come: its documents of that address
-// say what the file is. Those that say it already stay as they are.
+// WithFile returns the asset after the file at an address has arrived: documents with that address get its hash
+// and size. Documents that have a hash already do not change.
 func (a Asset) WithFile(address string, f File) Asset {
 	const field = "documents"
 	list := slices.Clone(a.fields.List(field))

@@ -6,7 +6,8 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// TestThumbnails looks for addresses of small versions in documents that are read by themselves.
+// TestThumbnails reads single documents. Only an illustration whose file is a picture of this registry must have
+// addresses of small pictures.
 // Promises: thumbnails
 func TestThumbnails(t *testing.T) {
 	documents := parts[2]

@@ -17,7 +17,8 @@ func parseList(t *testing.T, text string) record.List {
 	return value.(record.List)
 }
 
-// TestAPatchShowsNoHiddenField has a change of each kind, of hidden and of visible fields.
+// TestAPatchShowsNoHiddenField has a patch with each kind of change, in hidden and in visible fields. Only the
+// visible fields must remain.
 func TestAPatchShowsNoHiddenField(t *testing.T) {
 	v := NewView("", Contacts, Addresses)
 	got := v.Patch(parseList(t, `[
@@ -98,7 +99,7 @@ func TestGroupsOfGroups(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotCreate lists what is refused first.
+// TestWhoMayNotCreate has creations with several faults. Each case names the fault that must be reported first.
 func TestWhoMayNotCreate(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -107,7 +108,7 @@ func TestWhoMayNotCreate(t *testing.T) {
 		patch    string
 		kind     fault.Kind
 		places   string
-		text     string // in the refusal
+		text     string // part of the error
 	}{
 		{"a barred broker", "blocked", false, `{}`, fault.Forbidden, "accreditation", "blocked"},
 		{"a barred broker, of an unknown type", "blocked", false, `{"assetType":"x"}`, fault.Invalid, "assetType", ""},
@@ -133,7 +134,8 @@ func TestWhoMayNotCreate(t *testing.T) {
 	}
 }
 
-// TestARefusalTellsWhyTheCallerIsNotTheOwner has callers whom it would help to be the owner, and others.
+// TestARefusalTellsWhyTheCallerIsNotTheOwner has states in which the owner may change the asset, and other
+// states. Only in the first ones must the error say why the caller is not the owner.
 func TestARefusalTellsWhyTheCallerIsNotTheOwner(t *testing.T) {
 	const why = "the token is another"
 	stranger := Caller{Role: Other, NotOwner: why}
@@ -155,7 +157,8 @@ func TestARefusalTellsWhyTheCallerIsNotTheOwner(t *testing.T) {
 	}
 }
 
-// TestTitlesOfTestAssetsSaySo creates assets in and out of test mode.
+// TestTitlesOfTestAssetsSaySo creates assets with and without test mode. In test mode, the title must have the
+// prefix exactly once.
 func TestTitlesOfTestAssetsSaySo(t *testing.T) {
 	for _, c := range []struct{ title, mode, want string }{
 		{"Дім", "", "Дім"}, {"Дім", "test", "[ТЕСТУВАННЯ] Дім"}, {"[ТЕСТУВАННЯ] Дім", "test", "[ТЕСТУВАННЯ] Дім"},
@@ -207,7 +210,7 @@ func TestPartsAreFoundByTheirIDs(t *testing.T) {
 	if got, err := a.Download(documents, document.Text("id"), ""); err != nil || got != document.Text("url") {
 		t.Errorf("a document: got %q, %v; want %q", got, err, document.Text("url"))
 	}
-	other := strings.Repeat("c", 32) // has no url
+	other := strings.Repeat("c", 32) // a document without a url
 	if got, err := a.Download(documents, other, "prozorro"); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a document without a url: got %q, %v; want a fault of kind NotFound", got, err)
 	}

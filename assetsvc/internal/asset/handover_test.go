@@ -8,8 +8,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// TestParseHandover parses bodies of handovers. Each case has the values of the body
-// or the places of its faults.
+// TestParseHandover parses bodies of handovers. Each case has the values of the body, or the names of the
+// fields with faults.
 func TestParseHandover(t *testing.T) {
 	const secret = "sesame"
 	for _, c := range []struct {
@@ -47,8 +47,7 @@ func TestAnErrorDoesNotRevealAToken(t *testing.T) {
 	}
 }
 
-// TestCheckTransfer checks bodies of new transfers. Each case has the places of the
-// faults.
+// TestCheckTransfer checks bodies of new transfers. Each case has the names of the fields with faults.
 // Promises: transfer-fields
 func TestCheckTransfer(t *testing.T) {
 	for _, c := range []struct {
@@ -65,8 +64,8 @@ func TestCheckTransfer(t *testing.T) {
 	}
 }
 
-// TestWebAddresses lists addresses. The field document says whether the url of a
-// document accepts the address, and other whether the uri of an organisation does.
+// TestWebAddresses lists addresses. The column document says whether the url of a document accepts the address.
+// The column other says whether the uri of an organisation accepts it.
 func TestWebAddresses(t *testing.T) {
 	for _, want := range []struct {
 		address         string

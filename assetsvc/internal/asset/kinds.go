@@ -30,24 +30,24 @@ var text = plain{form: textForm, take: func(w *walk, path string, _, sent record
 	return s
 }}
 
-// The lengths of texts in characters (docs/contract.md, "Field rules"). They are asked of
-// texts that a request brings, never of stored ones.
+// The greatest lengths of texts, in characters (docs/contract.md, "Field rules"). They are checked in requests
+// only, never in stored assets.
 const (
 	proseLength      = 250_000
 	lineLength       = 5_000
 	codeLength       = 1_000
 	addressLength    = 4_000
-	coordinateLength = 40 // of a number; a text may have codeLength
+	coordinateLength = 40 // limit for a number; the limit for a text is codeLength
 )
 
-// The kinds of text by their length.
+// The kinds of text, by their greatest length.
 var (
 	prose = text.upTo(proseLength) // descriptions
 	line  = text.upTo(lineLength)  // titles, names and addresses of places
 	code  = text.upTo(codeLength)  // numbers, codes and the like
 )
 
-// upTo returns the kind of the texts of a kind that have at most so many characters.
+// upTo returns the kind with one more rule: a text may have at most the given number of characters.
 func (k plain) upTo(most int) plain {
 	k.most = most
 	if k.form.Shown == nil {
@@ -58,7 +58,7 @@ func (k plain) upTo(most int) plain {
 	return k
 }
 
-// secret is text that no error quotes.
+// secret accepts texts like text does, but no error quotes its value.
 var secret = plain{form: textForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	s, ok := cast(sent)
 	if !ok {
@@ -68,7 +68,7 @@ var secret = plain{form: textForm, take: func(w *walk, path string, _, sent reco
 	return s
 }}
 
-// cast returns a value as a string, and whether it can be one.
+// cast returns a value as a string. It returns false for a value that cannot become a string.
 func cast(sent record.Value) (string, bool) {
 	switch v := sent.(type) {
 	case string:
@@ -82,8 +82,9 @@ func cast(sent record.Value) (string, bool) {
 	}
 }
 
-// textThat returns a kind of text that accepts the empty string and strings of a
-// form, which the description shows as shown. Other strings get the fault otherwise.
+// textThat returns a kind of text that accepts the empty string and strings of a form. For any other string, the
+// fault has the text in the parameter otherwise. The description of the fields has the form in the parameter
+// shown, which may be less strict.
 func textThat(form *regexp.Regexp, shown, otherwise string) plain {
 	return plain{form: patternForm("^$|" + shown), take: func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text.convert(w, path, old, sent)
@@ -116,8 +117,8 @@ func oneOfCodes(codes codeList) plain {
 	}}
 }
 
-// identifierScheme accepts the built-in schemes of identifiers and those of the operator. Its form
-// has the built-in ones.
+// identifierScheme accepts the built-in schemes of identifiers, and the schemes that the operator supplies. Its
+// description lists only the built-in ones.
 var identifierScheme = plain{form: choiceForm(identifierSchemes),
 	take: func(w *walk, path string, old, sent record.Value) record.Value {
 		return oneOfCodes(w.rules.identifierSchemes()).take(w, path, old, sent)
@@ -129,14 +130,14 @@ func notOneOf(choices []string) string {
 
 func quoted(values []string) string { return "'" + strings.Join(values, "', '") + "'" }
 
-// maxChoices is the length of the longest list that an error shows in full. For a
-// longer list the error names the nearest value.
+// maxChoices is the length of the longest list that an error quotes. For a longer list, the error names the
+// nearest value only.
 const maxChoices = 10
 
-// refuse reports a value that is not in a list.
+// refuse adds a fault for a value that is not in a list.
 func (w *walk) refuse(path, sent string, accepted codeList) {
 	switch {
-	case w.typesOnly: // do not search for the nearest value in vain
+	case w.typesOnly: // the fault would be dropped, so do not search for the nearest value
 	case len(accepted) <= maxChoices:
 		w.wrong(path, "%s", notOneOf(accepted))
 	default:
@@ -144,8 +145,7 @@ func (w *walk) refuse(path, sent string, accepted codeList) {
 	}
 }
 
-// registeredType accepts the asset types of the operator (docs/contract.md,
-// "Asset").
+// registeredType accepts the asset types that the operator has set (docs/contract.md, "Asset").
 var registeredType = plain{form: stringForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
 	value := text.convert(w, path, old, sent)
 	if s, ok := value.(string); ok && s != "" && !slices.Contains(w.rules.Types, s) {
@@ -193,7 +193,8 @@ var quantity = plain{form: quantityForm, take: func(w *walk, path string, _, sen
 	return number
 }}
 
-// identifierDigits is how many digits of an integer every JSON decoder keeps.
+// identifierDigits is the number of digits that an integer may have so that every JSON decoder keeps it
+// exactly.
 const identifierDigits = 15
 
 var identifierNumber = regexp.MustCompile(fmt.Sprintf(`^-?[0-9]{1,%d}$`, identifierDigits))
@@ -214,9 +215,9 @@ var identifierID = plain{form: identifierForm, take: func(w *walk, path string, 
 	return nil
 }}.upTo(codeLength)
 
-// coordinate accepts strings and numbers, and keeps them as sent
-// (docs/contract.md, "Numbers"). It refuses numbers that common JSON decoders
-// refuse: long ones, and those that no float64 holds.
+// coordinate accepts strings and numbers, and keeps them as sent (docs/contract.md, "Numbers"). It refuses
+// numbers that common JSON decoders refuse: numbers with too many characters, and numbers outside the range of
+// float64.
 var coordinate = plain{form: coordinateForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case string:
@@ -260,8 +261,8 @@ func constant(value string) func(*walk, record.Value) record.Value {
 	return func(*walk, record.Value) record.Value { return value }
 }
 
-// disabled accepts empty objects and empty lists only: it is the kind of
-// schema_properties (docs/contract.md, "Item").
+// disabled is the kind of schema_properties (docs/contract.md, "Item"). It accepts only empty objects and empty
+// lists.
 var disabled = plain{form: disabledForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case record.Object:
@@ -277,16 +278,15 @@ var disabled = plain{form: disabledForm, take: func(w *walk, path string, _, sen
 	return nil
 }}
 
-const idLength = 32 // hex characters of an id
+const idLength = 32 // number of hex characters in an id
 
 var (
 	idForm  = regexp.MustCompile(fmt.Sprintf(`^[0-9a-f]{%d}$`, idLength))
 	hexForm = regexp.MustCompile(`^[0-9a-fA-F]*$`)
 )
 
-// ownID is the kind of ids that clients may choose. It keeps a well-formed id and
-// replaces anything else, which is a placeholder (docs/contract.md,
-// "Identifiers").
+// ownID is the kind of ids that clients may choose. It keeps a well-formed id. Any other text is a placeholder,
+// which is replaced by a new id (docs/contract.md, "Identifiers").
 var ownID = plain{form: givenIDForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
 	s, _ := text.convert(w, path, nil, sent).(string)
 	if idForm.MatchString(s) || w.typesOnly {
@@ -297,8 +297,8 @@ var ownID = plain{form: givenIDForm, take: func(w *walk, path string, old, sent 
 	return id
 }}
 
-// newID returns a new id, or in a merge the old one, so that a repeated PATCH
-// changes nothing.
+// newID returns a new id. In a merge it returns the old id, if there is one, so that a repeated PATCH changes
+// nothing.
 func newID(w *walk, old record.Value) record.Value {
 	if old != nil && !w.whole {
 		return old
@@ -306,8 +306,7 @@ func newID(w *walk, old record.Value) record.Value {
 	return w.newID()
 }
 
-// serverID is the kind of ids that the service chooses. It ignores what a client
-// sends.
+// serverID is the kind of ids that the service chooses. It ignores the values that clients send.
 var serverID = plain{form: givenIDForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
 	s := text.convert(w, path, nil, sent)
 	if w.typesOnly {
@@ -335,7 +334,8 @@ var reference = plain{form: referenceForm, take: func(w *walk, path string, old,
 	return value
 }}
 
-// checkHex reports a text that does not consist of exactly length hex characters.
+// checkHex adds a fault for a text that has other characters than hex characters, or another length than the
+// given one.
 func (w *walk) checkHex(path, s string, length int) {
 	switch {
 	case len(s) != length:
@@ -348,7 +348,7 @@ func (w *walk) checkHex(path, s string, length int) {
 // digestLengths has the number of hex characters in a hash of each algorithm.
 var digestLengths = map[string]int{"md5": 32, "sha1": 40, "sha224": 56, "sha256": 64, "sha384": 96, "sha512": 128}
 
-// digest accepts hashes: the name of an algorithm, a colon, hex characters.
+// digest accepts hashes: the name of an algorithm, a colon, and hex characters.
 var digest = plain{form: digestForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
 	value := text.convert(w, path, old, sent)
 	if s, ok := value.(string); ok && s != "" {

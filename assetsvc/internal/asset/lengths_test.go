@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// TestEveryTextHasALength sends a very long text in each field of each object. Nothing stores it.
+// TestEveryTextHasALength sends a very long text in each field of each object. The text must never be stored.
 // Promises: text-lengths
 func TestEveryTextHasALength(t *testing.T) {
 	seen := map[*model]bool{}
@@ -48,12 +48,11 @@ func TestEveryTextHasALength(t *testing.T) {
 	visit(&assetModel)
 }
 
-// limits are fields with the characters that they may have, and a change of the asset that
-// gives them a text.
+// limits has, for each field, its greatest length, and a change of an asset that sets the field to a text.
 var limits = []struct {
 	name  string
 	most  int
-	patch string // with %s for the text
+	patch string // %s is replaced by the text
 }{
 	{"title", lineLength, `{"title":"%s"}`},
 	{"description", proseLength, `{"description":"%s"}`},
@@ -68,7 +67,7 @@ var limits = []struct {
 // Promises: text-lengths
 func TestTextsAreRefusedBeyondTheirLength(t *testing.T) {
 	for _, c := range limits {
-		for _, letter := range []string{"x", "ї", "漢"} { // characters count, not bytes
+		for _, letter := range []string{"x", "ї", "漢"} { // the limits count characters, not bytes
 			patch := func(n int) error {
 				_, _, err := rules.Change(valid(t, `{}`), Change{
 					Fields: parse(t, fmt.Sprintf(c.patch, strings.Repeat(letter, n))), Caller: Caller{Role: Owner},
@@ -88,8 +87,8 @@ func TestTextsAreRefusedBeyondTheirLength(t *testing.T) {
 	}
 }
 
-// overlong returns a value with texts that are one character too long, as data of former
-// programs may have.
+// overlong returns a value whose texts are longer than the rules allow. Earlier programs may have stored such
+// values.
 func overlong(of kind, v record.Value) record.Value {
 	switch of := of.(type) {
 	case *model:
@@ -121,8 +120,8 @@ func overlong(of kind, v record.Value) record.Value {
 	return v
 }
 
-// overlongIn returns an asset in a state whose texts are too long. Its ids and its codes,
-// which are in lists, stay.
+// overlongIn returns an asset in a state, with texts that are longer than the rules allow. Its ids and the
+// codes from lists are valid.
 func overlongIn(t *testing.T, s Status) Asset {
 	t.Helper()
 	a := in(t, s)
@@ -141,8 +140,8 @@ func overlongIn(t *testing.T, s Status) Asset {
 	return Asset{fields: fields.With("items", items)}
 }
 
-// TestStoredTextsMayBeTooLong takes every step and makes other changes with an asset whose
-// texts are older than the rule. Only new texts are refused.
+// TestStoredTextsMayBeTooLong takes every step, and sends back unchanged assets, with stored texts that are
+// longer than the rules allow. Only new texts are refused.
 func TestStoredTextsMayBeTooLong(t *testing.T) {
 	for _, s := range Statuses {
 		a := overlongIn(t, s)
@@ -175,7 +174,8 @@ func TestStoredTextsMayBeTooLong(t *testing.T) {
 	}
 }
 
-// TestAFaultyTextIsToldOnce sends texts that break several rules at once, in every field.
+// TestAFaultyTextIsToldOnce sends, in every field, texts that each break several rules. Each text must get only
+// one fault.
 // Promises: no-u0000, all-faults
 func TestAFaultyTextIsToldOnce(t *testing.T) {
 	refused := 0
@@ -200,7 +200,8 @@ func TestAFaultyTextIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestOtherChangesKeepTextsThatAreTooLong changes assets that have texts which rules refuse now.
+// TestOtherChangesKeepTextsThatAreTooLong changes assets with stored texts that the rules would refuse in a
+// request. A change that adds no such text must be accepted.
 // Promises: no-u0000, text-lengths
 func TestOtherChangesKeepTextsThatAreTooLong(t *testing.T) {
 	a := overlongIn(t, Pending)
@@ -224,7 +225,7 @@ func TestOtherChangesKeepTextsThatAreTooLong(t *testing.T) {
 		a      Asset
 		whole  bool
 		fields record.Object
-		says   string // "": it is accepted
+		says   string // part of the error; "": the change is accepted
 	}{
 		{"another field", a, false, parse(t, `{"title_en":"x"}`), ""},
 		{"the same text", a, false, record.Object{{Name: "title", Value: title}}, ""},
@@ -253,7 +254,7 @@ func TestOtherChangesKeepTextsThatAreTooLong(t *testing.T) {
 	}
 }
 
-// TestBoundsAreThoseOfTheContract compares numbers with those that docs/contract.md, "Field rules", names.
+// TestBoundsAreThoseOfTheContract compares limits in the code with docs/contract.md, "Field rules".
 // Promises: all-faults, text-lengths
 func TestBoundsAreThoseOfTheContract(t *testing.T) {
 	got := []int{maxFaults, proseLength, lineLength, addressLength, codeLength}

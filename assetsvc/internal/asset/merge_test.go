@@ -72,8 +72,8 @@ func TestPutReplacesTheWholeAsset(t *testing.T) {
 	}
 }
 
-// TestPutOfAStatusChangesNothingElse has the administrator replace an asset in test mode by
-// its status alone.
+// TestPutOfAStatusChangesNothingElse has an administrator who sends a PUT with only a status to an asset in
+// test mode.
 func TestPutOfAStatusChangesNothingElse(t *testing.T) {
 	a := valid(t, `{"mode":"test","rectificationPeriod":{"startDate":"2026-11-20T00:00:00+00:00"}}`)
 	put := func(text string) Asset {

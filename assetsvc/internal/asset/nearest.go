@@ -6,14 +6,14 @@ import (
 	"asset-registry/shared/nearest"
 )
 
-// maxNearest is the number of searches for a nearest value in one request. It bounds the
-// time that a client can make the request take.
+// maxNearest is the most searches for a nearest value in one request. It limits the time that such a request
+// can take.
 const maxNearest = 50
 
 const theNearest = ": the nearest is '%s'"
 
-// nearest returns the end of an error that suggests the nearest value of a list,
-// "" for an empty list and after maxNearest searches.
+// nearest returns the end of an error text, which suggests the value in a list that is nearest to the sent
+// value. It returns "" for an empty list, and after maxNearest searches.
 func (w *walk) nearest(sent string, of []string) string {
 	if w.compared >= maxNearest || len(of) == 0 {
 		return ""
@@ -22,7 +22,8 @@ func (w *walk) nearest(sent string, of []string) string {
 	return fmt.Sprintf(theNearest, nearest.To(sent, of))
 }
 
-// near is nearest for a value that is near enough to be meant.
+// near is like nearest, but also returns "" if every value differs too much from the sent one to be what the
+// client meant.
 func (w *walk) near(sent string, of []string) string {
 	if w.compared >= maxNearest {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// at returns the value at a dotted path, or nil if there is none.
+// at returns the value at a dotted path, or nil if the path does not exist.
 func at(value record.Value, path string) record.Value {
 	for step := range strings.SplitSeq(path, ".") {
 		switch v := value.(type) {
@@ -24,7 +24,7 @@ func at(value record.Value, path string) record.Value {
 	return value
 }
 
-// put returns a copy of value that has the value by at a dotted path.
+// put returns a copy of a value, in which the value at a dotted path is replaced by the last argument.
 func put(value record.Value, path string, by record.Value) record.Value {
 	if path == "" {
 		return by
@@ -88,7 +88,8 @@ func TestRefusalsNameTheNearest(t *testing.T) {
 	}
 }
 
-// TestNearestIsBounded sends many unknown names. The number of searches has a limit.
+// TestNearestIsBounded sends more than maxNearest unknown names. Each must have a fault, but only maxNearest
+// faults may suggest a name.
 func TestNearestIsBounded(t *testing.T) {
 	sent := parse(t, validText)
 	for i := range 2 * maxNearest {

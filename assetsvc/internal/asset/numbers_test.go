@@ -8,8 +8,8 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// TestNumbersComeBackAsSentOrAreRefused sends values to fields that accept strings
-// and numbers. An empty want means that the value is refused.
+// TestNumbersComeBackAsSentOrAreRefused sends values to fields that accept strings and numbers. If a case has an
+// empty text in the field want, the value must be refused.
 // Promises: numbers-as-sent
 func TestNumbersComeBackAsSentOrAreRefused(t *testing.T) {
 	const id, latitude, elevation = "assetCustodian.identifier.id", "items.0.location.latitude",

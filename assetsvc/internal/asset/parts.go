@@ -10,35 +10,35 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Verb is what a request does to a part.
+// Verb is the kind of change that a request makes to a part.
 type Verb int
 
 // The verbs.
 const (
 	Add     Verb = iota
-	Merge        // merge what is sent into the part
+	Merge        // merge the sent fields into the part
 	Replace      // add a newer version of the part
 	Remove
 )
 
-// Part is a kind of objects within an asset that have paths of their own, such as
-// items (docs/contract.md, "Parts").
+// Part is a kind of objects within an asset that have separate paths, such as items (docs/contract.md,
+// "Parts").
 type Part struct {
-	Path  string // the segment of the path: items
-	ID    string // the name of the id in an error: item_id
+	Path  string // the segment of the path, such as items
+	ID    string // the name that errors use for the id, such as item_id
 	Verbs []Verb // the verbs that clients may use
 
 	field    string // the field of the asset that lists the parts
 	model    *model
 	writer   Role     // the role that may change the parts
-	while    []Status // the states of the asset in which it may; nil: all
-	refusal  string   // the error in other states; %s is the state
+	while    []Status // the states of the asset in which that role may change parts; nil: all
+	refusal  string   // the error in other states; %s stands for the state
 	given    []string // fields that the service sets
-	fixed    []string // fields that never change after the part was added
-	renewed  []string // fields that a new version does not inherit from the one before
+	fixed    []string // fields that never change once the part was added
+	renewed  []string // fields that a new version does not take over from the version before
 	check    listCheck
-	checked  string // the field that a failed check names
-	required string // what an error calls the part, if an asset needs one to be published; "": it needs none
+	checked  string // the field that the error of the function check names
+	required string // name of the part in errors, if a published asset needs one; "": it needs none
 }
 
 // parts is the table of all kinds of parts.
@@ -81,13 +81,13 @@ var parts = []Part{
 // Parts returns all kinds of parts.
 func Parts() []Part { return slices.Clone(parts) }
 
-// Versioned tells whether parts of this kind keep their former versions.
+// Versioned reports whether parts of this kind keep their former versions.
 func (p Part) Versioned() bool { return slices.Contains(p.Verbs, Replace) }
 
 // Scope selects versions of parts. Parts that are not Versioned have one version.
 type Scope int
 
-// The scopes.
+// The values of Scope.
 const (
 	Newest      Scope = iota // the newest version of each part, in the order of their last changes
 	AllVersions              // all versions, in the order in which they were added
@@ -112,12 +112,12 @@ func (a Asset) Parts(p Part, s Scope) record.List {
 	return newest
 }
 
-// previousVersions is a field of versioned parts that only their own path shows.
+// previousVersions is a field that only the path of a versioned part shows.
 const previousVersions = "previousVersions"
 
-// Part returns one part, or a fault of kind NotFound. For versioned parts it
-// returns the newest version, with the versions that have another url in
-// previousVersions (docs/contract.md, "Document versions").
+// Part returns one part, or a fault of kind NotFound. For a versioned part it returns the newest version. The
+// field previousVersions then has the versions whose url differs from the newest one (docs/contract.md,
+// "Document versions").
 func (a Asset) Part(p Part, id string) (record.Object, error) {
 	at := a.find(p, id)
 	if at < 0 {
@@ -138,8 +138,8 @@ func (a Asset) Part(p Part, id string) (record.Object, error) {
 	return part.With(previousVersions, previous), nil
 }
 
-// Download returns the url of the newest version of a part whose url contains
-// key, or a fault of kind NotFound.
+// Download returns the url of a part, from the newest version whose url contains the given key. It returns a
+// fault of kind NotFound if there is no such version.
 func (a Asset) Download(p Part, id, key string) (string, error) {
 	if a.find(p, id) < 0 {
 		return "", p.missing()
@@ -153,8 +153,7 @@ func (a Asset) Download(p Part, id, key string) (string, error) {
 	return "", fault.New(fault.NotFound, fault.URL, "download", "Not Found")
 }
 
-// find returns the index of the newest version of a part in its list, -1 if the
-// part does not exist.
+// find returns the index of a part's newest version in the list of parts, or -1 if the part does not exist.
 func (a Asset) find(p Part, id string) int {
 	for i, element := range slices.Backward(a.fields.List(p.field)) {
 		if idOf(element) == id {
@@ -164,9 +163,9 @@ func (a Asset) find(p Part, id string) int {
 	return -1
 }
 
-// Admit refuses callers who may not change a part of this asset in any state, and
-// parts that do not exist. The id is "" for a new part. These refusals come before
-// all faults of the body (docs/contract.md, "Order of checks").
+// Admit returns a fault if the part does not exist, or if the caller may not change parts of this kind in any
+// state of the asset. The id is "" for a new part. These faults come before all faults of the body
+// (docs/contract.md, "Order of checks").
 func (a Asset) Admit(by Caller, p Part, id string) error {
 	if id != "" && a.find(p, id) < 0 {
 		return p.missing()
@@ -186,20 +185,20 @@ func (p Part) missing() error { return fault.New(fault.NotFound, fault.URL, p.ID
 // PartChange is a request to change a part.
 type PartChange struct {
 	Part   Part
-	ID     string // "" with Add
+	ID     string // "" for Add
 	Verb   Verb
-	Fields record.Object // what the client sent; nil with Remove
-	File   File          // of this registry, that the fields name; the zero value: none, or its bytes have not come
+	Fields record.Object // the fields that the client sent; nil for Remove
+	File   File          // hash and size of the registry's file at the url; zero: no such file, or not yet uploaded
 	Caller
-	Version Version // of the API that the caller uses
+	Version Version // version of the API that the caller uses
 	Now     time.Time
 	NewID   func() string // returns a new id: 32 lowercase hex characters
 }
 
-// ChangePart returns the asset and the part after the change. The asset is equal
-// to a if nothing differs, and to a with an error, which is a fault. The part is
-// nil after Remove and with an error. Faults of the fields come before a state
-// that forbids the change (docs/contract.md, "Order of checks").
+// ChangePart returns the asset and the part after the change. If the request changes nothing, the asset equals
+// a. Every error is a fault. With an error, the returned asset is a, and the part is nil. The part is nil after
+// Remove, too. Faults of the fields are reported before a state that forbids the change (docs/contract.md,
+// "Order of checks").
 func (r Rules) ChangePart(a Asset, c PartChange) (Asset, record.Object, error) {
 	p := c.Part
 	if err := a.Admit(c.Caller, p, c.ID); err != nil {
@@ -224,8 +223,8 @@ func (r Rules) ChangePart(a Asset, c PartChange) (Asset, record.Object, error) {
 	return finish(fields, w.names), part, nil
 }
 
-// part returns the list after a change, and the changed part. At is the index of
-// the part; Add ignores it.
+// part returns the list after a change, and the changed part. The argument at is the index of the part; the verb
+// Add ignores it.
 func (w *walk) part(list record.List, at int, c PartChange) (record.List, record.Object) {
 	list = slices.Clone(list)
 	var old record.Object
@@ -257,15 +256,15 @@ func (w *walk) part(list record.List, at int, c PartChange) (record.List, record
 	}
 }
 
-// fill merges what was sent into a part.
+// fill merges the sent fields into a part.
 func (w *walk) fill(p Part, into, sent record.Object) record.Object {
 	part, _ := p.model.convert(w, "", into, sent).(record.Object)
 	return part
 }
 
-// drop returns what was sent without the fields that the service sets and the
-// fixed ones. It checks the types of the dropped fields. Their values are ignored, unless the part
-// as it is, or one of the others, has them.
+// drop returns the sent fields, except the fixed fields and the fields that the service sets. It checks the
+// types of the dropped fields, and notes their names as ignored. It does not note a field whose sent value
+// equals the value in the stored object, or in one of the others.
 func (w *walk) drop(p Part, fixed []string, sent, stored record.Object, others ...record.Object) record.Object {
 	for _, f := range p.model.fields {
 		if !slices.Contains(p.given, f.name) && !slices.Contains(fixed, f.name) {
@@ -283,7 +282,7 @@ func (w *walk) drop(p Part, fixed []string, sent, stored record.Object, others .
 	return sent
 }
 
-// new returns the fields that the service sets in a new part.
+// new returns a new part with the fields that the service sets.
 func (p Part) new(id, now string) record.Object {
 	values := map[string]string{"id": id, "author": "asset_owner", "datePublished": now, "dateModified": now}
 	part := make(record.Object, 0, len(p.given))
@@ -300,8 +299,8 @@ func idOf(element record.Value) string {
 	return part.Text("id")
 }
 
-// modified returns the time of a part's last change, and the zero time for a part
-// without one, which the service never stores.
+// modified returns the time of a part's last change. It returns the zero time for a part without such a time,
+// which the service never stores.
 func modified(element record.Value) time.Time {
 	part, _ := element.(record.Object)
 	t, err := ParseTime(part.Text("dateModified"), time.UTC)

@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// night is the time at which parts change in these tests.
+// night is the time of the changes of parts in these tests.
 var night = evening.Add(2 * time.Hour)
 
 const (
@@ -22,7 +22,7 @@ const (
 	validProcess  = `{"type":"lot","relatedProcessID":"dddddddddddddddddddddddddddddddd"}`
 )
 
-// validPart holds a valid part of each kind, as a client sends it.
+// validPart has a valid part of each kind, in the form in which clients send it.
 var validPart = map[string]string{"items": validItem, "decisions": validDecision, "documents": validDocument,
 	"related_processes": validProcess}
 
@@ -37,7 +37,7 @@ func part(t testing.TB, path string) Part {
 	return Part{}
 }
 
-// ask applies verb to the first part of a kind. The verb Add adds a new part.
+// ask applies a verb to the first part of a kind. The verb Add adds a new part instead.
 func ask(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (Asset, record.Object, error) {
 	t.Helper()
 	c := PartChange{Part: part(t, path), Verb: verb, Caller: Caller{Role: by}, Now: night, NewID: ids()}
@@ -60,7 +60,7 @@ func first(t testing.TB, a Asset, path string) string {
 	return idOf(list[0])
 }
 
-// done calls ask and fails the test if the change is refused.
+// done is like ask, but fails the test if the change is refused.
 func done(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (Asset, record.Object) {
 	t.Helper()
 	next, changed, err := ask(t, a, by, path, verb, sent)
@@ -76,8 +76,8 @@ func lotless(t testing.TB, s Status) Asset {
 	return Asset{fields: in(t, s).fields.Without("relatedProcesses")}
 }
 
-// TestWhoChangesParts tries every kind of part, state, role and verb
-// (docs/contract.md, "Parts").
+// TestWhoChangesParts tries each verb on each kind of part, in each state and with each role. Only the role in
+// the table may change parts, and only in the listed states (docs/contract.md, "Parts").
 // Promises: part-writers
 func TestWhoChangesParts(t *testing.T) {
 	for _, allowed := range []struct {
@@ -401,7 +401,7 @@ func TestDocuments(t *testing.T) {
 // Promises: document-versions
 func TestDocumentsAreListedInTheOrderOfTheirChanges(t *testing.T) {
 	a := change(t, valid(t, `{}`), Owner, `{"status":"pending"}`)
-	for _, title := range []string{"one", "two", "three"} { // all at the same time
+	for _, title := range []string{"one", "two", "three"} { // all three have the same time
 		a, _ = done(t, a, Owner, "documents", Add, strings.Replace(validDocument, "Оголошення", title, 1))
 	}
 	titles := func() string {
@@ -504,8 +504,8 @@ func FuzzPart(f *testing.F) {
 	})
 }
 
-// TestAnEmptyTextIsNotFilledIn tries the rules over several fields of an object with texts that
-// are stored empty (docs/contract.md, "Field rules").
+// TestAnEmptyTextIsNotFilledIn sends parts with empty texts. The rules over several fields must treat an empty
+// text like an absent one (docs/contract.md, "Field rules").
 func TestAnEmptyTextIsNotFilledIn(t *testing.T) {
 	for _, c := range []struct{ name, path, sent string }{
 		{"a number of a registration", "items",

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// Group is a group of fields that an operator may hide from callers without an API key
-// (docs/contract.md, "Hidden fields"). The field table says which fields are in it. "" is
-// the group of all other fields, which are always public.
+// Group is a group of fields that an operator may hide from callers without an API key (docs/contract.md,
+// "Hidden fields"). The field table says which fields belong to it. "" is the group of all other fields, which
+// nobody can hide.
 type Group string
 
 // The groups.
 const (
 	Contacts  Group = "contacts"  // persons and their telephones, addresses and pages
-	Addresses Group = "addresses" // street and postal code; region and locality stay
+	Addresses Group = "addresses" // street and postal code, but not region and locality
 	Locations Group = "locations" // coordinates
 )
 
 var groups = []Group{Contacts, Addresses, Locations}
 
-// ParseGroups returns the groups with these names, sorted, each once. The error names
-// those that do not exist.
+// ParseGroups returns the groups with these names, sorted and without duplicates. The error lists the names
+// that do not exist.
 func ParseGroups(names []string) ([]Group, error) {
 	var all []Group
 	var faults []error
@@ -37,7 +37,7 @@ func ParseGroups(names []string) ([]Group, error) {
 	return slices.Compact(all), errors.Join(faults...)
 }
 
-// HasGroups tells whether all of some groups are among others.
+// HasGroups reports whether every group in the second list is also in the first one.
 func HasGroups(others, some []Group) bool {
 	return !slices.ContainsFunc(some, func(g Group) bool { return !slices.Contains(others, g) })
 }

@@ -10,23 +10,23 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Origin is what the service knows about a new asset.
+// Origin has what the service knows about an asset that is to be created.
 type Origin struct {
-	ID       string        // of the new asset
+	ID       string        // id of the new asset
 	Owner    string        // the broker that creates it
-	Barred   string        // why the broker may not create assets, "" if it may (docs/contract.md, "Accreditation")
+	Barred   string        // why the broker may not create assets; "": it may (docs/contract.md, "Accreditation")
 	TestOnly bool          // the broker may create assets in test mode only
-	Version  Version       // of the API that the broker uses
+	Version  Version       // version of the API that the broker uses
 	Now      time.Time     // the time of creation
 	NewID    func() string // returns a new id for a part: 32 lowercase hex characters
 }
 
-// Create returns the asset that a broker's fields make: a draft without a
-// human-readable identifier, which Numbered adds.
+// Create returns a new asset with the fields that a broker sent. The asset is a draft. Its human-readable
+// identifier is missing; Numbered adds it.
 //
-// The error is a fault. With one, the asset has nothing but Ignored. An unknown
-// assetType comes first, then the accreditation (kind Forbidden), then all other
-// faults of the fields together (kind Invalid; docs/contract.md, "Order of checks").
+// Every error is a fault. With an error, only the method Ignored of the returned asset is valid. An unknown
+// assetType is reported first, then a missing accreditation (kind Forbidden), then all other faults of the
+// fields together (kind Invalid; docs/contract.md, "Order of checks").
 func (r Rules) Create(in record.Object, o Origin) (Asset, error) {
 	w := &walk{rules: r, version: o.Version, newID: o.NewID}
 	now := w.time(o.Now)
@@ -74,26 +74,25 @@ func firstDocument(id, now string) record.Object {
 	}
 }
 
-// Caller is who asks for a change of an asset.
+// Caller is the sender of a request to change an asset.
 type Caller struct {
-	Role     Role   // for this asset
-	NotOwner string // with Other: why the caller is not Owner, and what to do; a refusal says so
+	Role     Role   // the caller's role for this asset
+	NotOwner string // if Role is Other: why the caller is not the Owner, and what to do; refusals quote it
 }
 
 // Change is a request to change an asset.
 type Change struct {
-	Fields record.Object // what the client sent
-	Whole  bool          // Fields replace the asset's fields (PUT) rather than merge into them (PATCH)
+	Fields record.Object // the fields that the client sent
+	Whole  bool          // Fields replace the asset's fields (PUT); false: they are merged into them (PATCH)
 	Caller
-	Version Version   // of the API that the caller uses
+	Version Version   // version of the API that the caller uses
 	Dated   time.Time // the asset's dateModified
 	Now     time.Time
 	NewID   func() string // returns a new id for a part: 32 lowercase hex characters
 }
 
-// Change returns the asset after the change, and whether it differs. With an
-// error, a fault, it returns the asset as it was. The checks are in the order of
-// docs/contract.md, "Change".
+// Change returns the asset after the change, and whether it differs from a. Every error is a fault. With an
+// error, the returned asset is a. The order of the checks is in docs/contract.md, "Change".
 func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
 	from, to := a.Status(), a.Status()
 	if sent, ok := c.Fields.Get("status").(string); ok {
@@ -127,8 +126,8 @@ func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
 	return next, !record.Equal(next.fields, a.fields), nil
 }
 
-// CheckRemoval refuses a caller who may not remove an asset: only its owner may, and only a
-// draft (docs/contract.md, "Removal of drafts").
+// CheckRemoval returns a fault if the caller may not remove an asset. Only a draft can be removed, and only by
+// its owner (docs/contract.md, "Removal of drafts").
 func (a Asset) CheckRemoval(by Caller) error {
 	refusal := fmt.Sprintf("Can't remove asset in current (%s) status", a.Status())
 	switch {
@@ -143,12 +142,12 @@ func (a Asset) CheckRemoval(by Caller) error {
 const noCancellation = "You can set deleted status only when asset have at least one document " +
 	"with '" + cancellationDetails + "' documentType"
 
-// checkStep refuses callers who may not change an asset in the state from, or may
-// not move it to the state to.
+// checkStep returns a fault if the caller may not change an asset in the state from, or may not move it to the
+// state to.
 func checkStep(from, to Status, by Caller) error {
 	switch {
 	case !from.mayChange(by.Role) && !from.mayChange(Owner):
-		return notIn(from, "") // being the owner would not help
+		return notIn(from, "") // the reason NotOwner would mislead, because the owner may not change the asset either
 	case !from.mayChange(by.Role):
 		return notIn(from, by.NotOwner)
 	case to == Draft && from != Draft:
@@ -159,8 +158,8 @@ func checkStep(from, to Status, by Caller) error {
 	return nil
 }
 
-// writes returns the fields that a role may write while it moves an asset from
-// one state to another, or leaves it there (docs/contract.md, "Writable fields").
+// writes returns the fields that a role may write when it moves an asset from one state to another, or leaves
+// the asset in its state (docs/contract.md, "Writable fields").
 func (r Role) writes(from, to Status) writers {
 	switch r {
 	case Owner:
@@ -177,8 +176,7 @@ func (r Role) writes(from, to Status) writers {
 	}
 }
 
-// publishable refuses assets without items or decisions (docs/contract.md,
-// "Change").
+// publishable returns a fault for an asset without items or without decisions (docs/contract.md, "Change").
 func publishable(fields record.Object) error {
 	const missing = "You cannot switch the asset status from draft to pending unless at least one %s has been added."
 	for _, p := range parts {
@@ -189,8 +187,8 @@ func publishable(fields record.Object) error {
 	return nil
 }
 
-// keepsParts reports a change that empties the items or decisions of a published
-// asset (docs/contract.md, "Change").
+// keepsParts adds a fault for a change that removes all items or all decisions of a published asset
+// (docs/contract.md, "Change").
 func (w *walk) keepsParts(before, after record.Object) {
 	for _, p := range parts {
 		if p.required == "" || len(before.List(p.field)) == 0 || len(after.List(p.field)) > 0 || w.found(p.field) {
@@ -200,16 +198,15 @@ func (w *walk) keepsParts(before, after record.Object) {
 	}
 }
 
-// keepsLot reports an active asset without a related lot (docs/contract.md,
-// "Related process").
+// keepsLot adds a fault for an active asset without a related lot (docs/contract.md, "Related process").
 func (w *walk) keepsLot(s Status, fields record.Object) {
 	if s == Active && !hasLot(fields) {
 		w.breaks(processesField, "Asset must have related lot to become active.")
 	}
 }
 
-// move returns the fields with the dates that a step from one state to another
-// sets (docs/contract.md, "States").
+// move returns the fields after a step from one state to another, with the dates that this step sets
+// (docs/contract.md, "States").
 func move(fields record.Object, from, to Status, now string) record.Object {
 	const start, end = "startDate", "endDate"
 	fields = fields.With("date", now)
@@ -228,14 +225,13 @@ func move(fields record.Object, from, to Status, now string) record.Object {
 	return fields.With(periodField, period)
 }
 
-// testTitles has the prefixes of the titles of assets in test mode
-// (docs/contract.md, "Asset").
+// testTitles has, for each title field, the prefix that it gets in test mode (docs/contract.md, "Asset").
 var testTitles = map[string]string{
 	"title": "[ТЕСТУВАННЯ] ", "title_en": "[TESTING] ", "title_ru": "[ТЕСТИРОВАНИЕ] ",
 }
 
-// finish returns the asset with the given fields, in the order of the field table
-// and, in test mode, with prefixed titles. Its request had ignored fields.
+// finish returns an asset with the given fields, in the order of the field table. In test mode it adds the
+// prefixes to the titles. The argument ignored has the names of the fields that were ignored in the request.
 func finish(fields record.Object, ignored []string) Asset {
 	if fields.Text("mode") == testMode {
 		for name, prefix := range testTitles {
@@ -255,7 +251,7 @@ func notIn(s Status, reason string) error {
 	return forbidden("data", fmt.Sprintf("Can't update asset in current (%s) status", s)+because(reason))
 }
 
-// because returns a reason in the form in which it follows a refusal, "" for none.
+// because returns the words that add a reason to a refusal, or "" for no reason.
 func because(reason string) string {
 	if reason == "" {
 		return ""

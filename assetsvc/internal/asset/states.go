@@ -27,15 +27,15 @@ func statusNames() []string {
 	return names
 }
 
-// state lists the roles that may change an asset in one state, and for each next
-// state the roles that may move the asset there.
+// state lists the roles that may change an asset in one state. For each next state, it lists the roles that may
+// move the asset there.
 type state struct {
 	writers []Role
 	to      map[Status][]Role
 }
 
-// states is the table of docs/contract.md, "States". An asset in a state without
-// a row never changes.
+// states is the table in docs/contract.md, "States". An asset in a state that is not in the table never
+// changes.
 var states = map[Status]state{
 	Draft: {
 		writers: []Role{Owner, Administrator},
@@ -55,11 +55,11 @@ var states = map[Status]state{
 	},
 }
 
-// mayChange tells whether a role may change an asset in this state.
+// mayChange reports whether a role may change an asset in this state.
 func (s Status) mayChange(by Role) bool { return slices.Contains(states[s].writers, by) }
 
-// mayBecome tells whether a role may move an asset from this state to another.
-// Staying in the same state is always allowed.
+// mayBecome reports whether a role may move an asset from this state to another. An asset may always stay in
+// its state.
 func (s Status) mayBecome(to Status, by Role) bool {
 	return s == to || slices.Contains(states[s].to[to], by)
 }

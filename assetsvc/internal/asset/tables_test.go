@@ -23,7 +23,7 @@ func TestTheRulesKnowNeitherHTTPNorStorage(t *testing.T) {
 	}
 }
 
-// eachModel calls f for every model of the field table, with its path.
+// eachModel calls the function f for every model of the field table, with the path of the model.
 func eachModel(path string, m *model, f func(path string, m *model)) {
 	f(path, m)
 	for _, row := range m.fields {

@@ -36,8 +36,8 @@ func TestTimesArePrintedAsByPackageTime(t *testing.T) {
 	}
 }
 
-// TestOffsetsAreRead has each form of an offset, and forms that have no one meaning or that
-// hardly anybody uses.
+// TestOffsetsAreRead has each accepted form of an offset. It also has refused forms, which are ambiguous or
+// very rare.
 // Promises: offsets
 func TestOffsetsAreRead(t *testing.T) {
 	at := time.Date(2026, 11, 22, 9, 32, 46, 881_553_000, time.UTC)

@@ -9,8 +9,8 @@ import (
 // stands for the newest version, which has every field.
 type Version string
 
-// before tells whether v is older than the version since. Every version has the
-// fields whose since is "".
+// before reports whether the version v is older than the argument since. If since is "", it returns false,
+// because every version has the field.
 func (v Version) before(since Version) bool {
 	if v == "" || since == "" {
 		return false
@@ -23,7 +23,7 @@ func (v Version) before(since Version) bool {
 // numbers returns the two numbers of a version: 2.10 is newer than 2.9.
 func (v Version) numbers() (major, minor int) {
 	first, second, _ := strings.Cut(string(v), ".")
-	major, _ = strconv.Atoi(first) // a test checks every version of the field table
+	major, _ = strconv.Atoi(first) // cannot fail: a test checks every version of the field table
 	minor, _ = strconv.Atoi(second)
 	return major, minor
 }

@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// colourful returns a published asset with each field of AddLaterFields. Its second
-// document has two versions.
+// colourful returns a published asset that has each field of AddLaterFields. Its second document has two
+// versions.
 func colourful(t *testing.T) Asset {
 	t.Helper()
 	o := origin()
@@ -40,7 +40,7 @@ func colourful(t *testing.T) Asset {
 	return a
 }
 
-// changePart changes a part as the role that may change it.
+// changePart changes a part. The caller has the role that may change it.
 func changePart(t *testing.T, a Asset, v Version, c PartChange) (Asset, record.Object) {
 	t.Helper()
 	c.Version, c.Caller, c.Now, c.NewID = v, Caller{Role: c.Part.writer}, night, ids()
@@ -51,7 +51,7 @@ func changePart(t *testing.T, a Asset, v Version, c PartChange) (Asset, record.O
 	return next, changed
 }
 
-// colours is the number of later fields in the asset of colourful.
+// colours is the number of fields of version 2.6 in the asset of colourful.
 const colours = 8
 
 func count(value record.Value) int {
@@ -81,7 +81,7 @@ func TestOldVersionsShowNoLaterFields(t *testing.T) {
 				if c.shown {
 					want = all
 				}
-				if got := strings.Count(shown, `colour"`); got != want { // a path of a patch may have the name too
+				if got := strings.Count(shown, `colour"`); got != want { // matches a path of a patch, too
 					t.Errorf("%s: got %d later fields, want %d: %s", what, got, want, shown)
 				}
 			}
@@ -249,9 +249,8 @@ func TestNoErrorSuggestsALaterField(t *testing.T) {
 	}
 }
 
-// TestHiddenFieldsOfTheVersions fixes the hidden paths and their order. The
-// fingerprint of a repeatable creation contains them. A new order would refuse
-// repeats after an upgrade.
+// TestHiddenFieldsOfTheVersions checks that the hidden paths and their order stay the same. Fingerprints of
+// creations depend on both: with another order, an upgraded registry would refuse to repeat a creation.
 func TestHiddenFieldsOfTheVersions(t *testing.T) {
 	for _, c := range []struct {
 		version Version

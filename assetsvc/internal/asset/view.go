@@ -10,23 +10,23 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// View shows assets as one version of the API has them: without the fields of
-// later versions, at any depth (docs/contract.md, "Versions"). It may hide groups of
-// fields too. It is derived from the field table. A View is immutable and safe for concurrent use.
+// View shows assets in the form of one version of the API. It leaves out the fields of later versions, at any
+// depth (docs/contract.md, "Versions"). It may also hide groups of fields. It is derived from the field table.
+// A View is immutable and safe for concurrent use.
 type View struct {
 	asset  *hiding
-	access *hiding  // of the access block of a creation
+	access *hiding  // what is hidden in the access block of a creation
 	marks  [][]byte // the names of all hidden fields of the asset, as JSON strings
 }
 
-// hiding lists the fields that a view lacks in the objects of one model. Nil means
-// that it lacks none.
+// hiding lists the fields that a view leaves out in the objects of one model. Nil means that it leaves out
+// none.
 type hiding struct {
 	fields map[string]bool
-	within map[string]*hiding // fields whose values have hidden fields
+	within map[string]*hiding // by the name of a field: the fields left out within its values
 }
 
-// NewView returns the view of a version without the fields of some groups.
+// NewView returns the view of a version, which also leaves out the fields of the hidden groups.
 func NewView(v Version, hidden ...Group) *View {
 	view := &View{asset: assetModel.hiding(v, hidden), access: accessModel.hiding(v, nil)}
 	for _, path := range view.Hidden() {
@@ -36,8 +36,8 @@ func NewView(v Version, hidden ...Group) *View {
 	return view
 }
 
-// hiding returns the fields of a model, and within it, that a version lacks or that are in
-// a hidden group.
+// hiding returns the fields that a view leaves out, in a model and in the models within it: those that a
+// version lacks, and those in a hidden group.
 func (m *model) hiding(v Version, hidden []Group) *hiding {
 	h := &hiding{fields: map[string]bool{}, within: map[string]*hiding{}}
 	for _, f := range m.fields {
@@ -55,9 +55,8 @@ func (m *model) hiding(v Version, hidden []Group) *hiding {
 	return h
 }
 
-// Hidden returns the dotted paths of the hidden fields, without the indexes of
-// lists. Fields of the asset itself come first, then those one level below, and
-// so on; paths of one level are sorted.
+// Hidden returns the dotted paths of the hidden fields, without the indexes of lists. Fields of the asset
+// itself come first, then fields one level deeper, and so on; paths of the same level are sorted.
 func (v *View) Hidden() []string {
 	paths := v.asset.paths("", nil)
 	slices.SortFunc(paths, func(a, b string) int {
@@ -66,7 +65,8 @@ func (v *View) Hidden() []string {
 	return paths
 }
 
-// paths appends the paths of the hidden fields within parent to paths.
+// paths appends the paths of the hidden fields to the given list. parent is the path of the object that h
+// belongs to.
 func (h *hiding) paths(parent string, paths []string) []string {
 	if h == nil {
 		return paths
@@ -80,17 +80,17 @@ func (h *hiding) paths(parent string, paths []string) []string {
 	return paths
 }
 
-// IsWhole tells whether the view has every field of an asset.
+// IsWhole reports whether the view has every field of an asset.
 func (v *View) IsWhole() bool { return v.asset == nil }
 
-// MayHide tells whether an encoded asset or field may have a hidden field. False
-// is certain; true may be a false alarm, which only costs time.
+// MayHide reports whether an encoded asset or field may have a hidden field. False is certain. True may be
+// wrong, which costs only time.
 func (v *View) MayHide(encoded []byte) bool {
 	return slices.ContainsFunc(v.marks, func(mark []byte) bool { return bytes.Contains(encoded, mark) })
 }
 
-// AppendMembers appends the wanted and visible members of an encoded asset, each
-// after a comma. It copies the bytes of members that hide nothing.
+// AppendMembers appends the wanted and visible members of an encoded asset, each after a comma. It copies the
+// bytes of members without hidden fields.
 func (v *View) AppendMembers(dst, encoded []byte, wanted func(name string) bool) ([]byte, error) {
 	for name, value := range record.Members(encoded) {
 		if value == nil {
@@ -114,14 +114,13 @@ func (v *View) AppendMembers(dst, encoded []byte, wanted func(name string) bool)
 	return dst, nil
 }
 
-// Access returns the access block of a creation as the version shows it.
+// Access returns the access block of a creation in the form of the version.
 func (v *View) Access(access record.Object) record.Object {
 	shown, _ := v.access.prune(access).(record.Object)
 	return shown
 }
 
-// Part returns a part, as Asset.Part or Rules.ChangePart returned it, as the
-// version shows it.
+// Part returns a part in the form of the version. The part must be a result of Asset.Part or Rules.ChangePart.
 func (v *View) Part(p Part, part record.Object) record.Object {
 	if part == nil {
 		return nil
@@ -134,13 +133,14 @@ func (v *View) Part(p Part, part record.Object) record.Object {
 	return shown
 }
 
-// Parts returns a list of parts as the version shows them.
+// Parts returns a list of parts in the form of the version.
 func (v *View) Parts(p Part, parts record.List) record.List {
 	shown, _ := v.asset.below(p.field).prune(parts).(record.List)
 	return shown
 }
 
-// Patch returns a JSON Patch of an asset (RFC 6902) without the hidden fields.
+// Patch returns a JSON Patch of an asset (RFC 6902) without operations on hidden fields, and without hidden
+// fields in their values.
 func (v *View) Patch(patch record.List) record.List {
 	if v.IsWhole() {
 		return patch
@@ -160,8 +160,8 @@ func (v *View) Patch(patch record.List) record.List {
 	return shown
 }
 
-// follow returns what is hidden within the value at a JSON Pointer (RFC 6901),
-// and whether the value itself is visible.
+// follow follows a JSON Pointer (RFC 6901). It returns what is hidden within the value there, and whether the
+// value itself is visible.
 func (h *hiding) follow(pointer string) (below *hiding, visible bool) {
 	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		if step == "" || isIndex(step) {
@@ -175,8 +175,8 @@ func (h *hiding) follow(pointer string) (below *hiding, visible bool) {
 	return h, true
 }
 
-// isIndex tells whether a step of a pointer is the index of a list, or "-" for its
-// end. No field has such a name.
+// isIndex reports whether a step of a pointer is the index of a list, or "-", which stands for the end of a
+// list. No field has a name of this form.
 func isIndex(step string) bool { return strings.Trim(step, "0123456789-") == "" }
 
 func (h *hiding) hides(name string) bool { return h != nil && h.fields[name] }

@@ -12,25 +12,25 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// kind is a type of values. The kinds are plain kinds (kinds.go), objects
-// (*model), lists (list) and dropped values (dropped).
+// kind is a type of values: a plain kind (kinds.go), an object (*model), a list (list) or a dropped value
+// (dropped).
 type kind interface {
-	// convert returns the value to store when a client sends one: sent replaces
-	// old or, in objects and lists, merges into it. It returns nil to store
-	// nothing. Faults go to w. Old is nil if there is no value yet. Sent is nil
-	// only for a null element of a list: members that are null never get here.
+	// convert returns the value to store when a client sends one. The value sent replaces the value old, or is
+	// merged into it if both are objects or lists. A nil result means that nothing is stored. convert adds
+	// faults to w. old is nil if there is no value yet. sent is nil only for a null element of a list: for
+	// members that are null, convert is not called.
 	convert(w *walk, path string, old, sent record.Value) record.Value
 }
 
-// plain is a kind of values without fields of their own.
+// plain is a kind of values that have no fields.
 type plain struct {
 	form Form
 	take func(w *walk, path string, old, sent record.Value) record.Value
-	most int // characters of a text; 0: take bounds what is stored
+	most int // most characters of a text; 0: the function take limits them
 }
 
-// convert reports one fault of a value at most. A text that is no code of a list and has U+0000
-// breaks two rules; the client mends both at once.
+// convert adds at most one fault for a value. For example, a text may have U+0000 and also not be a code of a
+// list; when the client corrects it, both faults are gone.
 func (k plain) convert(w *walk, path string, old, sent record.Value) record.Value {
 	faults := len(w.details)
 	value := k.take(w, path, old, sent)
@@ -44,10 +44,10 @@ func (k plain) convert(w *walk, path string, old, sent record.Value) record.Valu
 	return value
 }
 
-// dropped is a kind of values that are checked and never stored.
+// dropped is a kind of values that are checked, but never stored.
 type dropped struct {
 	of  kind
-	are record.Value // what every such field has; nil: nothing
+	are record.Value // the value that answers always show for the field; nil: none
 }
 
 func (k dropped) convert(w *walk, path string, old, sent record.Value) record.Value {
@@ -55,35 +55,34 @@ func (k dropped) convert(w *walk, path string, old, sent record.Value) record.Va
 	return nil
 }
 
-// field is one row of a field table.
+// field is a row of a field table.
 type field struct {
 	name        string
 	since       Version // the first version of the API that has the field; "": all have it
 	of          kind
 	required    bool
-	given       bool    // the service gives every asset a value, whoever asks
-	ours        bool    // the service sets the field of a part and ignores what clients send
-	keeps       bool    // a PUT without the field leaves its value as it is
-	sandboxOnly bool    // the field exists only in a sandbox
-	unsuggested bool    // clients may send the field, and no error names it as the nearest
-	group       Group   // may be hidden with it; fields below are hidden too
-	writers     writers // for fields of the asset itself; fields below it have the same
+	given       bool    // all assets have a value, which the service sets
+	ours        bool    // in parts: the service sets the field, and ignores the values that clients send
+	keeps       bool    // a PUT without the field does not change it
+	sandboxOnly bool    // only a sandbox has the field
+	unsuggested bool    // clients may send the field, but errors do not suggest it as the nearest name
+	group       Group   // an operator may hide the field, and all fields below it, with this group
+	writers     writers // only for fields of the asset itself; the fields below have the same writers
 
-	// absent returns the value of a field without one. Nil: the field gets none.
+	// absent returns a value for a field that has no value. If absent is nil, the field stays without a value.
 	absent func(w *walk, old record.Value) record.Value
 }
 
-// model is the field table of one type of objects. Its fields are in the order
-// in which they are shown.
+// model is the field table of one type of objects. The order of its fields is the order in answers.
 type model struct {
-	name   string // as errors name it
-	title  string // as the description of the fields names it; "": name
+	name   string // the name in errors
+	title  string // the name in the description of the fields; "": the same as name
 	fields []field
-	check  func(w *walk, path string, o record.Object) // compares fields; runs if every field is valid on its own
+	check  func(w *walk, path string, o record.Object) // rules over several fields; runs only if each field is valid
 }
 
-// modelOf returns the model of the objects that values of a kind are, or hold;
-// nil for values without fields.
+// modelOf returns the model of the objects that a kind stands for, also as elements of a list. It returns nil
+// for values without fields.
 func modelOf(k kind) *model {
 	switch k := k.(type) {
 	case *model:
@@ -95,29 +94,29 @@ func modelOf(k kind) *model {
 	}
 }
 
-// walk converts one request along the field table and collects all its faults
-// (docs/contract.md, "Field rules").
+// walk converts one request, along the field table, and collects all its faults (docs/contract.md, "Field
+// rules").
 type walk struct {
 	rules   Rules
-	version Version // of the request
+	version Version // version of the API that the request uses
 	newID   func() string
-	whole   bool          // the request replaces the fields it can write (PUT)
-	stored  record.Object // the asset as it is; texts that it has may be of any length
-	dated   string        // the asset's dateModified, which stored lacks; "": it has none
+	whole   bool          // the request replaces all fields that it may write (PUT)
+	stored  record.Object // the asset before the request; texts that it already has may be of any length
+	dated   string        // the asset's dateModified, which is not in stored; "": it has none
 
-	typesOnly bool // the value is going to be ignored: check its type only
+	typesOnly bool // check only the type of the value, because the value will be ignored
 	details   []fault.Detail
-	names     []string // of the fields that the client sent and whose values are not stored
-	compared  int      // searches for a nearest value so far
+	names     []string // names of the fields whose sent values are not stored
+	compared  int      // number of searches for a nearest value up to now
 }
 
-// maxFaults bounds the faults of one answer, and so its size: a body of 1 MiB can
-// hold millions of faults.
+// maxFaults is the most faults in one answer. It limits the size of the answer: a body of 1 MiB can have
+// millions of faults.
 const maxFaults = 500
 
 func (w *walk) full() bool { return len(w.details) >= maxFaults }
 
-// wrong reports a value that cannot be stored, such as one of the wrong type.
+// wrong adds a fault for a value that cannot be stored, such as one of the wrong type.
 func (w *walk) wrong(path, format string, args ...any) {
 	if !w.full() {
 		d := fault.Detail{Location: fault.Body, Name: path, Description: fmt.Sprintf(format, args...)}
@@ -125,15 +124,15 @@ func (w *walk) wrong(path, format string, args ...any) {
 	}
 }
 
-// breaks reports a value that has the right type and breaks a rule.
+// breaks adds a fault for a value that has the right type, but breaks a rule.
 func (w *walk) breaks(path, format string, args ...any) {
 	if !w.typesOnly {
 		w.wrong(path, format, args...)
 	}
 }
 
-// bound reports a text of more than so many characters, unless the asset has it in a field of
-// the same name already: it may be older than the rule.
+// bound adds a fault for a text that is longer than the given number of characters. It accepts the text if the
+// asset already has it in a field of the same name, because the stored text may be older than the rule.
 func (w *walk) bound(path, text string, most int) {
 	if len(text) <= most || w.typesOnly || w.full() || utf8.RuneCountInString(text) <= most || w.has(path, text) {
 		return
@@ -141,20 +140,20 @@ func (w *walk) bound(path, text string, most int) {
 	w.breaks(path, "String value is too long: at most %d characters are accepted.", most)
 }
 
-// refuseNull reports a text with U+0000, unless the asset has it already, as bound. Databases of
-// those who copy the registry cannot store it.
+// refuseNull adds a fault for a text with the character U+0000, unless the asset already has it in a field of
+// the same name. Some databases cannot store this character, so programs that copy the registry would fail.
 func (w *walk) refuseNull(path, text string) {
 	if strings.IndexByte(text, 0) >= 0 && !w.has(path, text) {
 		w.breaks(path, "String value has the character U+0000; leave it out.")
 	}
 }
 
-// has tells whether the asset has a text in a field of the same name already.
+// has reports whether the asset already has a text in a field of the same name.
 func (w *walk) has(path, text string) bool {
 	return has(w.stored, path[strings.LastIndexByte(path, '.')+1:], text)
 }
 
-// has tells whether a field with a name has a text, somewhere in a value.
+// has reports whether a value has, at any depth, a field with this name and this text.
 func has(v record.Value, name, text string) bool {
 	switch v := v.(type) {
 	case record.Object:
@@ -196,8 +195,7 @@ func (m *model) convert(w *walk, path string, old, sent record.Value) record.Val
 	return out
 }
 
-// ordered returns the members of o that are fields of the model and have a
-// value, in the model's order.
+// ordered returns the members of o that are fields of the model and have a value, in the order of the model.
 func (m *model) ordered(o record.Object) record.Object {
 	out := make(record.Object, 0, len(o))
 	for _, f := range m.fields {
@@ -208,7 +206,7 @@ func (m *model) ordered(o record.Object) record.Object {
 	return out
 }
 
-// member returns the value that a field of the object at parent gets.
+// member returns the new value of a field. The argument parent is the path of the object with this field.
 func (w *walk) member(f field, parent string, old, sent record.Object) record.Value {
 	stored := old.Get(f.name)
 	in, isSent := sent.Lookup(f.name)
@@ -234,7 +232,7 @@ func (w *walk) member(f field, parent string, old, sent record.Object) record.Va
 	return value
 }
 
-// missing returns why the client has no such field, "" if it has it.
+// missing returns a reason why the field does not exist for this client, or "" if it exists.
 func (w *walk) missing(f field) string {
 	switch {
 	case f.sandboxOnly && !w.rules.Sandbox:
@@ -246,7 +244,7 @@ func (w *walk) missing(f field) string {
 	}
 }
 
-// rogues reports the members of sent that the model does not have.
+// rogues adds a fault for each sent member that the model does not have.
 func (w *walk) rogues(m *model, path string, sent record.Object) {
 	for _, member := range sent {
 		if w.full() {
@@ -258,7 +256,7 @@ func (w *walk) rogues(m *model, path string, sent record.Object) {
 	}
 }
 
-// suggestions returns the names of the fields that an error may suggest.
+// suggestions returns the names of the fields that an error may suggest instead of an unknown one.
 func (w *walk) suggestions(m *model) []string {
 	names := make([]string, 0, len(m.fields))
 	for _, f := range m.fields {
@@ -269,16 +267,14 @@ func (w *walk) suggestions(m *model) []string {
 	return names
 }
 
-// list is the kind of lists. Lists merge by index: a shorter list truncates, a
-// longer one appends (docs/contract.md, "Merge"). A single value counts as a list
-// of one element.
+// list is the kind of lists. Lists are merged by index: a shorter list truncates the old one, a longer list
+// extends it (docs/contract.md, "Merge"). A single value counts as a list with one element.
 type list struct {
 	of     kind
 	checks []listCheck
 }
 
-// listCheck is a rule over the elements of a list. It runs if every element is
-// valid on its own.
+// listCheck is a rule over the elements of a list. It runs only if each element is valid.
 type listCheck func(w *walk, path string, l record.List)
 
 func listOf(of kind, checks ...listCheck) list { return list{of, checks} }
@@ -316,8 +312,8 @@ func (k list) convert(w *walk, path string, old, sent record.Value) record.Value
 	return out
 }
 
-// asset returns stored, changed by what the client sent in the fields that by may
-// write. It checks the types of all other fields and ignores their values
+// asset returns the fields of an asset after a request. The parameter by is the occasion; it determines which of
+// the sent fields the client may write. asset checks the types of all other fields, and ignores their values
 // (docs/contract.md, "Writable fields").
 func (w *walk) asset(stored, sent record.Object, by writers) record.Object {
 	out := make(record.Object, 0, len(assetModel.fields))
@@ -340,9 +336,8 @@ func (w *walk) asset(stored, sent record.Object, by writers) record.Object {
 	return out
 }
 
-// ignored checks the type of a value that is not going to be stored. It notes the name of the
-// field, unless the value is what is stored, or one of the others. A value whose merge into the
-// stored one changes nothing counts as the stored one.
+// ignored checks the type of a value that will not be stored, and notes the name of its field as ignored. It
+// does not note a field whose sent value would change nothing, or equals one of the other given values.
 func (w *walk) ignored(f field, sent, stored record.Value, others ...record.Value) {
 	if d, ok := f.of.(dropped); ok {
 		f.of = d.of
@@ -354,11 +349,11 @@ func (w *walk) ignored(f field, sent, stored record.Value, others ...record.Valu
 	w.ignores(f.name, value, append(others, stored)...)
 }
 
-// maxIgnored is the most names of ignored fields.
+// maxIgnored is the most names of ignored fields that are noted.
 const maxIgnored = 20
 
-// ignores notes the name of the field at a path, unless the value that was sent is among others,
-// such as the stored one.
+// ignores notes the name of the field at a path as ignored, unless the sent value equals one of the other given
+// values, such as the stored value.
 func (w *walk) ignores(path string, sent record.Value, others ...record.Value) {
 	isSame := func(other record.Value) bool { return record.Equal(sent, other) }
 	if w.typesOnly || len(w.names) == maxIgnored || slices.ContainsFunc(others, isSame) {
@@ -373,13 +368,12 @@ func (w *walk) ignores(path string, sent record.Value, others ...record.Value) {
 	}
 }
 
-// found tells whether a fault was reported at a path.
+// found reports whether there is a fault at a path.
 func (w *walk) found(path string) bool {
 	return slices.ContainsFunc(w.details, func(d fault.Detail) bool { return d.Name == path })
 }
 
-// fault returns the reported faults as one error of kind Invalid, nil if there
-// are none.
+// fault returns all faults in one error of kind Invalid, or nil if there are none.
 func (w *walk) fault() error {
 	if len(w.details) == 0 {
 		return nil
@@ -405,7 +399,7 @@ func typeOf(v record.Value) string {
 	}
 }
 
-// quote returns a value as an error quotes it: shortened.
+// quote returns a value in the shortened form in which errors quote it.
 func quote(v record.Value) string {
 	if text, ok := v.(string); ok {
 		return excerpt(text)

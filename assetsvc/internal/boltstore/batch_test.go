@@ -12,8 +12,8 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 )
 
-// TestAWriteOfABatchFailsAlone lets writes queue up while another transaction begins, so one batch takes them. The
-// refused ones fail alone, and a write whose caller has left is never applied.
+// TestAWriteOfABatchFailsAlone queues writes while another transaction begins, so that one batch takes all of
+// them. If a write is refused, the others must succeed. A write whose caller has left must never be applied.
 func TestAWriteOfABatchFailsAlone(t *testing.T) {
 	s, hold, begins, goOn := heldStore(t)
 	record := func(id, body string, revision int64) registry.Record {
@@ -34,7 +34,7 @@ func TestAWriteOfABatchFailsAlone(t *testing.T) {
 		do   func(context.Context, registry.Record) (int64, error)
 		r    registry.Record
 		want error
-		body string // afterwards; "" for no asset
+		body string // body of the asset in the end; "": the asset does not exist
 	}{
 		{"a change", t.Context(), s.Replace, record(changed, "new", 1), nil, "new"},
 		{"a change of a revision that is gone", t.Context(), s.Replace, record(stale, "new", 7), registry.ErrStale, "old"},
@@ -58,7 +58,7 @@ func TestAWriteOfABatchFailsAlone(t *testing.T) {
 			_, err := w.do(w.ctx, w.r)
 			got[i] <- err
 		}()
-		for len(s.queue) <= i { // the batch has the order of the table
+		for len(s.queue) <= i { // so that the writes queue up in the order of the table
 			runtime.Gosched()
 		}
 	}
@@ -69,7 +69,7 @@ func TestAWriteOfABatchFailsAlone(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", writes[i].name, err, writes[i].want)
 		}
 	}
-	check(4) // the callers that leave do not wait for the transaction
+	check(4) // callers that leave do not wait for the transaction
 	check(5)
 	close(goOn)
 	if err := <-first; err != nil {
@@ -91,11 +91,12 @@ func TestAWriteOfABatchFailsAlone(t *testing.T) {
 	}
 }
 
-// heldStore returns a store whose next transaction waits for goOn once hold was called. begins gets a value then.
+// heldStore returns a store. Once the test has called hold, the next transaction sends on the channel begins, and
+// then waits for the channel goOn.
 func heldStore(t *testing.T) (s *Store, hold func(), begins, goOn chan struct{}) {
 	t.Helper()
 	begins, goOn = make(chan struct{}), make(chan struct{})
-	held := false // set before the goroutine that writes gets the write that is held
+	held := false // set before the writing goroutine gets the write that it must hold
 	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: func() time.Time {
 		if held {
 			held = false
@@ -111,8 +112,9 @@ func heldStore(t *testing.T) (s *Store, hold func(), begins, goOn chan struct{})
 	return s, func() { held = true }, begins, goOn
 }
 
-// TestACallerWhoLeavesKnowsWhatIsStored ends the context of a creation that the transaction has taken, and then calls
-// for others whose context has ended before.
+// TestACallerWhoLeavesKnowsWhatIsStored ends the context of a creation that the transaction has already taken.
+// The creation must succeed nevertheless. Creations that start with an ended context must be refused, and must
+// not be stored.
 func TestACallerWhoLeavesKnowsWhatIsStored(t *testing.T) {
 	s, hold, begins, goOn := heldStore(t)
 	gone, leave := context.WithCancel(t.Context())
@@ -125,7 +127,7 @@ func TestACallerWhoLeavesKnowsWhatIsStored(t *testing.T) {
 	}()
 	<-begins
 	leave()
-	for range 64 { // a select between two things that can be done chooses by chance
+	for range 64 { // often, because a select that can do two things chooses at random
 		other := registry.Record{ID: storetest.NewID(), Sealed: "sealed", Body: []byte("{}")}
 		if _, err := s.Create(gone, other); !errors.Is(err, context.Canceled) || len(s.queue) > 0 {
 			t.Errorf("got %v and %d writes that wait, want %v and none", err, len(s.queue), context.Canceled)
@@ -141,7 +143,7 @@ func TestACallerWhoLeavesKnowsWhatIsStored(t *testing.T) {
 	}
 }
 
-// TestABatchIsBounded has more writes that wait than one transaction takes.
+// TestABatchIsBounded lets more writes wait than one transaction may take. The rest must keep waiting.
 func TestABatchIsBounded(t *testing.T) {
 	s := &Store{queue: make(chan *write, 2*maxBatch)}
 	for range 2 * maxBatch {

@@ -24,9 +24,9 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// BenchmarkPage reads pages of 100 entries from random offsets. It reports the time
-// relative to a store with 1,000 assets. It also reports the memory of the process,
-// without the pages of the file that the system caches.
+// BenchmarkPage reads pages of 100 entries from random offsets. It reports the time relative to the time in a
+// store with 1,000 assets. It also reports the memory of the process, without the pages of the file that the
+// system caches.
 func BenchmarkPage(b *testing.B) {
 	var smallest float64
 	for _, assets := range []int{1_000, 100_000, 1_000_000} {
@@ -52,8 +52,8 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// filled returns a store at path with the given number of listed assets of 3 KB,
-// and their positions in order.
+// filled returns a store at path that has the given number of listed assets of 3 KB. It also returns their
+// positions in order.
 func filled(b *testing.B, path string, assets int) (*Store, []int64) {
 	b.Helper()
 	s, err := Open(path, Options{Now: time.Now})
@@ -80,8 +80,7 @@ func filled(b *testing.B, path string, assets int) (*Store, []int64) {
 	return s, positions
 }
 
-// ownMemory returns the memory of the process without mapped files, in MB. It works
-// on Linux only.
+// ownMemory returns the memory of the process in MB, without mapped files. It works only on Linux.
 func ownMemory(b *testing.B) float64 {
 	b.Helper()
 	status, err := os.ReadFile("/proc/self/status")
@@ -101,7 +100,7 @@ func ownMemory(b *testing.B) float64 {
 	return 0
 }
 
-// BenchmarkCreate measures durable creations by 1, 16 and 64 concurrent clients.
+// BenchmarkCreate measures how fast 1, 16 and 64 concurrent clients create assets durably.
 func BenchmarkCreate(b *testing.B) {
 	body := bytes.Repeat([]byte("x"), 3000)
 	for _, clients := range []int{1, 16, 64} {
@@ -133,7 +132,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen measures the time to open a small and a large store.
+// BenchmarkOpen measures how long it takes to open a small store and a large one.
 func BenchmarkOpen(b *testing.B) {
 	for _, assets := range []int{1_000, 1_000_000} {
 		b.Run(fmt.Sprintf("assets=%d", assets), func(b *testing.B) {
@@ -155,8 +154,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkPublicLog integrates the changes of published assets of 3 KB into the
-// public log, and signs it.
+// BenchmarkPublicLog adds the changes of published assets of 3 KB to the public log, and signs it.
 func BenchmarkPublicLog(b *testing.B) {
 	const changes = 20_000
 	key, err := translog.NewKey(translog.ForLog, "registry.example/log", make([]byte, 32))

@@ -1,22 +1,20 @@
 // Package boltstore keeps assets and their feed in one bbolt file.
 //
-// One goroutine writes. It takes every waiting write, applies them all in one
-// transaction and makes them durable with one fsync. The next writes queue up
-// meanwhile, so batches grow with the load and no write waits for a timer.
+// One goroutine writes. It takes all waiting writes, applies them in one transaction, and makes them durable with
+// one fsync. Meanwhile the next writes queue up. So batches grow with the load, and no write waits for a timer.
 //
-// The store gives positions inside the transaction. So the order of commits is
-// the order of positions, and a read transaction shows a prefix of the feed.
-// The promises F1 to F3 of registry.Store follow from that.
+// The store assigns positions inside the transaction. So transactions commit in the order of their positions, and
+// a read transaction shows the feed up to a position, without gaps. The promises F1 to F3 of registry.Store
+// follow from that.
 //
-// The record is one bucket from position to change. Each transaction writes the
-// changes with their assets, so R1 and R2 hold too.
+// The record is one bucket, from position to change. Each transaction writes the changes together with their
+// assets, so R1 and R2 hold too.
 //
-// The lists of brokers and their references are buckets too (owners.go, references.go).
+// The lists of brokers and the references are further buckets (owners.go, references.go).
 //
-// The feed is two buckets from position to id, one of real and one of test
-// assets. bbolt is a B+tree: a page of the feed costs one seek and its entries,
-// however many assets there are. New keys come only at the end of the feeds and of
-// the record, so bbolt fills their pages completely.
+// The feed is two buckets from position to id, one for real assets and one for test assets. bbolt is a B+tree, so
+// a page of the feed costs one seek and the reads of its entries, however many assets there are. New keys come
+// only at the end of the feeds and of the record, so bbolt fills their pages completely.
 package boltstore
 
 import (
@@ -33,10 +31,10 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// maxBatch is the most writes in one transaction.
+// maxBatch is the largest number of writes in one transaction.
 const maxBatch = 1024
 
-// format names the contents of the file and their encoding.
+// format is the name of the format of the file: which buckets it has, and how they are encoded.
 const format = "asset-registry assets 5"
 
 var (
@@ -49,7 +47,7 @@ var (
 	historyBucket = []byte("history") // id and position of a change -> nothing
 	tileBucket    = []byte("tiles")   // level and index of a full part of the public log -> its data
 	censusBucket  = []byte("census")  // state -> number of assets
-	brokerBucket  = []byte("brokers") // broker, 0 and position -> id and facts (owners.go)
+	brokerBucket  = []byte("brokers") // broker, a 0 byte and position -> id and facts (owners.go)
 
 	referenceBucket = []byte("references") // key of a reference -> id (references.go)
 
@@ -58,33 +56,33 @@ var (
 
 // Options configure a store. Now is required; the zero values of the others work.
 type Options struct {
-	Now     func() time.Time // wall clock that positions follow
+	Now     func() time.Time // this machine's clock, which positions follow
 	Meter   metric.Meter     // gets the store's metrics; nil: no metrics
-	Secrets [][]byte         // the file must carry one of these, and gets the first; none: any file is opened
+	Secrets [][]byte         // the file must have one of these, and then gets the first; none: any file is opened
 	Log     *slog.Logger     // nil: no log
 
-	// Owner returns the owner of an asset whose index of brokers is missing. nil: a store without
-	// the index is opened, and has no lists of brokers.
+	// Owner returns the owner of an asset, which Open needs if the file lacks the index of brokers. If Owner is
+	// nil, such a file is opened too, but the store has no lists of brokers.
 	Owner func(registry.Record) (string, error)
 
-	// Changing is called with the ids of assets before they are written, and what it returns
-	// when nothing of that batch can be written any more. nil: nobody wants to know.
+	// Changing is called with the ids of assets before they are written. It returns a function, which is called
+	// when no write of that batch can happen any more. Changing may be nil.
 	Changing func(ids []string) (done func())
 }
 
-// Store is a registry.Store in one file, and keeps the public log and webhooks too. It
-// is safe for concurrent use.
+// Store implements registry.Store on one file. It also stores the public log and webhooks. It is safe for
+// concurrent use.
 type Store struct {
 	logFile
 	now    func() time.Time
 	told   func(ids []string) (done func()) // Options.Changing
 	queue  chan *write
-	closed chan struct{} // closed by Close: no new write is accepted
+	closed chan struct{} // closed by Close; no new write is accepted then
 	done   chan struct{} // closed when the writing goroutine has ended
 	once   sync.Once
-	err    error // result of Close
+	err    error // result of the first Close
 
-	indexed bool // brokerBucket has every asset
+	indexed bool // brokerBucket has every asset that has an owner
 	numbers numbers
 	sender  sender       // of webhooks
 	silence func() error // ends the metrics
@@ -100,8 +98,7 @@ func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
 	}
 }
 
-// Open opens the file at path and creates it if it does not exist. It returns
-// the errors of boltfile.Open.
+// Open opens the file at path, and creates it if it does not exist. It returns the same errors as boltfile.Open.
 func Open(path string, o Options) (*Store, error) {
 	file, err := boltfile.Open(path, fileOptions(o.Secrets, o.Log))
 	if err != nil {
@@ -125,12 +122,12 @@ func Open(path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Now returns the time of the clock that positions follow: that of Options, without its steps back
-// of up to a second.
+// Now returns the time of the clock that positions follow. It is the clock of Options.Now, without steps back of
+// up to a second.
 func (s *Store) Now() time.Time { return s.now() }
 
-// Get returns an asset. It returns registry.ErrNotFound if there is none, and
-// registry.ErrLarge if the body has more than most bytes.
+// Get returns an asset. It returns registry.ErrNotFound if the asset does not exist, and registry.ErrLarge if
+// its body has more bytes than the limit most.
 func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record, err error) {
 	key, ok := registry.ParseID(id)
 	if !ok {
@@ -153,7 +150,7 @@ func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record
 	return r, err
 }
 
-// NextNumber returns the next number of an asset created on day.
+// NextNumber returns the next number for an asset that is created on day.
 func (s *Store) NextNumber(_ context.Context, day string) (int, error) {
 	return s.numbers.next(day, func() (number int, err error) {
 		err = s.file.View(func(tx *bbolt.Tx) error {
@@ -169,8 +166,8 @@ func (s *Store) NextNumber(_ context.Context, day string) (int, error) {
 // Ready returns nil if the file can take a write now (boltfile.File.Ready).
 func (s *Store) Ready(ctx context.Context) error { return s.file.Ready(ctx) }
 
-// Close finishes the accepted writes, refuses later ones and closes the file.
-// Later calls return the result of the first.
+// Close finishes the writes that are accepted, refuses later ones, and closes the file. Later calls return the
+// result of the first call.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		close(s.closed)

@@ -42,8 +42,8 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// wildClock returns a clock that jumps up to 5 seconds forwards or backwards. Each
-// call takes up to 200 microseconds.
+// wildClock returns a clock whose times are up to 5 seconds wrong, by a different amount at each call. Each call
+// takes up to 200 microseconds.
 func wildClock(seed uint64) func() time.Time {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var mu sync.Mutex

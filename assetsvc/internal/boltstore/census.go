@@ -12,7 +12,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// tally holds, for each state, how many assets it gains or loses.
+// tally has for each state how many assets enter it, minus how many leave it.
 type tally registry.Census
 
 // save adds the tally to the census.
@@ -31,7 +31,7 @@ func (c tally) save(census *bbolt.Bucket) error {
 	return nil
 }
 
-// census returns the number of assets in each state; nil if the file is closed.
+// census returns the number of assets in each state, or nil if the file cannot be read.
 func (s *Store) census(context.Context) registry.Census {
 	counted := registry.Census{}
 	err := s.file.View(func(tx *bbolt.Tx) error {
@@ -46,8 +46,8 @@ func (s *Store) census(context.Context) registry.Census {
 	return counted
 }
 
-// measure reports the census and the size of the file to meter until silence is
-// called. A nil meter gets nothing.
+// measure reports the census and the size of the file to meter until the caller calls silence. If meter is nil,
+// it reports nothing.
 func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
 	if meter == nil {
 		meter = noop.NewMeterProvider().Meter("")

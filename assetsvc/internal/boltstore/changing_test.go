@@ -10,12 +10,13 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 )
 
-// TestAChangeIsAnnouncedBeforeItIsWritten compares what is stored when Options.Changing hears
-// of a batch, and when it hears the end, with what was stored before.
+// TestAChangeIsAnnouncedBeforeItIsWritten reads the asset when the store calls Options.Changing, and when it
+// calls the function that Changing has returned. The first read must find the old position, and the second the
+// new one.
 func TestAChangeIsAnnouncedBeforeItIsWritten(t *testing.T) {
 	var s *Store
 	var told []string
-	var before, after []int64 // positions of the asset
+	var before, after []int64 // positions of the asset at these calls
 	ended := make(chan struct{}, 3)
 	position := func(id string) int64 {
 		now, err := s.Get(t.Context(), id, registry.AnySize)
@@ -36,7 +37,7 @@ func TestAChangeIsAnnouncedBeforeItIsWritten(t *testing.T) {
 	}
 	defer s.Close()
 	r := registry.Record{ID: storetest.NewID(), Listed: true, Sealed: "sealed", Body: []byte("{}")}
-	if r.Position, err = s.Create(t.Context(), r); err != nil { // nobody has read what is created
+	if r.Position, err = s.Create(t.Context(), r); err != nil { // not announced: nobody can have read it
 		t.Fatal(err)
 	}
 	r.Revision = 1
@@ -45,10 +46,10 @@ func TestAChangeIsAnnouncedBeforeItIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-ended
-	if _, err := s.Replace(t.Context(), r); err == nil { // another revision is stored
+	if _, err := s.Replace(t.Context(), r); err == nil { // the store has a newer revision by now
 		t.Error("replace a revision that is gone: got no error, want one")
 	}
-	<-ended // a batch that changes nothing ends too
+	<-ended // done is also called for a batch that changes nothing
 	if want := []string{r.ID, r.ID}; !slices.Equal(told, want) {
 		t.Errorf("got announcements of %v, want %v", told, want)
 	}

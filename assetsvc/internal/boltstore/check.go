@@ -17,17 +17,16 @@ import (
 
 const (
 	idSize       = registry.IDSize
-	positionSize = 8 // bytes of a position, and of other numbers
+	positionSize = 8 // bytes of a position, and of every other number
 	dayForm      = time.DateOnly
 )
 
-// maxFaults is the most faults of a store's contents that Check reports.
+// maxFaults is the largest number of faults in a store's contents that Check reports.
 const maxFaults = 20
 
-// Check counts the assets of a store and reports its faults: those of
-// boltfile.Check, and up to maxFaults contradictions between the buckets. No
-// process may have the file open; Check does not change it. The function facts
-// returns the number of an asset, such as "UA-AR-DGF-2026-11-20-000001", and its owner.
+// Check counts the assets of a store and reports its faults: the faults that boltfile.Check finds, and up to
+// maxFaults contradictions between buckets. No process may have the file open. Check does not change the file.
+// The function facts returns the number of an asset, such as "UA-AR-DGF-2026-11-20-000001", and its owner.
 func Check(
 	path string, secrets [][]byte, facts func(registry.Record) (number, owner string, err error),
 ) (assets int, faults []error) {
@@ -45,11 +44,11 @@ type checker struct {
 	tx    *bbolt.Tx
 	facts func(registry.Record) (number, owner string, err error)
 
-	assets     int   // all
-	real, test int   // listed assets in each feed
-	enlisted   int   // in the lists of brokers
-	changes    int   // in the record
-	owned      int   // webhooks of brokers
+	assets     int   // all assets
+	real, test int   // listed assets in the feed of real assets, and of test assets
+	enlisted   int   // assets in the lists of brokers
+	changes    int   // changes in the record
+	owned      int   // webhooks that belong to brokers
 	indexed    bool  // the file has the index of brokers
 	last       int64 // newest position of an asset
 	faults     []error
@@ -58,7 +57,7 @@ type checker struct {
 // errEnough ends a check after maxFaults faults.
 var errEnough = errors.New("too many faults")
 
-// fault records a fault. It returns errEnough after the last one to report.
+// fault adds a fault to the list. Once maxFaults are in the list, it returns errEnough.
 func (c *checker) fault(format string, args ...any) error {
 	c.faults = append(c.faults, fmt.Errorf("%w: %s", boltfile.ErrDamaged, fmt.Sprintf(format, args...)))
 	if len(c.faults) == maxFaults {
@@ -89,12 +88,11 @@ func (c *checker) check() {
 	}
 	value := c.tx.Bucket(stateBucket).Get(lastKey)
 	if c.last > 0 && (len(value) != positionSize || positionOf(value) < c.last) {
-		_ = c.fault("the newest position is lower than an asset's position %d", c.last) // the last check
+		_ = c.fault("the newest position is lower than an asset's position %d", c.last) // ignores errEnough
 	}
 }
 
-// asset checks that an asset can be read, that it is in its feed, and that its
-// number is not given out again.
+// asset checks that an asset can be read, that it is in its feed, and that no later asset gets its number.
 func (c *checker) asset(key, value []byte) error {
 	id := hex.EncodeToString(key)
 	c.assets++
@@ -151,11 +149,12 @@ func (c *checker) isClaimed(r registry.Record) error {
 	return nil
 }
 
-// references checks that each reference stands for an id. If there is an asset with the id, the
-// reference is its only one. A former program may have left an asset without its reference.
+// references checks that each reference stands for an id. If an asset with this id exists and has a reference,
+// that must be the same reference. An earlier version of the program may have left an asset without its
+// reference.
 func (c *checker) references() error {
 	references := c.tx.Bucket(referenceBucket)
-	if references == nil { // a file of a former program
+	if references == nil { // the file of an earlier version, which had no references
 		return nil
 	}
 	return references.ForEach(func(key, value []byte) error {
@@ -165,11 +164,11 @@ func (c *checker) references() error {
 		}
 		stored := c.tx.Bucket(assetBucket).Get(id)
 		if stored == nil {
-			return nil // its creation has not come further
+			return nil // its creation was interrupted before the asset was stored
 		}
 		r, err := decode(string(value), stored, registry.AnySize)
 		if err != nil {
-			return nil // asset has reported it
+			return nil // the step for assets has reported that
 		}
 		broker, reference, err := r.Reference()
 		if err == nil && reference != "" && registry.ReferenceKey(broker, reference) != string(key) {
@@ -188,8 +187,8 @@ func (c *checker) isRecorded(key []byte, r registry.Record) error {
 	return c.fault("the newest change of asset %s, at %d, is not in the record", r.ID, r.Position)
 }
 
-// isEnlisted checks that an asset is in the list of its owner, if the file has the lists. A file
-// of a former program gets them when it is opened.
+// isEnlisted checks that an asset is in the list of its owner, if the file has the lists. A file from an earlier
+// version of the program gets the lists when it is opened.
 func (c *checker) isEnlisted(key []byte, owner string, r registry.Record) error {
 	if !c.indexed || owner == "" {
 		return nil
@@ -202,7 +201,7 @@ func (c *checker) isEnlisted(key []byte, owner string, r registry.Record) error 
 	return nil
 }
 
-// brokers checks that the lists of brokers have no other assets.
+// brokers checks that the lists of brokers contain nothing but the assets that were checked.
 func (c *checker) brokers() error {
 	if !c.indexed {
 		return nil
@@ -210,7 +209,7 @@ func (c *checker) brokers() error {
 	return c.entries(brokerBucket, c.enlisted, "assets of brokers")
 }
 
-// isCounted checks that the numbers of the day include the asset's number.
+// isCounted checks that the newest number of the asset's day is not below the asset's number.
 func (c *checker) isCounted(id, number string) error {
 	end := strings.LastIndexByte(number, '-')
 	if end < len(dayForm) {
@@ -225,7 +224,7 @@ func (c *checker) isCounted(id, number string) error {
 	return nil
 }
 
-// webhook checks that a webhook can be read, and that it is among those of its broker.
+// webhook checks that a webhook can be read, and that the list of its broker has it.
 func (c *checker) webhook(key, value []byte) error {
 	e, err := decodeEndpoint(key, value)
 	if err != nil {
@@ -241,7 +240,7 @@ func (c *checker) webhook(key, value []byte) error {
 	return nil
 }
 
-// entries checks that a bucket has no entry besides those that were found.
+// entries checks that a bucket has exactly as many entries as the other checks have found.
 func (c *checker) entries(name []byte, found int, of string) error {
 	if entries := c.tx.Bucket(name).Stats().KeyN; entries != found {
 		return c.fault("bucket %s has %d entries for %d %s", name, entries, found, of)
@@ -249,8 +248,8 @@ func (c *checker) entries(name []byte, found int, of string) error {
 	return nil
 }
 
-// change checks that a change can be read, that it is in the history of its asset,
-// and that the asset is at least as new.
+// change checks that a change can be read, that the history of its asset has it, and that the asset's revision
+// and position are not lower than those of the change.
 func (c *checker) change(key, value []byte) error {
 	c.changes++
 	r, err := decodeChange(key, value, true)

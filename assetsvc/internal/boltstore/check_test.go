@@ -20,8 +20,8 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// twoAssets returns a store with a draft, a listed asset and a webhook, the store's path,
-// and the id of the listed asset. The function facts is an argument for Check.
+// twoAssets returns a store with a draft, a listed asset and a webhook; the path of the store; and the id of the
+// listed asset. The function facts is an argument for Check.
 func twoAssets(t *testing.T) (s *Store, path, id string, facts func(registry.Record) (string, string, error)) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "assets.db")
@@ -58,7 +58,7 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		damage func(tx *bbolt.Tx, key []byte) error
-		want   string // substring of the faults; "": no fault
+		want   string // part of the text of the faults; "": no fault
 	}{
 		{"nothing is damaged", func(*bbolt.Tx, []byte) error { return nil }, ""},
 		{"an asset is missing from the feed", func(tx *bbolt.Tx, _ []byte) error {
@@ -168,8 +168,8 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 	}
 }
 
-// TestCheckFindsAnOlderCopy puts the copies of assets from before a change back, as half a restore
-// does. They can be read, but the feed, the lists and the record contradict them.
+// TestCheckFindsAnOlderCopy replaces assets by their copies from before a change, as an incomplete restore does.
+// The copies can be read, but the feed, the lists and the record contradict them. Check must report that.
 func TestCheckFindsAnOlderCopy(t *testing.T) {
 	s, path, listed, facts := twoAssets(t)
 	older := map[string][]byte{}
@@ -238,7 +238,7 @@ func TestADamagedAssetEndsWrites(t *testing.T) {
 func TestALargeBodyIsNotReadForItsSize(t *testing.T) {
 	stored := registry.Record{ID: storetest.NewID(), Position: 7, Revision: 2, Origin: "origin", Body: []byte(`{"a":1}`)}
 	value := encode(stored)
-	value[len(value)-1] ^= 1 // found only if the body is read to its end
+	value[len(value)-1] ^= 1 // only noticed if the body is read to its end
 	for _, c := range []struct {
 		name string
 		most int
@@ -253,7 +253,8 @@ func TestALargeBodyIsNotReadForItsSize(t *testing.T) {
 	}
 }
 
-// TestAnEmptyStoreHasNoFault checks new files, one of them without the lists that former programs do not have.
+// TestAnEmptyStoreHasNoFault checks two new files. One of them lacks the lists and references, as files of older
+// versions do. Check must report nothing.
 func TestAnEmptyStoreHasNoFault(t *testing.T) {
 	for _, former := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "assets.db")
@@ -276,7 +277,8 @@ func TestAnEmptyStoreHasNoFault(t *testing.T) {
 	}
 }
 
-// TestARemovedDraftHasItsPosition lowers the newest position below that of a removed draft, the newest change.
+// TestARemovedDraftHasItsPosition sets the newest position of the store below the position of the newest change,
+// which removed a draft. Check must report that.
 func TestARemovedDraftHasItsPosition(t *testing.T) {
 	s, path, _, facts := twoAssets(t)
 	r := registry.Record{ID: storetest.NewID(), Removed: true, Change: []byte("c")}
@@ -293,7 +295,8 @@ func TestARemovedDraftHasItsPosition(t *testing.T) {
 	}
 }
 
-// TestACheckReportsABoundedNumberOfFaults damages each of many items in one way. Each later step finds a fault, too.
+// TestACheckReportsABoundedNumberOfFaults damages many items of one kind at a time. Each later step of the check
+// would find another fault. Check must report exactly maxFaults faults.
 func TestACheckReportsABoundedNumberOfFaults(t *testing.T) {
 	each := func(name []byte, do func(b *bbolt.Bucket, key, value []byte) error) func(*bbolt.Tx, int) error {
 		return func(tx *bbolt.Tx, most int) (err error) {
@@ -316,7 +319,7 @@ func TestACheckReportsABoundedNumberOfFaults(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		damage func(*bbolt.Tx, int) error
-		want   string // of the last fault
+		want   string // text of the last fault
 	}{
 		{"assets that cannot be read", each(assetBucket, half), "cannot be read"},
 		{"assets without their feed", each(realBucket, drop), "not in the feed"},
@@ -375,8 +378,8 @@ func TestACheckReportsABoundedNumberOfFaults(t *testing.T) {
 	}
 }
 
-// manyAssets returns the file of a store with listed assets that have references, and with a webhook for each. The
-// function facts is an argument for Check.
+// manyAssets returns the file of a store with n listed assets that have references, and with a webhook for each
+// asset. The function facts is an argument for Check.
 func manyAssets(t *testing.T, n int) (file []byte, facts func(registry.Record) (string, string, error)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "assets.db")

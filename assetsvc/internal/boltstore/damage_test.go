@@ -19,19 +19,20 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// call is a use of one method on the store of twoAssets.
+// call is a call of one method of the store that twoAssets returns.
 type call struct {
 	name    string
-	damages string // the bucket whose damage it must find, or writes; "": it reads no value that can be damaged
+	damages string // bucket whose damage it must notice, or the constant writes; "": it reads nothing damaged
 	do      func(ctx context.Context, s *Store, a registry.Record) error
 }
 
-// writes is the damage of a call that changes the store: an asset was found damaged, which has ended all writes.
+// writes stands for the damage that a changing call must notice: the store has found a damaged asset, and
+// refuses all writes from then on.
 const writes = "writes"
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// calls are the methods that take a context. a is the listed asset.
+// calls returns a call of each method that takes a context. Each call gets the listed asset as an argument.
 func calls() []call {
 	const assets, changes, webhooks, state = "assets", "changes", "webhooks", "state"
 	return []call{
@@ -98,8 +99,9 @@ func calls() []call {
 	}
 }
 
-// TestAFailureIsNoAnswer makes each call for a caller who has left, on a store with damaged values and on a closed one.
-// No call may answer then, because an empty answer looks like a registry without assets, changes or webhooks.
+// TestAFailureIsNoAnswer makes each call with a context that has ended, on a store with damaged values, and on a
+// closed store. Each call must return an error, because an empty answer looks like a registry without assets,
+// changes or webhooks.
 func TestAFailureIsNoAnswer(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()
@@ -140,7 +142,7 @@ func TestAFailureIsNoAnswer(t *testing.T) {
 	}
 }
 
-// halve cuts each value of a bucket.
+// halve cuts each value of a bucket in half.
 func halve(b *bbolt.Bucket) (err error) {
 	values := map[string][]byte{}
 	_ = b.ForEach(func(key, value []byte) error {
@@ -153,7 +155,8 @@ func halve(b *bbolt.Bucket) (err error) {
 	return err
 }
 
-// TestReadsAreBounded asks for one of two assets, of two token records and of two changes.
+// TestReadsAreBounded reads from a store with two assets, two token records and two changes. Each read has a
+// limit, or starts after the first of the two, and must return only one of them.
 func TestReadsAreBounded(t *testing.T) {
 	s, _, _, _ := twoAssets(t)
 	records, err := s.Scan(t.Context(), "", 1)
@@ -189,7 +192,8 @@ func TestReadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestALateClaimReplacesNoReference applies two claims of callers that have both found the reference free.
+// TestALateClaimReplacesNoReference applies the claims of two callers, who have both seen that the reference is
+// free. The reference must stand for the asset of the first.
 func TestALateClaimReplacesNoReference(t *testing.T) {
 	s, _, id, _ := twoAssets(t)
 	for _, to := range []string{id, "00112233445566778899aabbccddeeff"} {
@@ -203,7 +207,8 @@ func TestALateClaimReplacesNoReference(t *testing.T) {
 	}
 }
 
-// TestTimesOfWebhooksAreKeptInMilliseconds stores finer times, as the clock gives them. Both stores keep the same.
+// TestTimesOfWebhooksAreKeptInMilliseconds stores times that are more precise than milliseconds, as clocks give
+// them. This store and the MongoDB store must keep the same times.
 func TestTimesOfWebhooksAreKeptInMilliseconds(t *testing.T) {
 	s, _, _, _ := twoAssets(t)
 	fine := time.Date(2026, 11, 20, 12, 0, 0, 123_456_789, time.FixedZone("x", 3600))
@@ -225,7 +230,8 @@ func TestTimesOfWebhooksAreKeptInMilliseconds(t *testing.T) {
 	}
 }
 
-// TestATokenRecordThatIsCutIsDamage cuts an asset within its header and within its token record.
+// TestATokenRecordThatIsCutIsDamage cuts off an asset within its header, and within its token record. A read of
+// the token record must return ErrDamaged.
 func TestATokenRecordThatIsCutIsDamage(t *testing.T) {
 	for _, size := range []int{headerSize - 1, headerSize + 3} {
 		s, _, id, _ := twoAssets(t)
@@ -241,7 +247,8 @@ func TestATokenRecordThatIsCutIsDamage(t *testing.T) {
 	}
 }
 
-// TestATermOfAClosedStoreIsNotRenewed closes the store of a process that has the term.
+// TestATermOfAClosedStoreIsNotRenewed closes the store of a process that has the term. The process must not be
+// able to renew the term after that.
 func TestATermOfAClosedStoreIsNotRenewed(t *testing.T) {
 	s, _, _, _ := twoAssets(t)
 	lead := func() (bool, error) {
@@ -259,7 +266,8 @@ func TestATermOfAClosedStoreIsNotRenewed(t *testing.T) {
 	}
 }
 
-// TestAStoreIsCountedAndCopied counts the contents of a store, and of a copy that was made of it.
+// TestAStoreIsCountedAndCopied counts the contents of a store and of a copy of it. Both must have the same
+// contents.
 func TestAStoreIsCountedAndCopied(t *testing.T) {
 	s, _, id, _ := twoAssets(t)
 	a, err := s.Get(t.Context(), id, registry.AnySize)

@@ -12,20 +12,19 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// A stored asset has these parts, numbers big-endian:
+// A stored asset has these parts (numbers are big-endian):
 //
 //   - the header: position (8 bytes), revision (8), flags (1) and length of the
 //     sealed token record (2);
 //   - the sealed token record;
 //   - with originFlag, the length of the origin (2 bytes) and the origin;
 //   - the body;
-//   - a checksum (4 bytes) of all the above and the id, because bbolt has no
-//     checksums of values.
+//   - a checksum (4 bytes) of all the parts above and the id, because bbolt does not check values itself.
 const (
 	headerSize = 8 + 8 + 1 + 2
 	lengthSize = 2
 	sumSize    = crc32.Size
-	maxValue   = 64 << 20 // bytes, many times the largest asset
+	maxValue   = 64 << 20 // bytes; many times the size of the largest asset
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -46,8 +45,8 @@ const (
 	removedFlag = 1 << 6
 )
 
-// states are the states that a header can hold. The first is of records without a
-// state. Indexes must not change: files hold them.
+// states are the states that a header can hold. The first one is for records without a state. The index of a
+// state must never change, because files contain it.
 var states = [8]asset.Status{
 	"", asset.Draft, asset.Pending, asset.Verification, asset.Active, asset.Complete, asset.Deleted,
 }
@@ -111,10 +110,10 @@ func decodeHeader(value []byte) (header, error) {
 	return h, nil
 }
 
-// decode returns a copy of a stored asset, because value is valid only within
-// its transaction. For a body of more than most bytes it returns
-// registry.ErrLarge, and reads only the beginning of value: bbolt maps the file
-// into memory, and a page that is missing there stops the thread.
+// decode returns a copy of a stored asset, because value is valid only within its transaction. If the body has
+// more bytes than the limit most, decode returns registry.ErrLarge and reads only the beginning of value. This
+// saves time: bbolt maps the file into memory, and a read of a part that is not in memory blocks the thread
+// until the disk has answered.
 func decode(id string, value []byte, most int) (registry.Record, error) {
 	h, err := decodeHeader(value)
 	if err != nil {
@@ -149,7 +148,7 @@ func decode(id string, value []byte, most int) (registry.Record, error) {
 	}, nil
 }
 
-// originRange returns where the origin lies in value. The body follows it.
+// originRange returns where the origin begins and ends in value. The body begins where the origin ends.
 func originRange(value []byte, h header) (start, end int, err error) {
 	start = headerSize + h.sealed
 	if !h.origin {
@@ -163,7 +162,7 @@ func originRange(value []byte, h header) (start, end int, err error) {
 	return start, start + length, nil
 }
 
-// positionKey encodes a number so that keys sort as the numbers do.
+// positionKey encodes a number as a key. Keys have the same order as their numbers.
 func positionKey(position int64) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(position))
 }

@@ -14,8 +14,8 @@ import (
 	"asset-registry/shared/dataformat"
 )
 
-// TestFilesOfOtherFormatsAreRefused stamps a file with each name that a format had before the
-// first release, and with others. The refusal is one line and names the version that reads it.
+// TestFilesOfOtherFormatsAreRefused gives a file each name that a format had before the first release, and some
+// other names. The refusal must be one line, and must name the version that reads the file.
 func TestFilesOfOtherFormatsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "assets.db")
 	s, err := Open(path, Options{Now: time.Now})

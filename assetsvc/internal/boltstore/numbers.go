@@ -7,17 +7,16 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// numbers gives out the numbers of assets, counted for each day. A number
-// becomes durable with the next write, so a stored asset never has a number
-// that is not durable. If the process ends first, the next process gives out
-// the numbers that no asset carries again.
+// numbers gives out the numbers of assets, which count from 1 on each day. A number becomes durable with the next
+// write, so the number of a stored asset is always durable. Numbers that no stored asset has may be given out
+// again after the process ends.
 type numbers struct {
 	mu    sync.Mutex
-	given map[string]int // day -> newest number, only of days with numbers that are not durable
+	given map[string]int // day -> newest number given out, for days whose newest number is not durable yet
 }
 
-// next returns the number after the newest one of day. It calls stored for the
-// newest durable number if it knows none.
+// next returns the number after the newest one of the day. If n.given does not have the day, next calls the
+// function stored for the newest durable number.
 func (n *numbers) next(day string, stored func() (int, error)) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -35,8 +34,7 @@ func (n *numbers) next(day string, stored func() (int, error)) (int, error) {
 	return number + 1, nil
 }
 
-// save writes the numbers given out into a transaction. It returns them, for
-// forget.
+// save writes the numbers that were given out into a transaction, and returns them for forget.
 func (n *numbers) save(bucket *bbolt.Bucket) (map[string]int, error) {
 	n.mu.Lock()
 	saved := maps.Clone(n.given)
@@ -49,8 +47,8 @@ func (n *numbers) save(bucket *bbolt.Bucket) (map[string]int, error) {
 	return saved, nil
 }
 
-// forget removes the days whose newest number is saved. Call it once the
-// transaction of save is durable.
+// forget removes the days for which no number was given out since save. Call it once the transaction of save is
+// durable.
 func (n *numbers) forget(saved map[string]int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// TestNumbersOfDaysAreIndependent takes numbers of two days by turns, before a write makes them durable.
+// TestNumbersOfDaysAreIndependent takes numbers of two days in turn, before a write makes them durable. Each day
+// must have its own numbers, from 1 upwards.
 func TestNumbersOfDaysAreIndependent(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now})
 	if err != nil {
@@ -24,8 +25,9 @@ func TestNumbersOfDaysAreIndependent(t *testing.T) {
 	}
 }
 
-// TestANumberThatIsGivenDuringAWriteIsNotGivenAgain takes a number after a transaction has saved the one before, and
-// before that transaction is durable.
+// TestANumberThatIsGivenDuringAWriteIsNotGivenAgain takes a number while a transaction is under way: the
+// transaction has already saved the previous number, and is not durable yet. Once it is durable, the next number
+// must follow.
 func TestANumberThatIsGivenDuringAWriteIsNotGivenAgain(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now})
 	if err != nil {

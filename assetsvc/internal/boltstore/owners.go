@@ -16,20 +16,20 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// The index of brokers has a key for each asset: broker, 0 and position. The value is the id and a
-// byte, which has the facts by which a page selects: testFact, and above it the index into states.
+// The index of brokers has one key for each asset: the broker, a zero byte, and the position. The value is the id
+// and one more byte, with the facts by which a page selects assets: testFact, and above it the index into states.
 //
-// Files of former programs lack the index, and those programs do not keep it. So a file holds
-// the newest position up to which the index is complete. If that is not the newest of all, Open
-// makes the index again.
+// An earlier version of the program may have written the file. Such a version does not know the index, so it
+// neither creates nor updates the index. Therefore the file also has the newest position up to which the index
+// is complete. If the store's newest position differs from that position, Open makes the index again.
 
-// indexedKey is the key of that position, in stateBucket.
+// indexedKey is the key, in stateBucket, of the newest position up to which the index of brokers is complete.
 var indexedKey = []byte("brokers-upto")
 
-const testFact, factStates = 1, 1 // bit, shift
+const testFact, factStates = 1, 1 // mask of the test bit; shift of the index into states
 
-// errNotIndexed is the error of a page of a broker in a store that was opened without
-// Options.Owner, if it lacked the index.
+// errNotIndexed is returned for a page of a broker's list if the file has no index, and the store was opened
+// without Options.Owner.
 var errNotIndexed = errors.New("the file has no index of brokers")
 
 func placeOf(key []byte, r registry.Record) []byte {
@@ -40,13 +40,13 @@ func placeOf(key []byte, r registry.Record) []byte {
 	return append(slices.Clone(key), facts)
 }
 
-// enlistedAt returns the key of a place in the list of a broker.
+// enlistedAt returns the key of a position in the list of a broker.
 func enlistedAt(broker string, position int64) []byte {
 	return append([]byte(broker+"\x00"), positionKey(position)...)
 }
 
-// enlist puts an asset into the list of its owner, and takes it out of the list of its former
-// owner at the position that it leaves; 0: it is new.
+// enlist adds an asset to the list of its owner. If the asset is not new, enlist also removes it from the list of
+// its former owner, where it has its old position (from). For a new asset, from is 0.
 func (t *transaction) enlist(key []byte, r registry.Record, from int64) error {
 	if t.brokers == nil {
 		return nil
@@ -62,8 +62,8 @@ func (t *transaction) enlist(key []byte, r registry.Record, from int64) error {
 	return t.brokers.Put(enlistedAt(r.Owner, r.Position), placeOf(key, r))
 }
 
-// ownPlaces iterates over the places of a broker that q asks for, in its order. Their ids are
-// without the facts.
+// ownPlaces iterates over the places in the list of a broker that q asks for, in the order of q. The ID of each
+// place is the id alone, without the byte of facts.
 func ownPlaces(tx *bbolt.Tx, q registry.Query) (next func() boltfile.Place) {
 	cursor, prefix := tx.Bucket(brokerBucket).Cursor(), []byte(q.Owner+"\x00")
 	key, value := cursor.Seek(enlistedAt(q.Owner, q.Offset+1))
@@ -94,12 +94,12 @@ func ownPlaces(tx *bbolt.Tx, q registry.Query) (next func() boltfile.Place) {
 	}
 }
 
-// indexPiece is how many assets one transaction of indexOwners reads.
+// indexPiece is how many assets one transaction of indexOwners reads at most.
 const indexPiece = 2000
 
-// indexOwners makes the index of brokers if the file lacks it, or if a program has written that
-// does not keep it. It reports whether the file has the index. If the process dies, the next one
-// begins anew.
+// indexOwners makes the index of brokers if the file has none, or if a program that does not know the index has
+// written to the file. It reports whether the file has the index in the end. If it is interrupted, the next call
+// starts from the beginning.
 func (s *Store) indexOwners(o Options) (bool, error) {
 	var last, upto []byte
 	err := s.file.View(func(tx *bbolt.Tx) error {
@@ -138,13 +138,13 @@ func (s *Store) indexOwners(o Options) (bool, error) {
 	return true, nil
 }
 
-// indexFrom adds the assets after a key to the index, up to indexPiece. It returns the key of the
-// last one and their number.
+// indexFrom adds up to indexPiece assets to the index: those with keys greater than the key after. It returns
+// the key of the last asset, and the number of assets that it has read.
 func indexFrom(
 	tx *bbolt.Tx, after []byte, ownerOf func(registry.Record) (string, error),
 ) (last []byte, count int, err error) {
 	cursor := tx.Bucket(assetBucket).Cursor()
-	key, value := cursor.Seek(after) // nil seeks the first
+	key, value := cursor.Seek(after) // a nil key seeks the first asset
 	if after != nil && bytes.Equal(key, after) {
 		key, value = cursor.Next()
 	}

@@ -17,7 +17,7 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 )
 
-// openOwners opens a file, whose bodies are names of owners.
+// openOwners opens a file. Each body in it is the name of the asset's owner.
 func openOwners(t *testing.T, path string, owner func(registry.Record) (string, error)) *Store {
 	t.Helper()
 	s, err := Open(path, Options{Now: time.Now, Owner: owner})
@@ -30,7 +30,7 @@ func openOwners(t *testing.T, path string, owner func(registry.Record) (string, 
 
 func inBody(r registry.Record) (string, error) { return string(r.Body), nil }
 
-// own returns the ids in the list of a broker.
+// own returns the ids in the list of a broker, in order.
 func own(t *testing.T, s *Store, broker string) (ids []string) {
 	t.Helper()
 	page, err := s.Page(t.Context(), registry.Query{Owner: broker, Mode: registry.All, Limit: 10_000})
@@ -43,8 +43,9 @@ func own(t *testing.T, s *Store, broker string) (ids []string) {
 	return ids
 }
 
-// TestAFileOfAFormerProgramGetsTheListsOfBrokers removes the index, or writes as a program does that
-// does not keep it. The next Open makes the index, also after one that was interrupted.
+// TestAFileOfAFormerProgramGetsTheListsOfBrokers removes the index, or writes to the file as a program does that
+// does not know the index. The next Open must make the index, even if an earlier Open was interrupted while it
+// did so.
 func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "assets.db")
 	s := openOwners(t, path, inBody)
@@ -94,7 +95,7 @@ func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 	reopen(nil)
 	check("the index that the last program has made")
 
-	if err := s.file.Update(func(tx *bbolt.Tx) error { // a former program has given the asset to another broker
+	if err := s.file.Update(func(tx *bbolt.Tx) error { // as if an older program had given the asset to another broker
 		stale, _ := registry.ParseID(want[0])
 		place := placeOf(stale, registry.Record{})
 		return errors.Join(tx.Bucket(brokerBucket).Put(enlistedAt("two", 1), place),
@@ -110,7 +111,7 @@ func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 	if _, err := s.Page(t.Context(), registry.Query{Owner: "one", Limit: 1}); !errors.Is(err, errNotIndexed) {
 		t.Errorf("without the index: got %v, want errNotIndexed", err)
 	}
-	create(20) // does not keep the index
+	create(20) // writes without keeping the index
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,8 @@ func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 	check("after further writes")
 }
 
-// TestManyAssetsGetTheListsOfBrokers has more assets than one transaction of the index reads.
+// TestManyAssetsGetTheListsOfBrokers indexes more assets than one transaction of the index reads. The list must
+// have all of them.
 func TestManyAssetsGetTheListsOfBrokers(t *testing.T) {
 	const assets = 2*indexPiece + 1
 	path := filepath.Join(t.TempDir(), "assets.db")

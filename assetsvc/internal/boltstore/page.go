@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// Page returns up to q.Limit assets of the feed or of a broker, in the order that q asks for.
+// Page returns up to q.Limit assets of the feed, or of a broker, in the order that q asks for.
 func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
 	if err := ctx.Err(); err != nil {
 		return page, err
@@ -64,7 +64,7 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedP
 	return page, nil
 }
 
-// usualPage is the number of entries that a page has room for at first.
+// usualPage is the number of entries for which Page allocates memory at first.
 const usualPage = 100
 
 // idText returns an id as 32 hex characters, with one allocation.
@@ -73,7 +73,7 @@ func idText(id []byte) string {
 	return string(hex.AppendEncode(text[:0], id))
 }
 
-// feedOf iterates over the places that q asks for, in its order.
+// feedOf iterates over the places in the feed that q asks for, in the order of q.
 func feedOf(tx *bbolt.Tx, q registry.Query) (next func() boltfile.Place) {
 	real := boltfile.Feed{Bucket: tx.Bucket(realBucket)}
 	test := boltfile.Feed{Bucket: tx.Bucket(testBucket), Test: true}

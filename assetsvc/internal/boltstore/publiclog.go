@@ -14,25 +14,24 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// headKey is the key of the public log's head in stateBucket. The head has these parts,
-// numbers big-endian: version and position (8 bytes each), the length of the tree (4),
-// the tree, and the checkpoint.
+// headKey is the key of the public log's head in stateBucket. The head has these parts (numbers are big-endian):
+// the version and the position (8 bytes each), the length of the tree (4), the tree, and the checkpoint.
 var headKey = []byte("log")
 
 const headHeader = 8 + 8 + 4
 
-// logFile is a publiclog.Store in a file.
+// logFile implements publiclog.Store on a file.
 type logFile struct{ file *boltfile.File }
 
-// logFormat names the contents of a file with a public log only.
+// logFormat is the format of a file that has only a public log.
 const logFormat = "asset-registry log 1"
 
-// PublicLog is a public log in a file of its own. It is a publiclog.Store, and safe for
+// PublicLog is a public log in a file that contains nothing else. It implements publiclog.Store, and is safe for
 // concurrent use.
 type PublicLog struct{ logFile }
 
-// OpenLog opens the public log in the file at path, and creates it if it does not exist.
-// It returns the errors of boltfile.Open.
+// OpenLog opens the public log in the file at path, and creates the file if it does not exist. It returns the
+// same errors as boltfile.Open.
 func OpenLog(path string, log *slog.Logger) (*PublicLog, error) {
 	file, err := boltfile.Open(path, boltfile.Options{
 		Format: logFormat, Buckets: [][]byte{stateBucket, tileBucket}, Log: log,
@@ -102,8 +101,7 @@ func (l logFile) LogPart(ctx context.Context, tile translog.Tile) (data []byte, 
 	return data, err
 }
 
-// tileKey returns the key of a full part: the level (1 byte) and the index (8 bytes,
-// big-endian).
+// tileKey returns the key of a full part: the level (1 byte) and the index (8 bytes, big-endian).
 func tileKey(tile translog.Tile) []byte {
 	return binary.BigEndian.AppendUint64([]byte{byte(tile.Level)}, uint64(tile.Index))
 }
@@ -118,7 +116,7 @@ func encodeHead(head publiclog.Head) ([]byte, error) {
 	return append(append(value, tree...), head.Checkpoint...), nil
 }
 
-// decodeHead returns a copy of a stored head, the zero Head for nil.
+// decodeHead returns a copy of a stored head. For nil it returns the zero Head.
 func decodeHead(value []byte) (head publiclog.Head, err error) {
 	if value == nil {
 		return head, nil

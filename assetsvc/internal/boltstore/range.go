@@ -12,16 +12,16 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// leastInLeaf is how many assets a leaf of bbolt has at least.
+// leastInLeaf is the smallest number of assets in a leaf of bbolt.
 const leastInLeaf = 2
 
-// Range returns listed assets in the order of their ids. Each call is one short read
-// transaction. It asks the kernel for the assets after the page.
+// Range returns listed assets in the order of their ids. Each call is one short read transaction. At its end,
+// Range asks the kernel to read the assets of the next page into memory.
 func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry.RangePage, err error) {
 	if err := ctx.Err(); err != nil {
 		return page, err
 	}
-	from, _ := registry.ParseID(q.From) // nil seeks the first
+	from, _ := registry.ParseID(q.From) // if From is malformed or "", from is nil, which seeks the first asset
 	err = s.file.View(func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(assetBucket).Cursor()
 		most := registry.AnySize // the first body always fits
@@ -44,15 +44,15 @@ func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry
 		}
 		page.Next = hex.EncodeToString(key)
 		if key != nil {
-			s.file.Ahead(tx, assetBucket, key, q.Limit/leastInLeaf+1) // for the next page
+			s.file.Ahead(tx, assetBucket, key, q.Limit/leastInLeaf+1) // so that the next page is in memory
 		}
 		return nil
 	})
 	return page, err
 }
 
-// listedEntry returns the entry of a stored asset, without a body if the asset is not
-// listed. It returns registry.ErrLarge for a body of more than most bytes.
+// listedEntry returns the entry of a stored asset. If the asset is not listed, the entry has no body. If the
+// body has more bytes than the limit most, listedEntry returns registry.ErrLarge.
 func listedEntry(key, value []byte, most int) (registry.Entry, error) {
 	h, err := decodeHeader(value)
 	if err != nil || !h.listed {
@@ -62,5 +62,5 @@ func listedEntry(key, value []byte, most int) (registry.Entry, error) {
 	return registry.Entry{ID: r.ID, Position: r.Position, Body: r.Body}, err
 }
 
-// Writes returns how many transactions have written, and how long they took together.
+// Writes returns how many transactions have written to the file, and how long all of them took together.
 func (s *Store) Writes() (count int64, took time.Duration) { return s.file.Updates() }

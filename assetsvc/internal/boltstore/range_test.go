@@ -27,7 +27,8 @@ func TestRange(t *testing.T) {
 	})
 }
 
-// TestARangeWithADamagedAssetIsAnError damages a listed asset in two ways. A copy of the registry must not lack it.
+// TestARangeWithADamagedAssetIsAnError damages a listed asset in two ways. Range must return an error: if it
+// skipped the asset, a copy of the registry would lack the asset.
 func TestARangeWithADamagedAssetIsAnError(t *testing.T) {
 	for _, damage := range []func(tx *bbolt.Tx, key []byte) error{
 		flipBit,
@@ -45,7 +46,8 @@ func TestARangeWithADamagedAssetIsAnError(t *testing.T) {
 	}
 }
 
-// TestADamagedHeadOfTheLogIsAnError damages the head. A log without a head would begin anew.
+// TestADamagedHeadOfTheLogIsAnError damages the head of the public log. To read and to extend the log must then
+// fail: if the store reported that there is no head, the log would start again from nothing.
 func TestADamagedHeadOfTheLogIsAnError(t *testing.T) {
 	s, _, _, _ := twoAssets(t)
 	if stored, err := s.ExtendLog(t.Context(), publiclog.Head{}, nil); err != nil || !stored {

@@ -12,14 +12,14 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// rebuilt is the public log as the record makes it, up to the position of a head.
+// rebuilt is the public log that follows from the record, up to the position of a head.
 type rebuilt struct {
 	tree   translog.Tree
-	signed bool // the newest checkpoint is of this log
+	signed bool // the newest checkpoint signs this log
 }
 
-// rebuild makes the public log of a head again from the record. It calls each for every full
-// part, in the order in which the log got them.
+// rebuild makes the public log again from the record, up to the position of head. It calls the function each for
+// every full part, in the order in which the log got the parts.
 func rebuild(tx *bbolt.Tx, head publiclog.Head, each func(translog.Part) error) (r rebuilt, err error) {
 	checkpoint := translog.Checkpoint{Root: (translog.Tree{}).Root()}
 	if head.Checkpoint != nil {
@@ -66,8 +66,8 @@ func rebuild(tx *bbolt.Tx, head publiclog.Head, each func(translog.Part) error) 
 	return r, add()
 }
 
-// log checks that the public log follows from the record. A file without changes has nothing
-// that it could be compared with: it is a copy.
+// log checks that the public log follows from the record. If the file has no changes, it is a copy, and has no
+// record to compare the log with.
 func (c *checker) log() error {
 	if key, _ := c.tx.Bucket(changeBucket).Cursor().First(); key == nil {
 		return nil
@@ -97,21 +97,19 @@ func (c *checker) log() error {
 	return c.entries(tileBucket, parts, "parts of the public log")
 }
 
-// sameTree tells whether two trees are equal.
+// sameTree reports whether two trees are equal.
 func sameTree(a, b translog.Tree) bool {
 	x, err1 := a.MarshalBinary()
 	y, err2 := b.MarshalBinary()
 	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }
 
-// ErrOtherRecord is returned by RepairLog for a record that does not make the log which is
-// signed.
+// ErrOtherRecord is returned by RepairLog if the log that follows from the record is not the log that is signed.
 var ErrOtherRecord = errors.New("the record does not make the signed public log: restore a backup")
 
-// RepairLog makes the parts of the public log that are damaged again from the record, in the
-// store at path. It returns their number. It changes nothing, and returns ErrOtherRecord, if
-// the newest checkpoint is not of the log that the record makes. It also returns the errors
-// of boltfile.Open.
+// RepairLog repairs the public log in the store at path: it makes the damaged parts again from the record, and
+// returns how many it made. If the newest checkpoint does not sign the log that follows from the record, it
+// changes nothing and returns ErrOtherRecord. It also returns the errors of boltfile.Open.
 func RepairLog(path string, secrets [][]byte) (repaired int, err error) {
 	file, err := boltfile.Open(path, fileOptions(secrets, nil))
 	if err != nil {

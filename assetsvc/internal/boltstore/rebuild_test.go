@@ -22,12 +22,12 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// logged is a store whose public log has two full bundles and more. A checkpoint covers less than that, and the newest
-// changes of the record are not yet in the log.
+// logged is a store whose public log has more than two full bundles. Its checkpoint covers only a part of them,
+// and the newest changes of the record are not in the log yet.
 type logged struct {
 	file   []byte
 	head   publiclog.Head
-	leaves [][]byte // of the log, up to the position of the head
+	leaves [][]byte // leaves of the log, up to the position of the head
 	key    translog.Key
 }
 
@@ -41,7 +41,7 @@ func newLogged(t *testing.T) logged {
 	var wg sync.WaitGroup
 	for i := range 640 {
 		change := `{"leaf":{"kind":"withdraw"}}`
-		if i%8 == 0 { // not public
+		if i%8 == 0 { // a change that is not public
 			change = `{}`
 		}
 		wg.Go(func() {
@@ -85,7 +85,7 @@ func newLogged(t *testing.T) logged {
 	return l
 }
 
-// checkpoint signs the first leaves.
+// checkpoint signs a log of the given size, which is made of the first leaves.
 func (l logged) checkpoint(t *testing.T, size int) []byte {
 	t.Helper()
 	return l.sign(t, int64(size), l.tree(t, l.leaves[:size]))
@@ -110,7 +110,7 @@ func (logged) tree(t *testing.T, leaves [][]byte) translog.Tree {
 	return tree
 }
 
-// change changes the file of a store that is closed.
+// change changes the file of a closed store.
 func change(t *testing.T, path string, with func(*bbolt.Tx) error) {
 	t.Helper()
 	s, err := Open(path, Options{Now: time.Now})
@@ -122,7 +122,8 @@ func change(t *testing.T, path string, with func(*bbolt.Tx) error) {
 	}
 }
 
-// logIn returns what a file has of the public log, without the number of changes of its head.
+// logIn returns everything that a file has of the public log, except the number that counts the changes of the
+// head.
 func logIn(t *testing.T, path string) map[string]string {
 	t.Helper()
 	log := map[string]string{}
@@ -137,8 +138,8 @@ func logIn(t *testing.T, path string) map[string]string {
 	return log
 }
 
-// TestADamagedLogIsFoundAndRepaired damages the public log, or the record that it is made of. Check must name the
-// damage. RepairLog makes the log as it was, or changes nothing.
+// TestADamagedLogIsFoundAndRepaired damages the public log, or the record from which it is made. Check must name
+// the damage. RepairLog must restore the log, or change nothing.
 func TestADamagedLogIsFoundAndRepaired(t *testing.T) {
 	l := newLogged(t)
 	hashes := translog.Tile{Width: translog.TileWidth}
@@ -152,7 +153,7 @@ func TestADamagedLogIsFoundAndRepaired(t *testing.T) {
 		return func(tx *bbolt.Tx) error {
 			changed := l.head
 			change(&changed)
-			changed.Version-- // encodeHead counts it
+			changed.Version-- // encodeHead adds one
 			value, err := encodeHead(changed)
 			return errors.Join(err, tx.Bucket(stateBucket).Put(headKey, value))
 		}
@@ -184,9 +185,9 @@ func TestADamagedLogIsFoundAndRepaired(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		damage   func(*bbolt.Tx) error
-		want     string // a part of the faults; "": no fault
+		want     string // a part of the text of the faults; "": no fault
 		repaired int
-		err      string // a part of the error of RepairLog; "": none
+		err      string // a part of the text of RepairLog's error; "": no error
 	}{
 		{"nothing is damaged", func(*bbolt.Tx) error { return nil }, "", 0, ""},
 		{"a bit of a hash", func(tx *bbolt.Tx) error {
@@ -254,7 +255,8 @@ func TestADamagedLogIsFoundAndRepaired(t *testing.T) {
 	}
 }
 
-// TestALogIsComparedWithARecordOnly checks a copy, which has the log and no record.
+// TestALogIsComparedWithARecordOnly checks a copy, which has the log but no record. Check must not report that
+// as a fault.
 func TestALogIsComparedWithARecordOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "assets.db")
 	change(t, path, func(tx *bbolt.Tx) error {
@@ -270,7 +272,8 @@ func TestALogIsComparedWithARecordOnly(t *testing.T) {
 	}
 }
 
-// TestTheLogEndsTheFaultsToo damages webhooks up to one fault below the bound, then the log, and the newest position.
+// TestTheLogEndsTheFaultsToo damages so many webhooks that one more fault ends the check. It also damages the log
+// and the newest position. The last fault must be about the log.
 func TestTheLogEndsTheFaultsToo(t *testing.T) {
 	l := newLogged(t)
 	state := func(key, value []byte) func(*bbolt.Tx) error {
@@ -314,7 +317,7 @@ func TestTheLogEndsTheFaultsToo(t *testing.T) {
 	}
 }
 
-// TestAFileInUseIsNotRepaired opens the store meanwhile.
+// TestAFileInUseIsNotRepaired tries to repair a file while the store is open. RepairLog must return an error.
 func TestAFileInUseIsNotRepaired(t *testing.T) {
 	_, path, _, _ := twoAssets(t)
 	if repaired, err := RepairLog(path, nil); !errors.Is(err, boltfile.ErrInUse) {

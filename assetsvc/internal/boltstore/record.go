@@ -14,16 +14,16 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// A stored change has these parts, numbers big-endian:
+// A stored change has these parts (numbers are big-endian):
 //
 //   - the flags (1 byte), the asset's id (16), the revision (8), the position that
 //     the change was made from (8) and the length of the Change (4);
 //   - the Change;
-//   - a checksum (4 bytes) of all the above and the change's own position;
-//   - the Whole, if there is one, and a checksum (4 bytes) of it and the position.
+//   - a checksum (4 bytes) of all the parts above and the position of the change;
+//   - if the change has the complete asset (a Whole), the Whole, and a checksum (4 bytes) of it and the position.
 //
-// So a change is read without its Whole, which may be as large as an asset. Its key is
-// its position.
+// So a change can be read without its Whole, which may be as large as an asset. The key of a change is its
+// position.
 const changeHeader = 1 + idSize + 8 + 8 + 4
 
 // Bits of the flags of a change.
@@ -58,14 +58,14 @@ func changeSum(position int64, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(value, castagnoli), castagnoli, positionKey(position))
 }
 
-// hasSum reports whether the checksum of the bytes before end is at end.
+// hasSum reports whether value has, at the index end, the checksum of all bytes in front of this index.
 func hasSum(position int64, value []byte, end int) bool {
 	return end >= 0 && end+sumSize <= len(value) &&
 		binary.BigEndian.Uint32(value[end:]) == changeSum(position, value[:end])
 }
 
-// decodeChange returns a copy of a stored change. Without whole it leaves out the Whole,
-// and does not read it.
+// decodeChange returns a copy of a stored change. If whole is false, the copy has no Whole, and the stored Whole
+// is not read.
 func decodeChange(key, value []byte, whole bool) (registry.Revision, error) {
 	if len(key) != positionSize || len(value) < changeHeader {
 		return registry.Revision{}, errCorrupt
@@ -93,7 +93,8 @@ func decodeChange(key, value []byte, whole bool) (registry.Revision, error) {
 	return r, nil
 }
 
-// note adds a change to the record.
+// note adds a change to the record. r is the asset after the change; the argument before is the position that
+// the asset had until then.
 func (t *transaction) note(id []byte, r registry.Record, before int64) error {
 	value := encodeChange(id, registry.Revision{
 		Position: r.Position, Revision: r.Revision, Before: before,
@@ -105,8 +106,8 @@ func (t *transaction) note(id []byte, r registry.Record, before int64) error {
 	return t.history.Put(historyKey(id, r.Position), nil)
 }
 
-// historyKey returns the key of a change in the history of its asset. The keys of
-// one asset are adjacent and in the order of positions.
+// historyKey returns the key of a change in the history of its asset. The keys of one asset stand together, in
+// the order of positions.
 func historyKey(id []byte, position int64) []byte {
 	return append(bytes.Clone(id), positionKey(position)...)
 }
@@ -143,9 +144,9 @@ func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []
 	return log, err
 }
 
-// seekBefore moves the cursor to the last key of an asset's history before a
-// position, and returns the key. 0 is the end of the history. The key may belong to
-// another asset.
+// seekBefore moves the cursor to a key in an asset's history, and returns the key. It is the last key whose
+// position is less than the argument before; if before is 0, it is the last key of the history. If there is no
+// such key, the returned key belongs to another asset.
 func seekBefore(cursor *bbolt.Cursor, id []byte, before int64) []byte {
 	end := historyKey(id, before)
 	if before == 0 {

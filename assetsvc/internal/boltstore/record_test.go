@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// storedChange returns a change, and its id as a key.
+// storedChange returns a change, and the id of its asset as a key.
 func storedChange(t *testing.T) (change registry.Revision, id []byte) {
 	t.Helper()
 	id, ok := registry.ParseID(storetest.NewID())
@@ -59,7 +59,7 @@ func TestDamageOfAChangeIsFound(t *testing.T) {
 	}
 	for end := range value {
 		if end == changeHeader+len(change.Change)+sumSize {
-			continue // a change without a Whole
+			continue // a change without a Whole may end here
 		}
 		if _, err := decodeChange(key, value[:end], true); !errors.Is(err, boltfile.ErrDamaged) {
 			t.Errorf("cut at %d: got %v, want %v", end, err, boltfile.ErrDamaged)
@@ -73,7 +73,7 @@ func TestDamageOfAChangeIsFound(t *testing.T) {
 func TestAChangeIsReadWithoutItsWhole(t *testing.T) {
 	change, id := storedChange(t)
 	value := encodeChange(id, change)
-	value[len(value)-1] ^= 1 // found only if the Whole is read
+	value[len(value)-1] ^= 1 // only noticed if the Whole is read
 	if _, err := decodeChange(positionKey(change.Position), value, false); err != nil {
 		t.Errorf("without the whole asset: got %v, want no error", err)
 	}

@@ -8,12 +8,12 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// claim is a ClaimReference that waits for its transaction.
+// claim is a call of ClaimReference that waits for its transaction.
 type claim struct{ key, from, to string }
 
-// ClaimReference implements registry.Store. It writes only if the reference stands for from.
+// ClaimReference implements registry.Store. It writes only if the reference stands for the id in from.
 func (s *Store) ClaimReference(ctx context.Context, key, from, to string) (id string, err error) {
-	for range 2 { // before and after its transaction
+	for range 2 { // before its transaction, and after it
 		err = s.file.View(func(tx *bbolt.Tx) error {
 			id = string(tx.Bucket(referenceBucket).Get([]byte(key)))
 			return nil
@@ -29,7 +29,7 @@ func (s *Store) ClaimReference(ctx context.Context, key, from, to string) (id st
 	return to, nil
 }
 
-// apply makes the claim, unless another one came first.
+// apply makes the reference stand for the new id, unless another claim was faster.
 func (c *claim) apply(references *bbolt.Bucket) error {
 	if string(references.Get([]byte(c.key))) != c.from {
 		return nil

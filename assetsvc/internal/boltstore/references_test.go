@@ -14,8 +14,9 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 )
 
-// TestCheckReportsDamagedAndMissingReferences checks a store with an asset under lot-1, a removed
-// draft under lot-2, and lot-3, whose creation has not come further than its reference.
+// TestCheckReportsDamagedAndMissingReferences checks a store with three references: lot-1 of an asset, lot-2 of
+// a removed draft, and lot-3 of a creation that was interrupted before it stored an asset. Check must report the
+// damage of each case, and must report nothing if nothing is damaged.
 func TestCheckReportsDamagedAndMissingReferences(t *testing.T) {
 	lot := func(n int) []byte { return []byte(registry.ReferenceKey("one", fmt.Sprint("lot-", n))) }
 	set := func(n int, value string) func(*bbolt.Bucket, string) error {
@@ -24,7 +25,7 @@ func TestCheckReportsDamagedAndMissingReferences(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		damage func(b *bbolt.Bucket, asset string) error
-		want   string // substring of the faults; "": no fault
+		want   string // part of the text of the faults; "": no fault
 	}{
 		{"nothing is damaged", func(*bbolt.Bucket, string) error { return nil }, ""},
 		{"the reference of an asset is missing", func(b *bbolt.Bucket, _ string) error { return b.Delete(lot(1)) },
@@ -47,7 +48,7 @@ func TestCheckReportsDamagedAndMissingReferences(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, faults := Check(path, nil, func(registry.Record) (string, string, error) {
-				return "UA-AR-DGF-2026-11-20-000001", "one", nil // that of each asset
+				return "UA-AR-DGF-2026-11-20-000001", "one", nil // the same for each asset
 			})
 			got := fmt.Sprint(errors.Join(faults...))
 			if c.want == "" && len(faults) != 0 || !strings.Contains(got, c.want) {
@@ -57,7 +58,7 @@ func TestCheckReportsDamagedAndMissingReferences(t *testing.T) {
 	}
 }
 
-// withReferences returns the path of a closed store, and the id of its asset under lot-1.
+// withReferences returns the path of a closed store, and the id of the asset with the reference lot-1.
 func withReferences(t *testing.T) (path, asset string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "assets.db")

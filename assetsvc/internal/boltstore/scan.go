@@ -12,15 +12,15 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Contents counts the contents of a store, without the assets themselves.
+// Contents has the counts of a store's contents, but not the assets.
 type Contents struct {
 	Assets  int
-	Changes int            // in the record
-	Last    int64          // newest position, 0 in an empty store
+	Changes int            // changes in the record
+	Last    int64          // newest position; 0 in an empty store
 	Numbers map[string]int // day -> newest number
 }
 
-// Contents returns the counts as they are now.
+// Contents returns the current counts.
 func (s *Store) Contents() (Contents, error) {
 	c := Contents{Numbers: map[string]int{}}
 	err := s.file.View(func(tx *bbolt.Tx) error {
@@ -37,8 +37,8 @@ func (s *Store) Contents() (Contents, error) {
 	return c, err
 }
 
-// Scan returns up to limit assets, ordered by id, starting after the given id. An
-// empty id starts at the first asset.
+// Scan returns up to limit assets, ordered by id, with ids greater than the given one; an empty id starts at the
+// first asset.
 func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.Record, error) {
 	var records []registry.Record
 	err := s.scan(ctx, after, limit, func(key, value []byte) error {
@@ -52,8 +52,8 @@ func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.R
 	return records, err
 }
 
-// SealedAfter returns up to limit token records, ordered by asset id, starting
-// after the given id. An empty id starts at the first asset.
+// SealedAfter returns up to limit token records, ordered by asset id, for the assets with ids greater than the
+// given one; an empty id starts at the first asset.
 func (s *Store) SealedAfter(ctx context.Context, after string, limit int) ([]registry.Sealed, error) {
 	var found []registry.Sealed
 	err := s.scan(ctx, after, limit, func(key, value []byte) error {
@@ -68,8 +68,8 @@ func (s *Store) SealedAfter(ctx context.Context, after string, limit int) ([]reg
 	return found, err
 }
 
-// scan calls visit for up to limit stored assets, ordered by id, starting after
-// the given id. It stops at the first error of visit.
+// scan calls the function visit for up to limit stored assets, ordered by id, with ids greater than the given
+// one. It stops at the first error of visit.
 func (s *Store) scan(
 	ctx context.Context, after string, limit int, visit func(key, value []byte) error,
 ) error {
@@ -94,8 +94,8 @@ func (s *Store) scan(
 	})
 }
 
-// Reseal replaces the token record of an asset if the asset still has the old
-// one. Otherwise it does nothing.
+// Reseal replaces the token record of an asset if the asset still has the old token record. Otherwise it does
+// nothing.
 func (s *Store) Reseal(ctx context.Context, old, anew registry.Sealed) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (s *Store) Reseal(ctx context.Context, old, anew registry.Sealed) error {
 	})
 }
 
-// Snapshot writes the store as it is at one moment (boltfile.File.Snapshot).
+// Snapshot writes a copy of the store as it is at one moment (boltfile.File.Snapshot).
 func (s *Store) Snapshot(to func(size int64) (io.Writer, error)) error {
 	return s.file.Snapshot(to)
 }

@@ -19,7 +19,7 @@ import (
 
 var (
 	webhookBucket = []byte("webhooks")           // id -> endpoint
-	ownedBucket   = []byte("webhooks-of-broker") // broker, 0 and id -> nothing; none of administrators
+	ownedBucket   = []byte("webhooks-of-broker") // broker, 0 and id -> nothing; not for webhooks of administrators
 )
 
 // Keys in stateBucket.
@@ -28,19 +28,19 @@ var (
 	webhookChangesKey = []byte("webhook-changes") // webhook.Term.Changes
 )
 
-// endpoint is a stored webhook.Endpoint: JSON after a checksum of the JSON and the
-// id (4 bytes).
+// endpoint is the stored form of a webhook.Endpoint: a checksum (4 bytes) of the JSON and the id, and then the
+// JSON.
 type endpoint struct {
 	webhook.Endpoint
-	Filters string `json:",omitempty"` // those of Endpoint, so that one without filters is stored as before
-	Term    int64  // of the newest saved progress
+	Filters string `json:",omitempty"` // Endpoint.Filters; left out if empty, as in old files
+	Term    int64  // term of the sender that saved the progress last
 }
 
-// sender is the process that has the term. It is not stored: only one process has the
-// file open, so the term of a process before has ended.
+// sender is the process that has the term. It is not stored: only one process has the file open, so the term of
+// an earlier process has ended.
 type sender struct {
 	mu     sync.Mutex
-	holder string // "": none
+	holder string // "": no process has the term
 	until  time.Time
 }
 
@@ -64,7 +64,7 @@ func decodeEndpoint(key, value []byte) (e endpoint, err error) {
 	return e, nil
 }
 
-// kept returns e with times as the store keeps them.
+// kept returns e with its times in the precision in which the store keeps them.
 func kept(e webhook.Endpoint) webhook.Endpoint {
 	e.OldUntil, e.Created = inMillis(e.OldUntil), inMillis(e.Created)
 	e.Progress = keptProgress(e.Progress)
@@ -163,7 +163,8 @@ func (s *Store) Put(ctx context.Context, e webhook.Endpoint) error {
 	})
 }
 
-// checkRoom returns an error if there are as many endpoints as there may be.
+// checkRoom returns an error if the store, or the broker of e, has the largest allowed number of endpoints
+// already.
 func checkRoom(tx *bbolt.Tx, e webhook.Endpoint) error {
 	if tx.Bucket(webhookBucket).Stats().KeyN >= webhook.MaxEndpoints {
 		return webhook.ErrFull
@@ -181,7 +182,7 @@ func checkRoom(tx *bbolt.Tx, e webhook.Endpoint) error {
 	return nil
 }
 
-// putEndpoint stores an endpoint. Its broker never changes.
+// putEndpoint stores an endpoint. The broker of an endpoint never changes.
 func putEndpoint(tx *bbolt.Tx, e endpoint) error {
 	value, err := encodeEndpoint(e)
 	if err != nil {
@@ -198,7 +199,7 @@ func countChange(tx *bbolt.Tx) error {
 	return tx.Bucket(stateBucket).Put(webhookChangesKey, positionKey(stateNumber(tx, webhookChangesKey)+1))
 }
 
-// stateNumber returns a number in stateBucket, 0 if there is none.
+// stateNumber returns a number from stateBucket; 0 if the bucket does not have it.
 func stateNumber(tx *bbolt.Tx, key []byte) int64 {
 	if value := tx.Bucket(stateBucket).Get(key); len(value) == positionSize {
 		return positionOf(value)
@@ -226,7 +227,8 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	})
 }
 
-// wrongTerm is how much longer than a new term a term is that a wrong clock has noted.
+// wrongTerm is how far the end of a term may be after the end of a new term. A later end must come from a wrong
+// clock.
 const wrongTerm = time.Hour
 
 // Lead implements webhook.Store. Renewing a term writes nothing to the file.

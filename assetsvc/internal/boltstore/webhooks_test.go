@@ -14,7 +14,7 @@ import (
 	"asset-registry/assetsvc/internal/webhook"
 )
 
-// storedWebhook is a webhook as files have it.
+// storedWebhook is the JSON of a webhook in a file.
 const storedWebhook = `{"ID":"a1","Broker":"b1","ByAdmin":true,"KeyID":"k","URL":"https://x","Version":"2.5","Mode":"test",` +
 	`"Whole":true,"Seal":"s","OldSeal":"o","OldUntil":"2026-11-21T12:00:00Z","Created":"2026-11-20T12:00:00Z","Request":"r",` +
 	`"Generation":3,"Saves":4,"Position":5,"State":"disabled","Reason":"gone","Verified":true,"Failures":6,` +

@@ -11,18 +11,17 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// write is a Create, a Replace or a ClaimReference that waits for its transaction.
+// write is a call of Create, Replace or ClaimReference that waits for its transaction.
 type write struct {
 	registry.Record
 	create bool
-	claim  *claim       // nil: a Create or Replace
-	state  atomic.Int32 // waiting, then taken or abandoned
-	done   chan outcome // gets the outcome of a taken write, once
+	claim  *claim       // nil: a Create or a Replace
+	state  atomic.Int32 // waiting, taken or abandoned
+	done   chan outcome // gets the outcome once, if the write was taken
 }
 
-// The states of a write. It leaves waiting once. If the writing goroutine takes
-// it, the goroutine sends an outcome. If the caller abandons it, nothing is
-// written.
+// The states of a write. A write begins as waiting, and changes its state only once: either the writing
+// goroutine takes the write and later sends an outcome, or the caller abandons the write and nothing is written.
 const (
 	waiting = iota
 	taken
@@ -36,21 +35,20 @@ type outcome struct {
 
 var errClosed = errors.New("the store is closed")
 
-// Create stores a new asset, or returns registry.ErrExists. If ctx ends before
-// the transaction begins, nothing is written. Otherwise Create waits for the
-// outcome.
+// Create stores a new asset, or returns registry.ErrExists. If ctx ends before the transaction takes the write,
+// nothing is written. If ctx ends later, Create still waits for the outcome.
 func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
 	return s.submit(ctx, &write{Record: r, create: true, done: make(chan outcome, 1)})
 }
 
-// Replace stores a new revision of an asset, or returns registry.ErrStale or
-// registry.ErrNotFound. It treats ctx as Create does.
+// Replace stores a new revision of an asset, or returns registry.ErrStale or registry.ErrNotFound. If ctx ends,
+// Replace behaves as Create does.
 func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
 	return s.submit(ctx, &write{Record: r, done: make(chan outcome, 1)})
 }
 
 func (s *Store) submit(ctx context.Context, w *write) (int64, error) {
-	if err := ctx.Err(); err != nil { // a select may choose the queue all the same
+	if err := ctx.Err(); err != nil { // the select below may choose the queue even if ctx has ended
 		return 0, err
 	}
 	select {
@@ -94,7 +92,7 @@ func (s *Store) run() {
 	}
 }
 
-// gather takes first and the writes that wait behind it, up to maxBatch.
+// gather takes the first write and the writes that wait behind it, maxBatch at most.
 func (s *Store) gather(first *write) []*write {
 	var batch []*write
 	for w := first; ; {
@@ -112,8 +110,8 @@ func (s *Store) gather(first *write) []*write {
 	}
 }
 
-// commit applies a batch in one transaction. A refused write fails alone. If the
-// transaction fails, all writes of the batch fail.
+// commit applies a batch in one transaction. If a write is refused, the other writes are applied nevertheless. If
+// the transaction fails, all writes of the batch fail.
 func (s *Store) commit(batch []*write) {
 	if len(batch) == 0 {
 		return
@@ -159,8 +157,8 @@ func (s *Store) commit(batch []*write) {
 	}
 }
 
-// announce calls Options.Changing for the assets that a batch changes, and returns what is
-// to be called after the batch. Nobody has read an asset that the batch creates.
+// announce calls Options.Changing for the assets that a batch changes. It returns the function to call after the
+// batch. New assets are left out, because nobody can have read them.
 func (s *Store) announce(batch []*write) (done func()) {
 	var ids []string
 	if s.told != nil {
@@ -176,7 +174,7 @@ func (s *Store) announce(batch []*write) (done func()) {
 	return s.told(ids)
 }
 
-// isRefusal tells whether err concerns one write and not the whole transaction.
+// isRefusal reports whether err refuses only one write, so that the transaction can go on.
 func isRefusal(err error) bool {
 	return errors.Is(err, registry.ErrExists) || errors.Is(err, registry.ErrNotFound) || errors.Is(err, registry.ErrStale)
 }
@@ -187,9 +185,9 @@ type transaction struct {
 
 	brokers *bbolt.Bucket // nil: the file has no index of brokers
 
-	last    int64 // newest position given
-	now     int64 // µs since the Unix epoch
-	counted tally // of the census, by these writes
+	last    int64 // newest position given out
+	now     int64 // current time, µs since the Unix epoch
+	counted tally // how these writes change the census
 }
 
 func (s *Store) begin(tx *bbolt.Tx) *transaction {
@@ -208,7 +206,7 @@ func (s *Store) begin(tx *bbolt.Tx) *transaction {
 		t.brokers = tx.Bucket(brokerBucket)
 	}
 	for _, b := range []*bbolt.Bucket{t.real, t.test, t.changes} {
-		b.FillPercent = 1 // new keys come only at the end
+		b.FillPercent = 1 // because new keys come only at the end
 	}
 	if value := t.state.Get(lastKey); value != nil {
 		t.last = positionOf(value)
@@ -216,15 +214,15 @@ func (s *Store) begin(tx *bbolt.Tx) *transaction {
 	return t
 }
 
-// apply gives a write its position and puts it into the buckets. Errors of
-// isRefusal leave the buckets as they were.
+// apply gives a write its position and puts it into the buckets. If it returns an error of isRefusal, the buckets
+// are unchanged.
 func (t *transaction) apply(w *write) (int64, error) {
 	key, ok := registry.ParseID(w.ID)
 	if !ok {
 		return 0, fmt.Errorf("%q: %w", w.ID, registry.ErrNotFound)
 	}
 	value := t.assets.Get(key)
-	from := int64(0) // position that the change is made from
+	from := int64(0) // position of the asset before the change; 0: the asset is new
 	switch {
 	case w.create && value != nil:
 		return 0, registry.ErrExists
@@ -269,7 +267,7 @@ func (t *transaction) apply(w *write) (int64, error) {
 	return w.Position, t.assets.Put(key, encode(w.Record))
 }
 
-// feed returns the feed of test assets or of real ones.
+// feed returns the feed of test assets if test is true, otherwise the feed of real assets.
 func (t *transaction) feed(test bool) *bbolt.Bucket {
 	if test {
 		return t.test

@@ -1,4 +1,4 @@
-// Package copystore is a registry.Store on a copy of another registry. It reads only.
+// Package copystore implements registry.Store for a copy of another registry. It only reads the copy.
 package copystore
 
 import (
@@ -14,49 +14,49 @@ import (
 // Asset is an asset of a Copy.
 type Asset struct {
 	ID       string // 32 lowercase hex characters
-	Position int64  // place in the feed, µs since the Unix epoch
-	Test     bool   // in test mode
-	// Text is the asset as a listing of the newest version shows it with all fields. It is
-	// valid during the call only that returns it.
+	Position int64  // position in the feed, µs since the Unix epoch
+	Test     bool   // the asset is in test mode
+	// Text is the asset in the form in which a listing of the newest version shows it with all fields. It is
+	// valid only until the call that provides it ends.
 	Text []byte
 }
 
 // Query asks for a part of the feed.
 type Query struct {
-	After      int64 // exclusive; of a descending feed, assets are before it. 0: from the start
+	After      int64 // the assets follow this position; in a descending feed, they come before it. 0: from the start
 	Descending bool
-	Real, Test bool // which assets: those in test mode, those not, or both
-	Texts      bool // return Asset.Text too
+	Real, Test bool // Real: assets that are not in test mode; Test: assets in test mode
+	Texts      bool // also provide Asset.Text
 }
 
-// Copy is a copy of a registry. It is safe for concurrent use. Each method reads the copy
-// as of one moment.
+// Copy is a copy of a registry. It is safe for concurrent use. Each method sees the copy at a single moment.
 type Copy interface {
-	// Feed calls visit for assets in the order of their positions until it returns false.
-	// All assets are at or before upto, up to which the copy is complete.
+	// Feed calls the function visit for assets in the order of their positions, until the function returns
+	// false. The copy is complete up to the position upto. Feed passes no asset with a greater position to the
+	// function.
 	Feed(q Query, visit func(Asset) bool) (upto int64, err error)
-	// Range calls visit for the assets from an id on, in the order of ids, until it returns
-	// false.
+	// Range calls the function visit for the assets from a given id on, in the order of ids, until the function
+	// returns false.
 	Range(from string, visit func(Asset) bool) error
 	// Ready returns nil if the copy can be served.
 	Ready(ctx context.Context) error
 }
 
-// Store is a registry.Store on a copy. It keeps no record: Log and Changes return
-// ErrReadOnly, as all that writes does. Assets are at a revision that is not theirs.
+// Store is a registry.Store for a copy. It keeps no record of changes, so Log and Changes return ErrReadOnly.
+// All methods that write return ErrReadOnly, too. The revisions of its assets are not the original ones.
 type Store struct{ copied Copy }
 
 // New returns a store on a copy.
 func New(copied Copy) *Store { return &Store{copied} }
 
-// ErrReadOnly is returned by methods that a copy does not have.
+// ErrReadOnly is returned by methods that a copy cannot support.
 var ErrReadOnly = errors.New("this is a copy of the assets without their record, and takes no writes")
 
-// errText is returned for an asset whose text a registry would not write.
+// errText is returned for an asset whose text does not have the form that assets have in a listing.
 var errText = errors.New("the copy has an asset that is not one of a listing")
 
-// bodyOf returns the stored form of an asset that a listing shows: without dateModified,
-// which a listing has after the id.
+// bodyOf returns an asset in the form in which stores keep it. This form lacks dateModified, which a listing
+// has after the id.
 func bodyOf(a Asset) ([]byte, error) {
 	head := append(append(make([]byte, 0, len(a.Text)), `{"id":"`...), a.ID...)
 	rest, ok := bytes.CutPrefix(a.Text, append(head[:len(head):len(head)], `","dateModified":"`...))
@@ -159,13 +159,14 @@ func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record
 	return r, nil
 }
 
-// maxDate is the most bytes that a text has more than its body.
+// maxDate is the largest difference, in bytes, between the length of Asset.Text and of the body that is made
+// from it.
 const maxDate = 64
 
 // Ready implements registry.Store for a store that takes no writes.
 func (s *Store) Ready(ctx context.Context) error { return s.copied.Ready(ctx) }
 
-// Close implements registry.Store. The copy stays open.
+// Close implements registry.Store. It does not close the copy.
 func (s *Store) Close() error { return nil }
 
 // Create implements registry.Store.
@@ -194,7 +195,7 @@ func (s *Store) ClaimReference(context.Context, string, string, string) (string,
 	return "", ErrReadOnly
 }
 
-// Now returns the time of this machine.
+// Now returns the time of this machine's clock.
 func (s *Store) Now() time.Time { return time.Now() }
 
 // NextNumber implements registry.Store.

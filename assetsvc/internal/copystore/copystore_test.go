@@ -13,7 +13,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// memory is a Copy of assets in the order of their positions.
+// memory is a Copy that keeps assets in memory, in the order of their positions.
 type memory struct {
 	assets []Asset
 	upto   int64
@@ -49,7 +49,7 @@ func (m *memory) Range(from string, visit func(Asset) bool) error {
 
 func (m *memory) Ready(context.Context) error { return nil }
 
-// assetOf returns an asset at a position, whose id descends as positions ascend.
+// assetOf returns an asset at a position. Assets with greater positions have lower ids.
 func assetOf(position int64, test bool) Asset {
 	id := fmt.Sprintf("%032x", 100-position)
 	return Asset{ID: id, Position: position, Test: test,
@@ -83,7 +83,7 @@ func TestPagesAreCompleteUpToTheirEnd(t *testing.T) {
 		name  string
 		query registry.Query
 		want  []int64
-		upto  int64 // 0: of no meaning
+		upto  int64 // 0: not compared
 	}{
 		{"the first page", registry.Query{Limit: 2}, []int64{1, 4}, 4},
 		{"the last page", registry.Query{Limit: 2, Offset: 4}, []int64{6}, 7},

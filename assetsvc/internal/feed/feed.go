@@ -1,7 +1,6 @@
-// Package feed puts the changes of any number of asset services into one order.
-// A reader who follows that order misses no change. The package needs only atomic
-// operations on single documents, which a Store supplies. This comment describes
-// the protocol; docs/architecture.md, "Feed protocol", has the reasons.
+// Package feed puts the changes of any number of asset services into one order. A reader who follows that order
+// misses no change. The package needs only atomic operations on single documents, and a Store supplies them. This
+// comment describes the protocol; docs/architecture.md, "Feed protocol", gives the reasons.
 //
 // # Terms
 //
@@ -9,7 +8,7 @@
 //     epoch.
 //   - A revision counts the writes of one document. The guard of a write is the
 //     revision that the document must have; otherwise the store refuses the write.
-//   - A batch is the changes that one writer makes together. Their positions are
+//   - A batch has the changes that one writer makes together. Their positions are
 //     consecutive. The batch is open from step 1 to step 3 below.
 //   - The clock is one document. It has the newest position given out, and the
 //     open batch of each writer.
@@ -17,9 +16,9 @@
 //     open batch it is the newest position.
 //   - A fence raises the revision of each document of a batch, so the guards of
 //     that batch fail from then on. A document that does not exist becomes a
-//     void, which readers are not shown.
+//     void, which readers never see.
 //   - The record of a batch describes each of its changes. Readers see a record
-//     that is shown, once the horizon has passed it.
+//     once it is shown and the horizon has passed it.
 //
 // # Steps
 //
@@ -30,12 +29,11 @@
 //     record are written at the same time.
 //  2. Write: write each document at its position, if its guard holds. Show the
 //     record at the same time.
-//  3. Close: remove the batch from the clock. If more changes wait, the Open of
-//     the next batch replaces this one and saves the operation.
+//  3. Close: remove the batch from the clock. If more changes wait, the writer
+//     skips this step, because the next Open replaces the batch in the clock.
 //
-// Then it tells the callers the outcomes. If not every write was applied, the
-// writer settles the batch before step 3: Settle removes from the record the
-// changes that were not applied.
+// After that it reports the outcomes to the callers. If a write was not applied, the writer settles the batch
+// before step 3: Settle removes the changes that were not applied from the record.
 //
 // A reader reads the clock first. Then it reads documents with positions up to
 // the horizon, or the shown records up to the horizon.
@@ -46,14 +44,13 @@
 //
 // # Settle
 //
-// Nobody settles a batch before its writes can no longer be applied. A change was
-// applied if its document has its position, or if another change was made from
-// that position. The records tell: a record has, for each change, the position of
-// the document that the change was made from, and it is stored before the change
-// can be applied.
+// A batch is settled only when none of its writes can be applied any more. A change was applied if its document
+// has its position, or if another change was made from that position. The records show whether there is such a
+// change: for each change, a record has the position that the document had before it, and the record is stored
+// before the change can be applied.
 //
-// A batch without a record has applied nothing. Settle gives it an empty record,
-// so that a late copy of the record has no effect.
+// If a batch has no record, nothing of it was applied. Settle gives it an empty record, so that a copy of the
+// record that arrives late has no effect.
 //
 // # Invariants
 //
@@ -73,8 +70,8 @@
 //
 // # Unknown outcomes
 //
-// After an error of the Store, the operation may have been applied, may be
-// applied later, or never. Each step copes with that:
+// After an error of the Store, the operation may have been applied already, may be applied later, or may never be
+// applied. Each step allows for that:
 //
 //  1. Open is repeated unchanged. Once one copy is applied, or the clock has moved
 //     past its positions, every later copy fails its guard. The record of an Open
@@ -87,8 +84,7 @@ package feed
 
 import "context"
 
-// Batch is the consecutive positions that a writer took: First for IDs[0],
-// First+1 for IDs[1], and so on.
+// Batch has the consecutive positions that a writer has taken: First for IDs[0], First+1 for IDs[1], and so on.
 type Batch struct {
 	First int64    // µs since the Unix epoch
 	IDs   []string // documents that the batch writes, each once
@@ -104,8 +100,7 @@ type Clock struct {
 	Open map[string]Batch // open batches, by writer
 }
 
-// Horizon returns the highest position that readers may read up to: no write at
-// or below it can still be applied.
+// Horizon returns the highest position that readers may read. No write at or below it can still be applied.
 func (c Clock) Horizon() int64 {
 	horizon := c.Last
 	for _, b := range c.Open {
@@ -117,42 +112,38 @@ func (c Clock) Horizon() int64 {
 // Write is one document of a batch.
 type Write struct {
 	ID       string
-	Revision int64 // guard: the stored revision must be this one; 0: no document may exist
-	Before   int64 // position of the document at that revision; 0: no document exists
+	Revision int64 // guard: the stored document must have this revision; 0: the document must not exist
+	Before   int64 // position of the document at that revision; 0: it does not exist
 	Position int64 // position of the change
-	Document any   // contents, opaque to this package
+	Document any   // contents; this package does not look into them
 }
 
-// Store is the operations that the protocol needs. It is safe for concurrent use.
-// Each operation is atomic on each document that it touches. Once an operation
-// has returned nil, its effect is durable, and every later operation of any
-// process sees it. After an error the outcome is unknown: the operation may have
-// been applied, may be applied later, or never.
+// Store has the operations that the protocol needs. It is safe for concurrent use. Each operation is atomic on
+// each document that it touches. Once an operation has returned nil, its effect is durable, and every later
+// operation of any process sees it. After an error the outcome is unknown: the operation may have been applied,
+// may be applied later, or may never be applied.
 type Store interface {
-	// Open sets clock.Last to b.Last() and clock.Open[writer] to b, if clock.Last
-	// is below b.First. It returns whether it did so, and the clock afterwards, of
-	// which only Last and Open[writer].First must be set. It also stores the record
-	// of the writes under writer and b.First, if there is none, and does not show it.
-	// It may do both at the same time, and returns nil only if both are done. The record
-	// of a batch that was refused is of no use: the store removes it, and Open does not
-	// wait for that.
+	// Open sets clock.Last to b.Last() and clock.Open[writer] to b, if clock.Last is below b.First. The result
+	// opened reports whether Open did so. The result now is the clock after that; only its Last and
+	// Open[writer].First must be set. Open also stores the record of the writes under writer and b.First, unless
+	// that record exists, and does not show it. It may do both at the same time, and returns nil only if both
+	// are done. If Open was refused, the record is useless: the store removes it, and Open does not wait for the
+	// removal.
 	Open(ctx context.Context, writer string, b Batch, writes []Write) (now Clock, opened bool, err error)
-	// Close removes clock.Open[writer] if its First is first. Otherwise it does
-	// nothing.
+	// Close removes clock.Open[writer] if the First of that batch is first. Otherwise it does nothing.
 	Close(ctx context.Context, writer string, first int64) error
-	// Clock returns the clock. It is the zero Clock before the first Open.
+	// Clock returns the clock. Before the first Open it is the zero Clock.
 	Clock(ctx context.Context) (Clock, error)
-	// Write applies the writes whose guards hold. For each it sets the document and
-	// raises its revision by one. It returns the number of writes applied. It also
-	// shows the record under writer and b.First, if there is one. It may do both at
-	// the same time, and returns nil only if both are done.
+	// Write applies the writes whose guards hold. For each of them it sets the document and raises its revision
+	// by one. The result applied is the number of these writes. Write also shows the record under writer and
+	// b.First, if it exists. It may do both at the same time, and returns nil only if both are done.
 	Write(ctx context.Context, writer string, b Batch, writes []Write) (applied int, err error)
-	// Fence raises the revision of each document, and creates a void for each id
-	// without a document. No guard taken before can hold afterwards.
+	// Fence raises the revision of each document, and creates a void for each id that has no document. After
+	// that, guards with older revisions fail.
 	Fence(ctx context.Context, ids []string) error
-	// Settle makes the record of a batch final, and returns which of its documents
-	// the batch has written, by id. It stores an empty record if there is none. It
-	// removes the changes that were not applied, and shows the record. No write of
-	// the batch may be possible any more.
+	// Settle makes the record of a batch final. The result landed reports for each document, by id, whether the
+	// batch has written it. Settle removes the changes that were not applied, and shows the record. If the
+	// record does not exist, it stores an empty one. It must be called only when no write of the batch can be
+	// applied any more.
 	Settle(ctx context.Context, writer string, first int64) (landed map[string]bool, err error)
 }

@@ -19,10 +19,10 @@ var (
 	seedWanted    = flag.Uint64("feed.seed", 0, "simulate only this seed; 0: simulate seeds 1, 2, 3 and so on")
 )
 
-// TestSimulation runs the protocol in a world with every kind of failure. Operations
-// are late, lost, answered with an error or applied without an answer. Wall clocks differ and step back.
-// Processes are killed, or frozen for longer than the lease. The flag -feed.seed
-// repeats a failed simulation.
+// TestSimulation runs the protocol in a world with every kind of failure. Operations arrive late, get lost, are
+// answered with an error, or are applied without an answer. Wall clocks differ and step back. Processes are
+// killed, or frozen for longer than the lease. Whatever happens, readers must miss no change. The flag
+// -feed.seed repeats a simulation that has failed.
 func TestSimulation(t *testing.T) {
 	var total tally
 	for seed := uint64(1); total.asked < *changesWanted; seed++ {
@@ -52,8 +52,8 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// TestTheSimulationIsTheSameForTheSameSeed runs each seed twice. The seed alone must
-// repeat a failure.
+// TestTheSimulationIsTheSameForTheSameSeed runs two simulations with each seed, and compares them. The seed alone
+// must be enough to repeat a failure.
 func TestTheSimulationIsTheSameForTheSameSeed(t *testing.T) {
 	for seed := range uint64(5) {
 		var tallies [2]tally
@@ -72,8 +72,8 @@ func TestTheSimulationIsTheSameForTheSameSeed(t *testing.T) {
 	}
 }
 
-// TestTheSimulationCatchesANaiveProtocol lets readers read up to the newest
-// position instead of the horizon. The simulation must find a lost change.
+// TestTheSimulationCatchesANaiveProtocol lets readers read up to the newest position instead of the horizon. The
+// simulation must notice that a change was lost.
 func TestTheSimulationCatchesANaiveProtocol(t *testing.T) {
 	for seed := range uint64(20) {
 		var s *simulation
@@ -92,13 +92,13 @@ func TestTheSimulationCatchesANaiveProtocol(t *testing.T) {
 	t.Error("got no lost change in 20 simulations without a horizon, want one")
 }
 
-// TestTheSimulationNeedsEachGuardOfTheRecord leaves out one part of the protocol at a
-// time. The simulation must find a record that is wrong.
+// TestTheSimulationNeedsEachGuardOfTheRecord leaves out one part of the protocol at a time. The simulation must
+// notice that a record is wrong.
 func TestTheSimulationNeedsEachGuardOfTheRecord(t *testing.T) {
 	for _, c := range []struct {
 		leaveOut guard
 		name     string
-		from     uint64 // the first seed; for all but one guard any seed will do
+		from     uint64 // first seed to try; only for one of the guards does it matter
 	}{
 		{recordFirst, "the record is stored before the writes", 1},
 		{emptyRecord, "Settle stores an empty record", 319},
@@ -127,8 +127,8 @@ func TestTheSimulationNeedsEachGuardOfTheRecord(t *testing.T) {
 	}
 }
 
-// TestTheSimulationNeedsEachPartOfATrail leaves out one part of trails at a time. The
-// simulation must find a walk that misses a document, or shows one where it is not.
+// TestTheSimulationNeedsEachPartOfATrail leaves out one part of the handling of trails at a time. The simulation
+// must notice a walk that misses a document, or that shows one where it does not stand.
 func TestTheSimulationNeedsEachPartOfATrail(t *testing.T) {
 	for _, c := range []struct {
 		leaveOut guard
@@ -181,9 +181,8 @@ func (t *tally) add(o tally) {
 	t.again += o.again
 }
 
-// simulation is one run. The test's goroutine is the scheduler: it does one thing at a
-// time and waits until all processes are blocked again. So the seed alone decides the
-// run.
+// simulation is one run. The goroutine of the test is the scheduler: it does one thing at a time, and then waits
+// until all processes are blocked again. So the seed alone decides what happens in the run.
 type simulation struct {
 	*world
 	tally
@@ -195,7 +194,7 @@ type simulation struct {
 	calls     []*call
 	asking    sync.WaitGroup
 	newest    int64    // highest acknowledged position
-	names     []string // ids of the documents that calls share
+	names     []string // ids of documents that several calls may change
 	lease     time.Duration
 }
 
@@ -204,9 +203,9 @@ type process struct {
 	port     *port
 	writer   *Writer
 	stop     context.CancelFunc
-	drift    atomic.Int64 // of its wall clock, ns
-	thaws    int          // steps until it thaws; 0: not frozen
-	fenced   int          // batches that its watcher fenced
+	drift    atomic.Int64 // by how much its wall clock is wrong, ns
+	thaws    int          // steps until it runs again; 0: it is not frozen
+	fenced   int          // batches that its watcher has fenced
 	finished sync.WaitGroup
 }
 
@@ -224,10 +223,10 @@ type outcome struct {
 	err      error
 }
 
-const changesEach = 1000 // calls of one simulation
+const changesEach = 1000 // calls of Commit in one simulation
 
-// mostBytes are the limits of a batch, in turn. Each change has one byte, so the batches of some writers end by
-// bytes and those of the others by the number of changes.
+// mostBytes are the two limits of bytes in a batch, which writers get in turn. Each change has one byte. So the
+// batches of some writers are limited by bytes, and the batches of the others by the number of changes.
 var mostBytes = [2]int{1 << 20, 5}
 
 func newSimulation(seed uint64) *simulation {
@@ -240,7 +239,7 @@ func newSimulation(seed uint64) *simulation {
 		}
 	}
 	s.lease = lease
-	if s.random.IntN(4) == 0 { // watchers fence batches of writers that still work
+	if s.random.IntN(4) == 0 { // a lease so short that watchers fence batches of writers that still work
 		s.lease = lease / 10
 	}
 	for range 1 + s.random.IntN(8) {
@@ -278,7 +277,7 @@ func (s *simulation) start() {
 	p.finished.Go(func() {
 		for ctx.Err() == nil {
 			once, cancel := context.WithTimeout(ctx, timeout)
-			_, fenced, _ := watcher.Look(once) // the next Look tries again
+			_, fenced, _ := watcher.Look(once) // after an error, the next Look tries again
 			cancel()
 			p.fenced += fenced
 			select {
@@ -294,7 +293,7 @@ func (s *simulation) run() {
 	for s.asked < changesEach && len(s.failed) == 0 {
 		s.step(true)
 	}
-	// Without further failures, every batch must end.
+	// From now on there are no further failures, so every batch must end.
 	calm := func(i int) bool { return i >= 3000 && len(s.clock.Open) == 0 && len(s.pending) == 0 }
 	for i := 0; !calm(i) && i < 100_000 && len(s.failed) == 0; i++ {
 		s.step(false)
@@ -328,7 +327,7 @@ func (s *simulation) horizon() int64 {
 	return s.clock.Horizon()
 }
 
-// step does one thing. Only a wild step may start a client's call or cause a failure.
+// step does one thing. Only if wild is true may it start a call of a client or cause a failure.
 func (s *simulation) step(wild bool) {
 	for _, p := range s.processes {
 		if p.thaws > 0 {
@@ -371,8 +370,8 @@ func (s *simulation) step(wild bool) {
 	s.settle()
 }
 
-// settle waits until all processes are blocked, and records their operations and
-// results.
+// settle waits until all processes are blocked. Then it collects the operations that they have sent, and the
+// results of calls.
 func (s *simulation) settle() {
 	synctest.Wait()
 	s.collect()
@@ -400,8 +399,7 @@ func (s *simulation) settle() {
 	}
 }
 
-// ask calls Commit of a random process. The call changes the current revision of a
-// document or creates a document.
+// ask calls Commit of a random process. The call creates a document, or changes the current revision of one.
 func (s *simulation) ask() {
 	s.asked++
 	p := s.processes[s.random.IntN(len(s.processes))]
@@ -413,7 +411,7 @@ func (s *simulation) ask() {
 	if d := s.documents[c.id]; d != nil {
 		write.Revision, write.Before = d.revision, d.position
 	}
-	// The timeout has a resolution of nanoseconds, so no two events coincide.
+	// The timeout is a random number of nanoseconds, so that no two events happen at the same time.
 	patience := time.Duration(s.random.Int64N(int64(20 * timeout)))
 	s.calls = append(s.calls, c)
 	s.asking.Go(func() {
@@ -434,7 +432,8 @@ func (s *simulation) kill(p *process) {
 	s.fences += p.fenced
 }
 
-// applied tells whether a document was ever written. Only one call names a document that is not shared.
+// applied reports whether a document was ever written. A document that is not shared has only one call, so the
+// result is also the outcome of that call.
 func (s *simulation) applied(id string) bool {
 	for _, of := range s.written {
 		if of == id {
@@ -444,8 +443,7 @@ func (s *simulation) applied(id string) bool {
 	return false
 }
 
-// check compares the stored documents with the results of the calls and the entries
-// that followers saw.
+// check compares the stored documents with the results of the calls, and with the entries that followers saw.
 func (s *simulation) check() {
 	for i, f := range s.followers {
 		for id, d := range s.documents {

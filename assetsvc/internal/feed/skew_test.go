@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// Times of a replica set of three in one datacentre.
+// Times in a replica set of three servers in one datacentre.
 const (
-	flight   = 200 * time.Microsecond  // of a message, at least
-	jitter   = 300 * time.Microsecond  // more of it, at most
-	majority = 3500 * time.Microsecond // until a majority has a write, at least
-	slack    = 1500 * time.Microsecond // more of it, at most
+	flight   = 200 * time.Microsecond  // least time of a message
+	jitter   = 300 * time.Microsecond  // most additional time of a message
+	majority = 3500 * time.Microsecond // least time until a majority has a write
+	slack    = 1500 * time.Microsecond // most additional time until then
 )
 
-// shared is a Store without faults in virtual time. Many writers use it.
+// shared is a Store in virtual time that never fails. Many writers share it.
 type shared struct {
 	mu      sync.Mutex
 	random  *rand.Rand
 	clock   Clock
-	refused int // opens
+	refused int // Opens that were refused
 }
 
-// pause waits for at least a time, and at most for more of it.
+// pause waits for the time least, and then for a random time that is shorter than the time more.
 func (s *shared) pause(least, more time.Duration) {
 	s.mu.Lock()
 	d := least + time.Duration(s.random.Int64N(int64(more)))
@@ -36,7 +36,8 @@ func (s *shared) pause(least, more time.Duration) {
 	time.Sleep(d)
 }
 
-// send applies an operation when its message has come, and returns with the answer.
+// send waits until the message of an operation has arrived, applies the operation, and waits for the answer to
+// arrive.
 func (s *shared) send(apply func()) {
 	s.pause(flight, jitter)
 	if apply != nil {
@@ -47,7 +48,7 @@ func (s *shared) send(apply func()) {
 	s.pause(flight, jitter)
 }
 
-// write is an operation whose answer waits for a majority.
+// write does what send does, and then waits until a majority has the write.
 func (s *shared) write(apply func()) {
 	s.send(apply)
 	s.pause(majority, slack)
@@ -91,17 +92,17 @@ func (s *shared) Fence(context.Context, []string) error { return nil }
 
 func (s *shared) Settle(context.Context, string, int64) (map[string]bool, error) { return nil, nil }
 
-// service is how one writer was served.
+// service says how well one writer was served.
 type service struct {
 	changes int
 	p50     time.Duration
 }
 
-// served is how all writers were served.
+// served says how well all writers were served.
 type served struct {
 	writers []service
 	refused int
-	ahead   time.Duration // the newest position is so much ahead of the time
+	ahead   time.Duration // how far the newest position is ahead of the time
 }
 
 func (s served) changes() (sum int) {
@@ -113,11 +114,11 @@ func (s served) changes() (sum int) {
 
 // Load of one run of serve.
 const (
-	clientsEach = 24 // of a writer; each has one change under way
+	clientsEach = 24 // clients of each writer; each client has one change under way
 	servedFor   = 5 * time.Second
 )
 
-// serve runs a writer for each clock.
+// serve runs one writer for each of the clocks.
 func serve(t *testing.T, clocks []func() time.Time) (s served) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -153,7 +154,7 @@ func serve(t *testing.T, clocks []func() time.Time) (s served) {
 	return s
 }
 
-// keepChanging changes a document until ctx is done. It returns how long each change took.
+// keepChanging changes a document again and again until ctx is done. It returns how long each change took.
 func keepChanging(ctx context.Context, w *Writer, id string) (delays []time.Duration) {
 	for {
 		begun := time.Now()
@@ -164,7 +165,8 @@ func keepChanging(ctx context.Context, w *Writer, id string) (delays []time.Dura
 	}
 }
 
-// apart returns clocks of which the last is most ahead of the first.
+// apart returns clocks that are ahead by different times. The first clock is right, and the last is ahead by the
+// time most.
 func apart(count int, most time.Duration) (clocks []func() time.Time) {
 	for i := range count {
 		drift := most * time.Duration(i) / time.Duration(count-1)
@@ -173,8 +175,8 @@ func apart(count int, most time.Duration) (clocks []func() time.Time) {
 	return clocks
 }
 
-// TestWritersWithDifferentClocksAreServedAlike compares writers whose clocks differ with
-// writers whose clocks agree. Positions must not run ahead of the fastest clock.
+// TestWritersWithDifferentClocksAreServedAlike compares writers whose clocks differ with writers whose clocks
+// agree. All must make about as many changes. Positions must not get ahead of the fastest clock.
 func TestWritersWithDifferentClocksAreServedAlike(t *testing.T) {
 	for _, c := range []struct {
 		writers int
@@ -193,15 +195,16 @@ func TestWritersWithDifferentClocksAreServedAlike(t *testing.T) {
 	}
 }
 
-// TestAClockThatJumpsCostsItsWriterNothing has the clock of one of eight writers jump while
-// all write. Clocks that jump ahead are the business of Options.Now.
+// TestAClockThatJumpsCostsItsWriterNothing has eight writers, and lets some of their clocks jump while all of
+// them write. All must still make about as many changes. After a jump ahead, a clock becomes right again,
+// because Options.Now must not return times far ahead for ever.
 func TestAClockThatJumpsCostsItsWriterNothing(t *testing.T) {
 	alike := serve(t, apart(8, 0))
 	for _, c := range []struct {
 		name    string
 		by      time.Duration
-		back    time.Duration // after so long the clock is right again; 0: never
-		writers int           // with this clock
+		back    time.Duration // after this time the clock is right again; 0: it stays wrong
+		writers int           // number of writers with this clock
 	}{
 		{"an hour back", -time.Hour, 0, 1},
 		{"an hour back, then ahead to the right time", -time.Hour, 2 * time.Second, 1},
@@ -230,7 +233,8 @@ func TestAClockThatJumpsCostsItsWriterNothing(t *testing.T) {
 	}
 }
 
-// check compares how writers were served with writers whose clocks agree.
+// check fails the test if the writers made fewer changes than writers whose clocks agree (alike), or if one
+// writer was served much worse than another.
 func (s served) check(t *testing.T, name string, alike served) {
 	t.Helper()
 	t.Logf("%s: %d changes, %d with the same clock, refused %d and %d; %v", name, s.changes(), alike.changes(), s.refused,

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// plain is a Store of one moment: each operation is done at once. It logs the operations. A test may fail or hold one.
+// plain is a Store that does each operation immediately, and logs it. A test can make an operation fail or wait.
 type plain struct {
 	mu        sync.Mutex
 	clock     Clock
@@ -16,9 +16,11 @@ type plain struct {
 	batches   map[int64][]Write // by first position
 	log       []string
 
-	// before is called for each operation; nil: never. After an error nothing is done.
+	// before is called before each operation, unless it is nil. If it returns an error, the operation is not
+	// done.
 	before func(operation string) error
-	// after is called when an operation is done; nil: never. An error loses the answer.
+	// after is called after each operation, unless it is nil. If it returns an error, the answer is lost, but the
+	// operation is done.
 	after func(operation string) error
 }
 
@@ -26,7 +28,7 @@ func newPlain() *plain {
 	return &plain{clock: Clock{Open: map[string]Batch{}}, documents: map[string]*document{}, batches: map[int64][]Write{}}
 }
 
-// operation does one operation between before and after.
+// operation calls the function before, does the operation, and calls the function after.
 func (p *plain) operation(ctx context.Context, name string, do func()) error {
 	if p.before != nil {
 		if err := p.before(name); err != nil {
@@ -53,7 +55,7 @@ func (p *plain) note(what string) {
 	p.log = append(p.log, what)
 }
 
-// told returns the operations since the last call.
+// told returns the operations that were logged since its last call.
 func (p *plain) told() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +127,7 @@ func (p *plain) Settle(ctx context.Context, _ string, first int64) (map[string]b
 	return landed, err
 }
 
-// at returns the position of a document; 0 for none.
+// at returns the position of a document, or 0 if it does not exist.
 func (p *plain) at(id string) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +137,7 @@ func (p *plain) at(id string) int64 {
 	return 0
 }
 
-// once returns a function that fails the first call with an operation that begins with name.
+// once returns a function that returns an error for one operation: the first whose text begins with name.
 func once(name string) func(string) error {
 	failed := false
 	return func(operation string) error {

@@ -2,23 +2,23 @@ package feed
 
 import "slices"
 
-// Place is where readers find a document.
+// Place is a place where readers find a document: a position in a list.
 type Place struct {
 	Position int64
-	List     int // names the list that the document is in; 0: readers do not see it
+	List     int // which list the document is in; 0: in none, so readers do not see it
 }
 
-// Trail is the places of a document, the newest last. With it readers find a document
-// whose newest place is above their horizon: it stands at the newest place up to the
-// horizon. A trail forgets places that no reader needs any more
-// (docs/architecture.md, "Moved assets").
+// Trail has the places of a document, the newest last. Readers need it for a document whose newest place is above
+// their horizon: for them, the document stands at its newest place up to the horizon. A trail forgets places that
+// no reader needs any more (docs/architecture.md, "Moved assets").
 type Trail []Place
 
-// NewTrail returns the trail of a document before it is created.
+// NewTrail returns the trail of a document that does not exist yet.
 func NewTrail() Trail { return Trail{{}} }
 
-// Since returns the newest place up to the horizon and those after it. It forgets the
-// others: later readers have that horizon or a higher one. An old horizon forgets less.
+// Since returns the newest place up to the horizon, and all places after it. It forgets the older places, because
+// later readers have this horizon or a higher one. If the horizon is old, it forgets fewer places, which is
+// harmless.
 func (t Trail) Since(horizon int64) Trail {
 	first := 0
 	for i, p := range t {
@@ -29,9 +29,9 @@ func (t Trail) Since(horizon int64) Trail {
 	return t[first:]
 }
 
-// Entered returns the position at which the document entered the list that it is in now. It
-// is 0 if no list has it, and if the trail has forgotten when that was: a horizon has passed
-// it, since a trail begins at or below a horizon that was read.
+// Entered returns the position at which the document entered the list that it is in now. It returns 0 if the
+// document is in no list. It also returns 0 if the trail has forgotten that position. Then a horizon has passed
+// that position, because a trail forgets only positions below a horizon that was read.
 func (t Trail) Entered() int64 {
 	newest := t[len(t)-1]
 	if newest.List == 0 {
@@ -47,8 +47,8 @@ func (t Trail) Entered() int64 {
 	return 0
 }
 
-// At returns the place of the document at a horizon. Known is false if the trail has
-// forgotten it: the reader must read the clock again, and gets a higher horizon.
+// At returns the place that the document has at a horizon. If the trail has forgotten that place, known is false;
+// the reader must then read the clock again, which has a higher horizon by now.
 func (t Trail) At(horizon int64) (at Place, known bool) {
 	for _, p := range t {
 		if p.Position <= horizon {

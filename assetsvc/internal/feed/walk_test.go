@@ -2,25 +2,25 @@ package feed
 
 import "slices"
 
-// walker reads the whole list again and again, page by page. Each page takes three reads at
-// different moments: the clock, the documents up to its horizon, and those that have moved
-// above it since.
+// walker reads the whole list again and again, page by page. It reads each page in three steps, at different
+// moments: the clock; the documents up to the clock's horizon; and the documents that have moved above the
+// horizon since.
 type walker struct {
 	limit        int   // most entries of a page
-	offset       int64 // end of the last page
-	horizon      int64 // of this page; 0: the walker reads the clock next
+	offset       int64 // end of the previous page
+	horizon      int64 // horizon of this page; 0: the next step reads the clock
 	page         map[string]int64
-	read         bool            // the page is read
-	want, met    map[string]bool // documents that were visible when the walk began, and those met
-	turns        int             // how often this page was read in vain
-	walks, again int             // walks that have ended, and pages that were read again
+	read         bool            // the documents up to the horizon were read
+	want, met    map[string]bool // want: documents that were visible when the walk began; met: those that it found
+	turns        int             // how often this page had to be read again
+	walks, again int             // walks: walks that have ended; again: pages that were read again
 }
 
-// mostTurns is how often a page may be read in vain. Each time the document must change
-// twice, and the horizon pass it, between two reads of the page.
+// mostTurns is how often a page may have to be read again. This happens only if, between two steps of the walker,
+// a document changes twice and the horizon passes both changes.
 const mostTurns = 6
 
-// step does one read.
+// step does one of the three steps.
 func (k *walker) step(w *world) {
 	first, second := k.readPage, k.readMoved
 	if w.leaveOut == pageFirst {
@@ -34,7 +34,7 @@ func (k *walker) step(w *world) {
 		first(w)
 	default:
 		second(w)
-		if k.horizon > 0 { // else the page is read again
+		if k.horizon > 0 { // otherwise the page must be read again
 			k.turns = 0
 			k.end(w)
 		}
@@ -84,7 +84,8 @@ func (k *walker) readMoved(w *world) {
 	}
 }
 
-// end checks the page. It must have each document at its newest position up to the horizon.
+// end checks a page that was read. Each document must be on the page, at the newest position that it has up to
+// the horizon.
 func (k *walker) end(w *world) {
 	for id, d := range w.documents {
 		at := int64(0)

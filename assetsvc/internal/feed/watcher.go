@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// Watcher fences the batches of writers that have stalled or died. It is not safe
-// for concurrent use. Every process has one, and several may fence the same batch
-// at once.
+// Watcher fences the batches of writers that have stalled or died. It is not safe for concurrent use. Every
+// process has a Watcher, and several of them may fence the same batch at the same time.
 type Watcher struct {
 	store Store
 	lease time.Duration
 	now   func() time.Time           // a monotonic clock of this process
-	seen  map[sighting]time.Duration // how long each batch was seen open
-	last  time.Time                  // of the last look; zero if it failed
+	seen  map[sighting]time.Duration // for how long this watcher has seen each batch open
+	last  time.Time                  // time of the last look; zero if that look has failed
 }
 
 // sighting identifies a batch.
@@ -25,17 +24,16 @@ type sighting struct {
 	first  int64
 }
 
-// NewWatcher returns a watcher that allows a batch to stay open for lease. The
-// lease begins when this watcher first sees the batch, on the clock now. So the
-// wall clocks of other machines do not matter. Only the time between two looks counts
-// that both succeeded: while the store does not answer, the writer cannot go on either.
+// NewWatcher returns a watcher that allows a batch to stay open for the given lease. The lease begins when this
+// watcher first sees the batch. Its time is measured by the given clock (now) of this process, so the wall
+// clocks of other machines do not matter. Time counts only between two successive looks that succeed: while the
+// store does not answer, the writer cannot go on either.
 func NewWatcher(store Store, lease time.Duration, now func() time.Time) *Watcher {
 	return &Watcher{store: store, lease: lease, now: now, seen: map[sighting]time.Duration{}}
 }
 
-// Look reads the clock once and fences the batches that are open for longer than
-// the lease. It returns the clock and the number of batches fenced. After an
-// error the next Look tries again.
+// Look reads the clock once, and fences the batches that have been open for the time of the lease or longer. It
+// returns the clock and the number of batches that it has fenced. After an error, the next Look tries again.
 func (w *Watcher) Look(ctx context.Context) (clock Clock, fenced int, err error) {
 	defer func() {
 		if err != nil {

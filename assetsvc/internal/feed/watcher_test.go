@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// TestAWatcherFencesABatchAfterItsLease looks at one writer's batches, with some time between two looks.
+// TestAWatcherFencesABatchAfterItsLease lets a watcher look several times at the batches of one writer. It must
+// fence a batch only after it has seen this batch for the lease.
 func TestAWatcherFencesABatchAfterItsLease(t *testing.T) {
 	const fenced = "clock, fence a, settle, close"
 	for _, c := range []struct {
 		name  string
 		looks []time.Duration // times of the looks
-		fails int             // this look fails; 0: none does
-		next  int             // before this look, the writer has opened another batch; 0: it has not
+		fails int             // number of the look that fails; 0: none fails
+		next  int             // number of the look before which the writer opens another batch; 0: it opens none
 		want  string          // operations of the last look
 	}{
 		{"a first look", []time.Duration{0}, 0, 0, "clock"},
@@ -54,7 +55,7 @@ func TestAWatcherFencesABatchAfterItsLease(t *testing.T) {
 	}
 }
 
-// TestAFenceThatFailsIsTriedAgain fails each step of a look. No step comes without the one before.
+// TestAFenceThatFailsIsTriedAgain lets each step of a look fail. No later step may follow in that look.
 func TestAFenceThatFailsIsTriedAgain(t *testing.T) {
 	for _, c := range []struct{ fails, first, second string }{
 		{"fence", "clock, fence a fails", "clock, fence a, settle, close"},

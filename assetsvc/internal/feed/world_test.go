@@ -13,22 +13,22 @@ import (
 	"time"
 )
 
-// world simulates a store and its network. An operation waits here until the
-// scheduler applies it, lets it fail, loses it or loses its answer. Several goroutines
-// may call send at once, but no other method.
+// world simulates a store and its network. An operation waits here until the scheduler applies it, lets it fail,
+// loses it, or loses its answer. Several goroutines may call send at the same time; this does not hold for the
+// other methods.
 type world struct {
 	random    *rand.Rand
 	clock     Clock
 	documents map[string]*document
 	records   map[key]*record
-	leaveOut  guard        // a part of the protocol that the stores leave out
-	pending   []*operation // sent and not applied yet
-	moment    int          // number of steps so far
+	leaveOut  guard        // part of the protocol that is left out
+	pending   []*operation // operations that were sent and are not yet done
+	moment    int          // number of steps that were made
 	errors    int          // calls that the store has answered with an error
 	sent      chan *operation
 
-	written map[int64]string                // id of the document written at each position
-	passed  int64                           // a follower has read the record up to here
+	written map[int64]string                // id of the document that was written at each position
+	passed  int64                           // position up to which a follower has read the record
 	watch   func(id string, position int64) // called for each applied write
 	failed  []string                        // violations of the protocol
 }
@@ -36,8 +36,8 @@ type world struct {
 // document has position 0 if it is a void.
 type document struct {
 	revision, position int64
-	trail              Trail   // of all places that the protocol keeps
-	history            []int64 // all positions
+	trail              Trail   // trail with all places that the protocol keeps
+	history            []int64 // all positions that the document had
 }
 
 // key identifies a record: its writer and the first position of its batch.
@@ -46,50 +46,50 @@ type key struct {
 	first  int64
 }
 
-// record is the record of a batch.
+// record is the stored record of a batch.
 type record struct {
-	changes map[string]noted // by document
+	changes map[string]noted // by id of the document
 	shown   bool
 }
 
-// noted is a change in a record.
+// noted is a change in a record. before is the position of the document before the change.
 type noted struct{ position, before int64 }
 
-// guard is a part of the protocol that a simulation leaves out, to see that it is
-// needed. The zero guard leaves nothing out.
+// guard names a part of the protocol that a simulation leaves out, to show that the part is needed. The zero
+// guard leaves out nothing.
 type guard int
 
 const (
 	_             guard = iota
 	recordFirst         // the record is stored with the writes, not before them
 	emptyRecord         // Settle stores no empty record
-	followers           // Settle does not look whether others changed the document since
-	settleFenced        // a watcher closes a fenced batch without settling it
-	showLater           // a record is shown at once
-	fenceBefore         // a watcher settles and does not fence
-	removeRefused       // Settle shows the record and removes nothing
+	followers           // Settle does not check whether a document was changed again since
+	settleFenced        // a watcher closes a fenced batch, but does not settle it
+	showLater           // a record is shown as soon as it is stored
+	fenceBefore         // a watcher settles a batch, but does not fence it
+	removeRefused       // Settle shows the record, but removes nothing from it
 	showWithWrite       // Write does not show the record
 	former              // readers do not find documents that have moved
-	allSince            // a trail has only the place before
-	byHorizon           // a trail forgets places up to the newest position, not up to the horizon
-	pageFirst           // readers look for moved documents first, and read the page later
-	readAgain           // readers take an unknown place for none
+	allSince            // a trail keeps only the previous place
+	byHorizon           // a trail forgets places below the newest position, instead of below the horizon
+	pageFirst           // readers look for moved documents before they read the page
+	readAgain           // readers treat an unknown place as no place
 )
 
-// operation is one message of a call of a Store by one process. Each of its steps
-// touches one document, and the steps may be applied at different moments.
+// operation is one message that a process sends for a call of its Store. Each step of an operation touches one
+// document. The steps may be applied at different moments.
 type operation struct {
 	process int
-	number  int // counts the operations of the process
+	number  int // number of the operation among those of its process
 	steps   []func()
 	call    *pendingCall
-	held    int // moment until which the network delays the operation
+	held    int // moment until which the network holds the operation back
 }
 
-// pendingCall is a call that waits for the answers to its operations.
+// pendingCall is a call of a Store that waits for the answers to its operations.
 type pendingCall struct {
-	left   int           // operations without an answer
-	answer chan struct{} // closed when there is none left, or one has failed
+	left   int           // operations that are not answered yet
+	answer chan struct{} // closed when all are answered, or one has failed
 	failed bool
 }
 
@@ -107,8 +107,8 @@ func (w *world) fail(format string, args ...any) {
 	w.failed = append(w.failed, fmt.Sprintf(format, args...))
 }
 
-// collect receives the sent operations and sorts them by process. Their order does
-// not depend on the order in which the processes ran.
+// collect receives the operations that were sent, and sorts them by process. So their order does not depend on
+// the order in which the processes ran.
 func (w *world) collect() {
 	for {
 		select {
@@ -127,8 +127,8 @@ func (w *world) collect() {
 	})
 }
 
-// step picks one pending operation and delays it, loses it, lets it fail, or applies one of
-// its steps. After the last step, step sends the answer or loses it.
+// step picks one pending operation. It delays the operation, loses it, lets it fail, or applies one of its steps.
+// After the last step of an operation it sends the answer, or loses it.
 func (w *world) step() {
 	w.moment++
 	if len(w.pending) == 0 {
@@ -139,13 +139,13 @@ func (w *world) step() {
 	if o.held > w.moment {
 		return
 	}
-	if w.random.IntN(60) == 0 { // a delay beyond the sender's timeout
+	if w.random.IntN(60) == 0 { // delayed for longer than its sender waits
 		o.held = w.moment + w.random.IntN(3000)
 		return
 	}
-	if w.random.IntN(200) == 0 { // the network or the store loses the remaining steps
+	if w.random.IntN(200) == 0 { // the network or the store loses the steps that are left
 		w.pending = slices.Delete(w.pending, i, i+1)
-		if w.random.IntN(2) == 0 && !o.call.failed { // the store says so, and other operations of the call go on
+		if w.random.IntN(2) == 0 && !o.call.failed { // the store returns an error; other operations of the call go on
 			o.call.failed = true
 			w.errors++
 			close(o.call.answer)
@@ -166,7 +166,7 @@ func (w *world) step() {
 	}
 }
 
-// write applies one write of a process that knows a horizon, if its guard holds.
+// write applies one write if its guard holds. horizon is the highest horizon that the writing process knows.
 func (w *world) write(write Write, horizon int64) (applied bool) {
 	d := w.documents[write.ID]
 	switch {
@@ -202,16 +202,16 @@ func (w *world) write(write Write, horizon int64) (applied bool) {
 type port struct {
 	*world
 	process int
-	sentOff int           // number of operations sent
-	ice     *ice          // freezes the process
-	horizon *atomic.Int64 // highest that the process has read
+	sentOff int           // number of operations that were sent
+	ice     *ice          // to freeze the process
+	horizon *atomic.Int64 // highest horizon that the process has read
 }
 
-// watchers is the lowest number of a watcher. It counts as another process than its
-// writer in the order of operations.
+// watchers is the lowest number of a watcher's process. In the order of operations, a watcher counts as another
+// process than the writer beside it.
 const watchers = 1000
 
-// ice freezes a process: wait blocks until melt is called.
+// ice can freeze a process: then the method wait blocks until melt is called.
 type ice struct {
 	mu   sync.Mutex
 	thaw chan struct{} // closed while the process runs
@@ -249,10 +249,10 @@ var (
 	errFailed = errors.New("the store has failed")
 )
 
-// send sends an operation and waits for its answer.
+// send sends one operation, and waits for its answer.
 func (p *port) send(ctx context.Context, steps ...func()) error { return p.sendAll(ctx, steps) }
 
-// sendAll sends several operations at once and waits for all answers.
+// sendAll sends several operations at the same time, and waits for all answers.
 func (p *port) sendAll(ctx context.Context, operations ...[]func()) error {
 	p.ice.wait()
 	c := &pendingCall{left: len(operations), answer: make(chan struct{})}
@@ -270,7 +270,7 @@ func (p *port) sendAll(ctx context.Context, operations ...[]func()) error {
 	return err
 }
 
-// post sends operations of a call, and waits for nothing.
+// post sends the operations of a call without waiting.
 func (p *port) post(c *pendingCall, operations ...[]func()) {
 	for _, steps := range operations {
 		p.sentOff++
@@ -279,7 +279,7 @@ func (p *port) post(c *pendingCall, operations ...[]func()) {
 }
 
 func (p *port) Open(ctx context.Context, writer string, b Batch, writes []Write) (Clock, bool, error) {
-	var now Clock // valid only after an answer
+	var now Clock // only valid once the operation is answered
 	var opened bool
 	take := func() {
 		if opened = p.clock.Last < b.First; opened {
@@ -359,8 +359,7 @@ func (p *port) Write(ctx context.Context, writer string, b Batch, writes []Write
 	return applied, nil
 }
 
-// Settle reads one document at a time, because a store does not read several at one
-// moment.
+// Settle reads one document at a time, because a store does not read several documents at the same moment.
 func (p *port) Settle(ctx context.Context, writer string, first int64) (map[string]bool, error) {
 	if p.leaveOut == settleFenced && p.process >= watchers {
 		return nil, nil
@@ -381,7 +380,7 @@ func (p *port) Settle(ctx context.Context, writer string, first int64) (map[stri
 		return nil, err
 	}
 	landed := map[string]bool{}
-	var moved []string // documents that are beyond the positions of the batch
+	var moved []string // documents whose positions are above the positions of the batch
 	for _, id := range ids {
 		if err := p.send(ctx, func() {
 			switch d := p.documents[id]; {
@@ -416,7 +415,7 @@ func (p *port) Settle(ctx context.Context, writer string, first int64) (map[stri
 	return landed, err
 }
 
-// note stores a record if there is none.
+// note stores a record, unless a record with its key exists.
 func (w *world) note(k key, writes []Write) {
 	if w.records[k] != nil {
 		return
@@ -431,8 +430,8 @@ func (w *world) note(k key, writes []Write) {
 	})
 }
 
-// change changes a record, if there is one. It must change nothing that a follower
-// of the record has passed.
+// change changes a record, if it exists. The simulation has failed if that changes something that a follower of
+// the record has already read.
 func (w *world) change(k key, change func(*record)) {
 	r := w.records[k]
 	if r == nil {
@@ -446,7 +445,7 @@ func (w *world) change(k key, change func(*record)) {
 	}
 }
 
-// visible returns the shown changes after one position and up to another.
+// visible returns the changes of a shown record with positions from after+1 to upto.
 func (r *record) visible(after, upto int64) map[int64]string {
 	changes := map[int64]string{}
 	for id, c := range r.changes {
@@ -457,7 +456,7 @@ func (r *record) visible(after, upto int64) map[int64]string {
 	return changes
 }
 
-// followed tells whether a change was made from a position of a document.
+// followed reports whether another change of the document was made from this position.
 func (w *world) followed(id string, position int64) bool {
 	for _, r := range w.records {
 		if c, there := r.changes[id]; there && c.before == position {
@@ -467,8 +466,8 @@ func (w *world) followed(id string, position int64) bool {
 	return false
 }
 
-// checkRecords compares the shown changes in a range with the writes that were
-// applied. No more can be applied there.
+// checkRecords compares the shown changes in a range of positions with the writes that were applied there. It
+// must be called only for a range in which no write can be applied any more.
 func (w *world) checkRecords(after, upto int64) {
 	shown, written := map[int64]string{}, map[int64]string{}
 	for k, r := range w.records {
@@ -514,8 +513,7 @@ func (p *port) Fence(ctx context.Context, ids []string) error {
 	return p.send(ctx, steps...)
 }
 
-// page returns the ids and positions of the documents after one position and up to
-// another.
+// page returns the ids and positions of the documents with positions from after+1 to upto.
 func (w *world) page(after, upto int64) map[string]int64 {
 	entries := map[string]int64{}
 	for id, d := range w.documents {
@@ -526,11 +524,10 @@ func (w *world) page(after, upto int64) map[string]int64 {
 	return entries
 }
 
-// follower is a reader. It reads the clock first, and the page and the record at a
-// later step.
+// follower is a reader. It reads the clock in one step, and the page and the record in a later step.
 type follower struct {
 	offset  int64
-	horizon int64 // horizon of the last clock; 0: the follower reads the clock next
+	horizon int64 // horizon of the clock that it has read; 0: the next step reads the clock
 	seen    map[string]int64
 }
 

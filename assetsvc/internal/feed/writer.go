@@ -11,55 +11,55 @@ import (
 
 // Errors of Writer.Commit.
 var (
-	// ErrRefused: the document does not have the expected revision. Nothing changed.
+	// ErrRefused says that the document does not have the expected revision. Nothing was changed.
 	ErrRefused = errors.New("the document does not have the expected revision")
-	// ErrNotDone: the change was not made, and never will be.
+	// ErrNotDone says that the change was not made, and never will be made.
 	ErrNotDone = errors.New("the change was not made")
-	// ErrUnknown: the change may have been made, may be made later, or never.
+	// ErrUnknown says that the change may have been made, may be made later, or may never be made.
 	ErrUnknown = errors.New("the outcome of the change is unknown")
 )
 
-// Options configure a Writer. All are required.
+// Options configure a Writer. All fields are required.
 type Options struct {
-	Name     string           // unique for each start of a process
-	Now      func() time.Time // wall clock that positions follow
+	Name     string           // unique for each start of each process
+	Now      func() time.Time // the clock that positions follow
 	MaxBatch int              // most changes in a batch
-	MaxBytes int              // most bytes of the changes in a batch; one change may have more
+	MaxBytes int              // most bytes of all changes in a batch; a single change may have more
 	Size     func(Write) int  // bytes of a change
 	Timeout  time.Duration    // of one operation of the store
-	Pause    time.Duration    // before a failed operation is repeated
-	Failed   func(error)      // gets the first error of an operation, not those of its repeats
-	Refused  func()           // is called for each Open that another writer was ahead of
+	Pause    time.Duration    // before the writer repeats a failed operation
+	Failed   func(error)      // called with the first error of an operation, but not with the errors of its repeats
+	Refused  func()           // called for each Open that was refused because another writer was ahead
 
-	// Batch is called for each batch, with the contexts of its callers. The writer
-	// opens and writes the batch in the returned context, which must not end
-	// before ctx. Then it calls the returned function.
+	// Batch is called for each batch, with the contexts of its callers. The writer opens and writes the batch in
+	// the context that Batch returns, which must not end before ctx. After that, the writer calls the function
+	// that Batch returns.
 	Batch func(ctx context.Context, callers []context.Context) (context.Context, func())
 }
 
-// Writer puts changes into the feed. One batch takes all changes that wait, up to
-// Options.MaxBatch. A Writer is safe for concurrent use; a process needs one.
+// Writer puts changes into the feed. Each batch takes all changes that wait, up to Options.MaxBatch and
+// Options.MaxBytes. A Writer is safe for concurrent use, and one is enough for a process.
 type Writer struct {
 	store Store
 	o     Options
 	queue chan *change
-	last  int64 // newest position known to be given out
-	pace  pace  // of the writer that was ahead of this one
+	last  int64 // newest position that this writer knows to be given out
+	pace  pace  // of the writer that was ahead when an Open was refused
 }
 
-// pace is where the writer that caused a refusal is by now. The clock of this writer
-// may be behind that one's, so its time alone would be refused as long as the other
-// writes. A writer's pace is never zero.
+// pace estimates where another writer is now, which was ahead when an Open of this writer was refused. The clock
+// of this writer may be slow. If this writer used its clock alone, its Opens would be refused for as long as the
+// other writer goes on. After a refusal, a pace is never the zero value.
 type pace struct {
-	position int64     // newest position when an Open was refused
-	at       time.Time // when that was, on the monotonic clock
+	position int64     // newest position when the Open was refused
+	at       time.Time // when the Open was refused, by the monotonic clock
 }
 
-// paceLoss is how much slower than time a pace runs: one part of so many. So a lead over
-// all clocks shrinks by 1 ms a second.
+// paceLoss makes a pace slower than real time: in paceLoss seconds, a pace falls behind by 1 s. So if positions
+// are ahead of all clocks, the lead shrinks by 1 ms a second.
 const paceLoss = 1000
 
-// now returns the position that the other writer has reached; 0 without one.
+// now returns the position that the other writer has probably reached, or 0 if no Open was refused yet.
 func (p pace) now() int64 {
 	if p.at.IsZero() {
 		return 0
@@ -71,7 +71,7 @@ func (p pace) now() int64 {
 // change is a write that waits for its outcome.
 type change struct {
 	Write
-	ctx  context.Context // of the caller
+	ctx  context.Context // of the caller of Commit
 	done chan error      // gets the outcome, once
 }
 
@@ -80,11 +80,9 @@ func NewWriter(store Store, o Options) *Writer {
 	return &Writer{store: store, o: o, queue: make(chan *change, o.MaxBatch)}
 }
 
-// Commit makes a write; it gives the position and ignores write.Position. It
-// returns the position once the batch is closed. Readers then see the change as
-// soon as all batches opened before are closed too. If ctx ends first, Commit
-// returns ErrNotDone while the change is not in a batch yet, and ErrUnknown
-// afterwards.
+// Commit makes a write. It assigns the position itself and ignores write.Position. It returns the position once
+// the batch is closed. Readers then see the change as soon as all batches that were opened before are closed too.
+// If ctx ends first, Commit returns ErrNotDone if the change is not in a batch yet, otherwise ErrUnknown.
 func (w *Writer) Commit(ctx context.Context, write Write) (int64, error) {
 	c := &change{Write: write, ctx: ctx, done: make(chan error, 1)}
 	select {
@@ -100,11 +98,11 @@ func (w *Writer) Commit(ctx context.Context, write Write) (int64, error) {
 	}
 }
 
-// Run commits changes until ctx is done. It leaves an open batch behind, which the
-// watcher of another process fences.
+// Run commits changes until ctx is done. It does not close the last batch; the watcher of another process fences
+// that one.
 func (w *Writer) Run(ctx context.Context) {
-	var held []*change // wait for a later batch
-	var written *batch // written, but still open
+	var held []*change // changes that must wait for a later batch
+	var written *batch // the batch that is written, but still open
 	for ctx.Err() == nil {
 		var next *batch
 		next, held = w.gather(ctx, held, written == nil)
@@ -124,7 +122,7 @@ func (w *Writer) Run(ctx context.Context) {
 			return // the batch may have no positions, so it must not be written
 		}
 		if written != nil {
-			written.acknowledge(ctx) // opening the next batch has closed it
+			written.acknowledge(ctx) // because opening the next batch has closed it
 		}
 		w.write(during, next)
 		end()
@@ -132,15 +130,15 @@ func (w *Writer) Run(ctx context.Context) {
 	}
 }
 
-// batch is a Batch with its changes.
+// batch is a Batch together with its changes.
 type batch struct {
 	Batch
 	changes  []*change
-	writes   []Write // of the changes, with their positions
-	outcomes []error // of the changes; nil: applied
+	writes   []Write // one for each change, with its position
+	outcomes []error // one for each change; nil: it was applied
 }
 
-// at gives the changes consecutive positions.
+// at gives the changes consecutive positions, beginning with the position first.
 func (b *batch) at(first int64) {
 	b.First = first
 	b.writes = make([]Write, len(b.changes))
@@ -159,8 +157,8 @@ func (b *batch) callers() []context.Context {
 	return callers
 }
 
-// acknowledge tells the callers the outcomes. If ctx is done it does nothing,
-// because then the outcomes are not certain.
+// acknowledge reports the outcomes to the callers. If ctx is done it does nothing, because then the outcomes are
+// not certain.
 func (b *batch) acknowledge(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
@@ -170,9 +168,9 @@ func (b *batch) acknowledge(ctx context.Context) {
 	}
 }
 
-// gather returns a batch of the held and queued changes, and the rest for a later
-// batch. A batch has at most one change of a document. If no change is queued,
-// gather returns nil, or waits for one if wait is set.
+// gather takes the held changes and the queued ones. It returns a batch of them, and the rest for a later batch.
+// A batch has at most one change of each document. If there is no change, gather waits for one if wait is true,
+// and otherwise returns nil as the batch.
 func (w *Writer) gather(ctx context.Context, held []*change, wait bool) (*batch, []*change) {
 	b, taken := &batch{}, map[string]bool{}
 	bytes := 0
@@ -181,7 +179,7 @@ func (w *Writer) gather(ctx context.Context, held []*change, wait bool) (*batch,
 		size := w.o.Size(c.Write)
 		full := len(b.changes) == w.o.MaxBatch || len(b.changes) > 0 && bytes+size > w.o.MaxBytes
 		switch {
-		case c.ctx.Err() != nil: // the caller no longer waits
+		case c.ctx.Err() != nil: // the caller has stopped waiting
 			c.done <- ErrNotDone
 		case taken[c.ID] || full:
 			rest = append(rest, c)
@@ -217,8 +215,8 @@ func (w *Writer) gather(ctx context.Context, held []*change, wait bool) (*batch,
 	return b, rest
 }
 
-// open takes positions for b. It returns only when the clock has the batch, or ctx
-// is done: an Open that may still be applied must not be abandoned.
+// open takes positions for b. It returns only when the batch is on the clock, or ctx is done: an Open that may
+// still be applied must not be given up.
 func (w *Writer) open(ctx context.Context, b *batch) {
 	b.at(w.next())
 	w.retry(ctx, func(ctx context.Context) error {
@@ -228,7 +226,7 @@ func (w *Writer) open(ctx context.Context, b *batch) {
 				return wrap("open batch", err)
 			}
 			w.last = max(w.last, now.Last)
-			if opened || now.Open[w.o.Name].First == b.First { // an earlier copy was applied
+			if opened || now.Open[w.o.Name].First == b.First { // an earlier copy of this Open was applied
 				return nil
 			}
 			w.o.Refused()
@@ -241,8 +239,8 @@ func (w *Writer) open(ctx context.Context, b *batch) {
 // next returns the first position of a new batch.
 func (w *Writer) next() int64 { return max(w.o.Now().UnixMicro(), w.pace.now(), w.last+1) }
 
-// write writes the documents of b and determines the outcome of each. It returns
-// when no write of b can be applied any more, or ctx is done.
+// write writes the documents of b, and finds out the outcome of each write. It returns when no write of b can be
+// applied any more, or when ctx is done.
 func (w *Writer) write(ctx context.Context, b *batch) {
 	b.outcomes = make([]error, len(b.writes))
 	once, cancel := context.WithTimeout(ctx, w.o.Timeout)
@@ -271,8 +269,7 @@ func (w *Writer) write(ctx context.Context, b *batch) {
 	})
 }
 
-// retry repeats an operation until it succeeds or ctx is done. Each attempt has
-// its own timeout.
+// retry repeats an operation until it succeeds or ctx is done. Each attempt has a timeout.
 func (w *Writer) retry(ctx context.Context, operation func(context.Context) error) {
 	for failed := false; ctx.Err() == nil; failed = true {
 		once, cancel := context.WithTimeout(ctx, w.o.Timeout)
@@ -288,7 +285,7 @@ func (w *Writer) retry(ctx context.Context, operation func(context.Context) erro
 	}
 }
 
-// wrap adds the failed step to err. It returns nil for nil.
+// wrap adds the name of the failed step to err. If err is nil, it returns nil.
 func wrap(doing string, err error) error {
 	if err == nil {
 		return nil

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// rig is a writer on a plain store, in the time of a synctest bubble.
+// rig is a writer on a plain store. It lives in the virtual time of a synctest bubble.
 type rig struct {
 	*plain
 	writer  *Writer
-	failed  []string // errors that the writer told
-	callers []string // of the batches, as caller returns them
-	ended   int      // batches whose end was called
-	refused int      // batches whose positions were taken
+	failed  []string // errors that the writer has reported
+	callers []string // callers of the batches, in the form that caller returns
+	ended   int      // number of batches whose end was called
+	refused int      // number of Opens that were refused
 	stop    func()
 }
 
@@ -53,14 +53,14 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// result is what Commit has returned; nil while it has not.
+// result has what Commit has returned. done is false until Commit has returned.
 type result struct {
 	done     bool
 	position int64
 	err      error
 }
 
-// commit calls Commit and waits until everything is blocked.
+// commit calls Commit in a goroutine, and returns when all goroutines are blocked.
 func (r *rig) commit(ctx context.Context, id string, revision int64, size int) *result {
 	got := &result{}
 	ctx = context.WithValue(ctx, callerKey{}, id)
@@ -72,7 +72,7 @@ func (r *rig) commit(ctx context.Context, id string, revision int64, size int) *
 	return got
 }
 
-// holdWrites blocks the writes of batches until the returned function is called.
+// holdWrites makes the writes of batches wait until the returned function is called.
 func (r *rig) holdWrites() (goOn func()) {
 	held := make(chan struct{})
 	r.before = func(operation string) error {
@@ -87,7 +87,7 @@ func (r *rig) holdWrites() (goOn func()) {
 	}
 }
 
-// check compares the operations, and what Commit has returned for each change.
+// check compares the store's operations, and the result of Commit for each change.
 func (r *rig) check(t *testing.T, operations string, got []*result, want []error) {
 	t.Helper()
 	if told := r.told(); told != operations {
@@ -111,9 +111,9 @@ func TestABatchIsBounded(t *testing.T) {
 			revision int64
 			size     int
 		}{
-			{"a", 0, 4}, {"b", 0, 4}, {"c", 0, 1}, // three changes
-			{"d", 0, 1}, {"e", 0, 20}, // more than ten bytes, so it has a batch of its own
-			{"f", 0, 1}, {"g", 0, 8}, {"g", 1, 1}, // ten bytes with d; the second change of a document waits
+			{"a", 0, 4}, {"b", 0, 4}, {"c", 0, 1}, // a batch of three changes
+			{"d", 0, 1}, {"e", 0, 20}, // a change of more than ten bytes gets a batch for itself
+			{"f", 0, 1}, {"g", 0, 8}, {"g", 1, 1}, // f and g have ten bytes with d; the second change of g must wait
 		} {
 			got = append(got, r.commit(t.Context(), c.id, c.revision, c.size))
 		}
@@ -135,7 +135,7 @@ func TestARefusedChangeFailsAloneAndACancelledOneIsNotMade(t *testing.T) {
 		gone, leave := context.WithCancel(t.Context())
 		a, stale := r.commit(t.Context(), "a", 0, 1), r.commit(t.Context(), "b", 7, 1)
 		left := r.commit(gone, "left", 0, 1)
-		blocked := r.commit(gone, "blocked", 0, 1) // the queue is full
+		blocked := r.commit(gone, "blocked", 0, 1) // has to wait, because the queue is full
 		c := r.commit(t.Context(), "c", 0, 1)
 		leave()
 		synctest.Wait()
@@ -152,7 +152,8 @@ func TestARefusedChangeFailsAloneAndACancelledOneIsNotMade(t *testing.T) {
 	})
 }
 
-// TestOperationsFail fails one operation of a batch, before or after it is done.
+// TestOperationsFail lets one operation of a batch fail, before or after it is done. The writer must find out
+// whether the change was made, and go on.
 func TestOperationsFail(t *testing.T) {
 	for _, c := range []struct {
 		name, fails string
@@ -176,7 +177,7 @@ func TestOperationsFail(t *testing.T) {
 					r.before, r.after = nil, r.before
 				}
 				got := r.commit(t.Context(), "a", 0, 1)
-				time.Sleep(time.Minute) // of the bubble; the failed operation is repeated
+				time.Sleep(time.Minute) // in virtual time, so that the failed operation is repeated
 				synctest.Wait()
 				r.check(t, c.operations, []*result{got}, []error{c.want})
 				if fmt.Sprint(r.failed) != "["+c.failed+"]" {
@@ -194,7 +195,8 @@ func TestOperationsFail(t *testing.T) {
 	}
 }
 
-// TestAFailingStoreIsAskedOnceAPause lets no batch open for ten seconds. The error is told once.
+// TestAFailingStoreIsAskedOnceAPause lets every Open fail for ten seconds. The writer must report the error only
+// once.
 func TestAFailingStoreIsAskedOnceAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -216,7 +218,8 @@ func TestAFailingStoreIsAskedOnceAPause(t *testing.T) {
 	})
 }
 
-// TestFailuresOfARefusal fails the operations that find out what was written.
+// TestFailuresOfARefusal lets the operations fail that find out which writes were applied. The writer must
+// repeat them, and report ErrNotDone.
 func TestFailuresOfARefusal(t *testing.T) {
 	for _, fails := range []string{"fence", "settle"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -236,7 +239,8 @@ func TestFailuresOfARefusal(t *testing.T) {
 	}
 }
 
-// TestPositionsThatAnotherWriterTook moves the clock on between two batches.
+// TestPositionsThatAnotherWriterTook raises the newest position of the clock before a batch. The first Open must
+// be refused, and the second must take the next position.
 func TestPositionsThatAnotherWriterTook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -252,7 +256,8 @@ func TestPositionsThatAnotherWriterTook(t *testing.T) {
 	})
 }
 
-// TestNobodyIsToldBeforeTheBatchIsClosed holds the Close, and ends the writer during it.
+// TestNobodyIsToldBeforeTheBatchIsClosed makes Close wait. The caller must get no outcome until Close is done,
+// and no outcome at all if the writer is stopped meanwhile.
 func TestNobodyIsToldBeforeTheBatchIsClosed(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

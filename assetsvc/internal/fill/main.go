@@ -1,7 +1,7 @@
-// Command fill writes listed assets into the file of an asset service that does not run,
-// many times faster than the API does. The assets are like an example: they have its
-// fields, with other ids, words and digits. Their tokens are lost, so nobody can change
-// them. Benchmarks need it (deploy/bench/copy).
+// Command fill writes listed assets into the file of an asset service while the service is stopped, many times
+// faster than the API does. Each asset is made from an example: it has the same fields, with other ids, words
+// and digits. Nobody knows the tokens of these assets, so nobody can change them. Benchmarks use the command
+// (deploy/bench/copy).
 package main
 
 import (
@@ -22,8 +22,8 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// waiting is how many assets wait for the store at once. The store writes up to 1,024 in
-// one transaction.
+// waiting is the number of assets that wait for the store at the same time. The store writes up to 1,024 in one
+// transaction.
 const waiting = 2048
 
 func main() {
@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string) (err error) {
 	return fill(ctx, store, example, *assets, *seed)
 }
 
-// readExample returns the asset of a file as a store keeps it.
+// readExample reads an asset from a file, and returns it in the form in which a store keeps it.
 func readExample(file string) (record.Object, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -71,14 +71,14 @@ func readExample(file string) (record.Object, error) {
 	if example.Text("id") == "" {
 		return nil, errors.New("read the example: it has no asset with an id")
 	}
-	return example.Without("dateModified"), nil // the store gives it
+	return example.Without("dateModified"), nil // the store assigns dateModified
 }
 
-// fill writes assets that are like an example.
+// fill writes assets that are made from an example.
 func fill(ctx context.Context, store *boltstore.Store, example record.Object, assets int, seed uint64) error {
 	records := make(chan registry.Record)
 	writers, writing := errgroup.WithContext(ctx)
-	makers, making := errgroup.WithContext(writing) // nobody takes records once a writer has failed
+	makers, making := errgroup.WithContext(writing) // the context writing ends if a writer fails
 	part := runtime.GOMAXPROCS(0)
 	for i := range part {
 		makers.Go(func() error {
@@ -119,7 +119,7 @@ func fill(ctx context.Context, store *boltstore.Store, example record.Object, as
 	return errors.Join(err, writers.Wait())
 }
 
-// record returns an asset that is like an example.
+// record returns an asset that is made from an example.
 func (v *variant) record(example record.Object) (registry.Record, error) {
 	shown, _ := v.vary("", example).(record.Object)
 	r := registry.Record{

@@ -10,7 +10,8 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// TestFillEndsWhenTheStoreFails fills a store that takes nothing, as one on a full disk.
+// TestFillEndsWhenTheStoreFails fills a store that refuses every write, like a store on a full disk. The command
+// must end with the error of the store.
 func TestFillEndsWhenTheStoreFails(t *testing.T) {
 	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
 	if err != nil {

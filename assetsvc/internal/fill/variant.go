@@ -9,7 +9,7 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// words take the place of the words of texts, so that assets differ as real ones do.
+// words replace the words of texts, so that the texts of assets differ as much as in a real registry.
 var words = strings.Fields(`нежитлові приміщення першого поверху будівля гараж склад адміністративний корпус
 окрема частина вбудоване підвал цокольний вхід окремий стан задовільний площа загальна вулиця майдан проспект
 область район місто селище Київ Львів Одеса Харків Дніпро Полтава Чернігів Суми Вінниця Житомир Рівне Луцьк
@@ -32,15 +32,16 @@ var (
 	07224000-5 07226000-9`)
 )
 
-// organisations is how many custodians there are: as many as have state or municipal property.
+// organisations is the number of custodians. It is about the number of organisations that hold state or
+// municipal property.
 const organisations = 20_000
 
-// variant makes random variants of values. A seed always makes the same ones.
+// variant makes random variants of values. The same seed always makes the same variants.
 type variant struct{ random *rand.Rand }
 
 func newVariant(seed, stream uint64) *variant { return &variant{rand.New(rand.NewPCG(seed, stream))} }
 
-// vary returns a value like the one of a field.
+// vary returns a random variant of the value of a field.
 func (v *variant) vary(name string, value record.Value) record.Value {
 	switch value := value.(type) {
 	case record.Object:
@@ -63,7 +64,8 @@ func (v *variant) vary(name string, value record.Value) record.Value {
 	return value
 }
 
-// member returns a value like that of a member of an object.
+// member returns a random variant of the value of a member. The member belongs to an object; the argument of is
+// the name of the field that holds this object.
 func (v *variant) member(of string, m record.Member) record.Value {
 	switch {
 	case of == "identifier" && m.Name == "id":
@@ -92,13 +94,14 @@ func (v *variant) text(name, text string) string {
 	return text
 }
 
-// isID tells whether a text has the form of an id.
+// isID reports whether a text has the form of an id.
 func isID(text string) bool {
 	raw, err := hex.DecodeString(text)
 	return err == nil && len(raw) == 16
 }
 
-// words returns as many random words as a text has, and varies its numbers.
+// words returns a text with a random word in place of each word of the given text. A word with digits keeps its
+// form and gets other digits.
 func (v *variant) words(text string) string {
 	varied := strings.Fields(text)
 	for i, word := range varied {
@@ -111,7 +114,7 @@ func (v *variant) words(text string) string {
 	return strings.Join(varied, " ")
 }
 
-// digits returns a text with other digits. None becomes 0, so numbers keep their form.
+// digits returns a text with other digits. No new digit is 0, so a number never begins with 0.
 func (v *variant) digits(text string) string {
 	varied := []byte(text)
 	for i, c := range varied {

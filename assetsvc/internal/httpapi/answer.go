@@ -17,16 +17,16 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// options are the properties of an answer that its request determines
-// (docs/contract.md, "Requests and answers").
+// options are the properties of an answer that depend on the request (docs/contract.md, "Requests and
+// answers").
 type options struct {
-	pretty   bool          // indented by four blanks
+	pretty   bool          // the answer is indented by four blanks
 	callback string        // the function that a JSONP answer calls; "": the answer is JSON
 	access   record.Object // the access block of a creation or a recovery
 }
 
-// parseQuery returns the parameters of a read, and the options among them. An
-// empty parameter counts as absent.
+// parseQuery returns the parameters of a read, and the options that they set. An empty parameter counts as
+// absent.
 func parseQuery(raw string) (url.Values, options, error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
@@ -42,7 +42,7 @@ func parseQuery(raw string) (url.Values, options, error) {
 	return query, o, httpserver.CheckCallback(o.callback)
 }
 
-// naming returns a function that names ignored fields in the header of the answer.
+// naming returns a function that lists ignored fields in a header of the answer.
 func naming(c *gin.Context) func(names []string) {
 	return func(names []string) { c.Header(httpserver.IgnoredHeader, strings.Join(names, ", ")) }
 }
@@ -51,14 +51,14 @@ func queryFault(name, format string, args ...any) error {
 	return fault.New(fault.Invalid, fault.Query, name, format, args...)
 }
 
-// write sends an answer with a JSON body and its options.
+// write sends an answer with a JSON body, printed as the options say.
 func (a *API) write(c *gin.Context, status int, body []byte, o options) error {
 	if o.pretty {
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, body, "", "    "); err != nil {
 			return fmt.Errorf("indent answer: %w", err)
 		}
-		indented.WriteByte('\n') // for readers at a terminal
+		indented.WriteByte('\n') // so that the prompt of a terminal begins on a new line
 		body = indented.Bytes()
 	}
 	contentType := "application/json"

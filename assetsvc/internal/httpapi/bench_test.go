@@ -9,8 +9,8 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// BenchmarkShow prints an asset in each version of the API, with and without fields
-// that exist since version 2.5.
+// BenchmarkShow prints an asset in each version of the API, with and without the fields that are new in version
+// 2.5.
 func BenchmarkShow(b *testing.B) {
 	value, err := record.Parse([]byte(validAsset))
 	if err != nil {

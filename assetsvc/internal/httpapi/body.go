@@ -16,18 +16,16 @@ import (
 // tokenHeader carries the owner token (docs/contract.md, "Owner tokens").
 const tokenHeader = "X-Access-Token"
 
-// request is what a write sends: the data, access.token and options of its body,
-// and its headers. Other members of the body are ignored, because clients send
-// back what they received.
+// request is the content of a write: data, access.token and options from its body, and conditions from its
+// headers. Other members of the body are ignored, because clients send back what they received.
 type request struct {
 	data   record.Object
 	token  string
 	pretty bool
-	guard  registry.Guard // the conditions of the headers
+	guard  registry.Guard // the conditions in the headers
 }
 
-// parse reads a write with a body. The token and pretty are set also with an
-// error.
+// parse reads a write with a body. Even with an error, it returns the owner token and the option pretty.
 func (a *API) parse(c *gin.Context) (request, error) {
 	r, err := a.readBody(c)
 	return r.withHeaders(c, err)
@@ -36,9 +34,9 @@ func (a *API) parse(c *gin.Context) (request, error) {
 // parseBodiless reads a write without a body.
 func parseBodiless(c *gin.Context) (request, error) { return request{}.withHeaders(c, nil) }
 
-// withHeaders adds what headers and query say. The error is err, that of the
-// body, or of the conditions. The owner token of the header wins over that of the
-// body, even if it is wrong (docs/contract.md, "Owner tokens").
+// withHeaders adds the values of the headers and the query. If err, the error of reading the body, is not nil,
+// it returns err. Otherwise it returns the error of the conditions. The owner token in the header replaces the
+// one in the body, even if it is wrong (docs/contract.md, "Owner tokens").
 func (r request) withHeaders(c *gin.Context, err error) (request, error) {
 	if token := c.GetHeader(tokenHeader); token != "" {
 		r.token = token
@@ -52,7 +50,7 @@ func (r request) withHeaders(c *gin.Context, err error) (request, error) {
 	return r, err
 }
 
-// readBody reads the body, and keeps it for a second run of the handler.
+// readBody reads the body, and keeps it in case the handler runs again.
 func (a *API) readBody(c *gin.Context) (request, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, a.maxBody))
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -83,7 +81,7 @@ func parseBody(text []byte) (request, error) {
 	return request{data: data, token: token, pretty: pretty}, nil
 }
 
-// accessToken returns the owner token of a body, "" if there is none.
+// accessToken returns the owner token of a body, or "" if the body has no token.
 func accessToken(body record.Object) (string, error) {
 	access, ok := body.Get("access").(record.Object)
 	if !ok && body.Get("access") != nil {

@@ -17,38 +17,35 @@ import (
 	"asset-registry/shared/memory"
 )
 
-// Memory bounds the bytes that the requests of a process hold at once
-// (docs/contract.md, "Overload").
+// Memory limits the bytes that all requests of a process hold together (docs/contract.md, "Overload").
 type Memory struct {
 	Answers *memory.InFlight  // bytes of answers that are being sent
-	Work    *memory.Semaphore // bytes that requests for assets over memory.Small work with
+	Work    *memory.Semaphore // bytes that requests use for assets larger than memory.Small
 }
 
-// NewMemory returns a Memory with a quarter of limit, in bytes, for answers and
-// another quarter for work. Either holds at least one of the largest assets.
+// NewMemory returns a Memory that uses a quarter of limit, in bytes, for answers and another quarter for work.
+// Each quarter is raised, if needed, so that it is enough for one asset of the largest size.
 func NewMemory(limit int64) Memory {
 	quarter := max(limit/4, 2*registry.MaxAsset)
 	return Memory{Answers: memory.NewInFlight(quarter), Work: memory.NewSemaphore(quarter)}
 }
 
-// sizes lists the asset sizes, in bytes, that a request tries in turn. The first
-// needs no reserved memory. The store reports an asset that is larger than the
-// tried size, and the request runs again with the next one.
+// sizes lists the limits for the size of an asset, in bytes, with which a request runs. For the first limit, no
+// memory is reserved. If the store reports that the asset is larger, the request runs again with the next limit.
 var sizes = []int{memory.Small, medium, registry.AnySize}
 
-// medium is the size, in bytes, of an asset for which a request reserves little memory.
+// medium is the limit, in bytes, for assets of medium size. A request for them reserves little memory.
 const medium = 512 << 10
 
-// The number of bytes that a request works with, for each byte of an asset or
-// body.
+// The number of bytes that a request works with, for each byte of an asset or body.
 const (
 	copies = 3  // the stored body, the decoded body, and the answer
 	trees  = 20 // the asset is parsed, changed, printed and compared
 )
 
-// bounded returns a gin handler that reserves memory for h: factor bytes for each
-// byte of the asset and the body. H gets the version as the caller sees it. Bounded runs h
-// again with more memory if h returns registry.ErrLarge, so h must return that error before it changes anything.
+// bounded returns a gin handler that reserves memory for h: factor bytes for each byte of the asset and the
+// body. The handler h gets the version with the view that the caller has. bounded runs h again with more memory
+// if h returns registry.ErrLarge, so h must return that error before it changes anything.
 func (a *API) bounded(v version, factor int, h handler) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
 		factor, v := factor, v.seenBy(c)
@@ -70,12 +67,12 @@ func (a *API) bounded(v version, factor int, h handler) gin.HandlerFunc {
 				}
 			}
 		}
-		// Only a defect leads here: no asset is larger than the last size.
+		// Only a bug leads here: no asset is larger than the last limit in sizes.
 		return fmt.Errorf("bound %s: %w", c.FullPath(), registry.ErrLarge)
 	})
 }
 
-// within runs h for assets of at most size bytes.
+// within runs the handler h for assets of at most the given size, in bytes.
 func (a *API) within(c *gin.Context, v version, size, factor int, h handler) error {
 	if size == memory.Small {
 		return h(a.upto(size), c, v)
@@ -90,7 +87,7 @@ func (a *API) within(c *gin.Context, v version, size, factor int, h handler) err
 	if isReading(c) {
 		return h(larger, c, v)
 	}
-	// Reserve the answer to a write now: it must not be refused once the write is done.
+	// Reserve memory for the answer to a write now: once the write is done, its answer must not be refused.
 	if !a.memory.Answers.Hold(bytes) {
 		return overloaded()
 	}
@@ -99,15 +96,15 @@ func (a *API) within(c *gin.Context, v version, size, factor int, h handler) err
 	return h(larger, c, v)
 }
 
-// upto returns an API that reads no asset of more than size bytes.
+// upto returns an API that refuses, with registry.ErrLarge, to read an asset of more bytes than the given size.
 func (a *API) upto(size int) *API {
 	bounded := *a
 	bounded.registry = a.registry.Upto(size)
 	return &bounded
 }
 
-// enter reserves memory for a request, and returns an API that frees it before it
-// sends the answer. The caller must call leave too; a second call does nothing.
+// enter reserves memory for a request. It returns an API that frees the memory before it sends the answer. The
+// caller must call the function leave in any case; a second call does nothing.
 func (a *API) enter(ctx context.Context, bytes int64) (inside *API, leave func(), err error) {
 	leave, err = a.memory.Work.Acquire(ctx, bytes)
 	if errors.Is(err, memory.ErrFull) {
@@ -130,8 +127,7 @@ func isReading(c *gin.Context) bool {
 	return c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead
 }
 
-// send sends a body. It bounds the memory of the answer, and the time that the
-// client takes to read it.
+// send sends a body. It limits the memory that answers use, and the time that the client takes to read.
 func (a *API) send(c *gin.Context, status int, body []byte) error {
 	kept, release := body, func() {}
 	if isReading(c) && !a.reserved {
@@ -151,8 +147,8 @@ func (a *API) send(c *gin.Context, status int, body []byte) error {
 		err = httpserver.NewSender(c.Writer, a.pace).SendAll(c.Request.Context(), kept, a.memory.Answers.IsCrowded)
 	}
 	if err != nil {
-		_ = c.Error(fmt.Errorf("send answer: %w", err)) // only the log shows it
-		panic(http.ErrAbortHandler)                     // cut the connection: a compressed answer could look complete
+		_ = c.Error(fmt.Errorf("send answer: %w", err)) // not sent to the client: the log shows it
+		panic(http.ErrAbortHandler)                     // end the connection, or the answer could look complete
 	}
 	return nil
 }

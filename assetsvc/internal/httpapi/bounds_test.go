@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/memory"
 )
 
-// publish publishes an asset with texts of size bytes in total. It returns the id.
+// publish publishes an asset whose texts have the given size, in bytes, in total. It returns the asset's id.
 func (s service) publish(t *testing.T, size int) (id string) {
 	t.Helper()
 	text := strings.Replace(validAsset, `"description":"x"`,
@@ -33,7 +33,7 @@ func (s service) publish(t *testing.T, size int) (id string) {
 	return created.Data.ID
 }
 
-// page holds those members of a page that tests read.
+// page has the members of a page that the tests read.
 type page struct {
 	Data []map[string]any
 	Next struct{ Path string } `json:"next_page"`
@@ -129,7 +129,7 @@ func TestUnderLoadOnlyLargeRequestsAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer leave()
-		for _, e := range requests[3:] { // each large request waits for memory, so fewer are enough
+		for _, e := range requests[3:] { // skip some: each large request waits for memory, which takes time
 			s.do(t, e)
 		}
 	})

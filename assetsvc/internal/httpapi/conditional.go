@@ -12,10 +12,9 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// tag returns the entity tag of an answer (RFC 9110, 8.8.3; docs/contract.md,
-// "Conditional requests"): the position of the asset, the version, whether fields are
-// hidden, and the options that change the bytes, such as "1763640000123456-2.5-pretty". It
-// is a strong tag. Parts have the tag of their asset.
+// tag returns the entity tag of an answer (RFC 9110, 8.8.3; docs/contract.md, "Conditional requests"). It is a
+// strong tag, such as "1763640000123456-2.5-pretty". It has the position of the asset, the version, whether
+// fields are hidden, and the options that change the bytes of the answer. A part has the tag of its asset.
 func tag(position int64, v version, o options) string {
 	text := strconv.FormatInt(position, 10) + "-" + string(v.name)
 	if v.full != nil {
@@ -30,8 +29,7 @@ func tag(position int64, v version, o options) string {
 	return `"` + text + `"`
 }
 
-// hasPosition tells whether a tag is one of an asset at a position, in whatever
-// version and with whatever options.
+// hasPosition reports whether a tag is for an asset at a position, in any version and with any options.
 func hasPosition(tag string, position int64) bool {
 	return strings.HasPrefix(tag, `"`+strconv.FormatInt(position, 10)+"-")
 }
@@ -44,8 +42,8 @@ type conditions struct {
 // tags is the value of If-Match or If-None-Match.
 type tags struct {
 	any    bool     // "*"
-	strong []string // with their quotes
-	weak   []string // with their quotes, without W/
+	strong []string // strong tags, with quotes
+	weak   []string // weak tags, with quotes, but without W/
 }
 
 func parseConditions(h http.Header) (c conditions, err error) {
@@ -56,7 +54,7 @@ func parseConditions(h http.Header) (c conditions, err error) {
 	return c, err
 }
 
-// parseTags returns the tags of a header, nil if it is absent.
+// parseTags returns the tags of a header, or nil if the header is absent.
 func parseTags(h http.Header, name string) (*tags, error) {
 	values := h.Values(name)
 	if len(values) == 0 {
@@ -89,8 +87,7 @@ func parseTags(h http.Header, name string) (*tags, error) {
 	}
 }
 
-// tagEnd returns the length of the quoted tag that text starts with, -1 if there
-// is none.
+// tagEnd returns the length of the quoted tag at the start of text, or -1 if there is no tag.
 func tagEnd(text string) int {
 	inner, ok := strings.CutPrefix(text, `"`)
 	length := strings.IndexByte(inner, '"')
@@ -102,10 +99,10 @@ func tagEnd(text string) int {
 
 func notInTags(r rune) bool { return r <= ' ' || r == 0x7f }
 
-// guard returns the condition on a write, nil if there is none. A write is about
-// the asset, however the client read it, so only the position counts. A proxy that compresses
-// answers makes tags weak. The registry itself makes no weak tag of an asset, so a weak one stands
-// for the same state.
+// guard returns the condition for a write, or nil for a write without a condition. A write changes the asset
+// itself, so only the position in a tag counts, not the version in which the client read the asset. A proxy that
+// compresses answers makes tags weak. The registry itself makes no weak tags, so a weak tag stands for the same
+// state as the strong one.
 func (c conditions) guard() registry.Guard {
 	if c.match == nil && c.noneMatch == nil {
 		return nil

@@ -69,7 +69,7 @@ func TestEachRepresentationHasItsOwnTag(t *testing.T) {
 	s := newService(t)
 	at := s.published(t)
 	seen := map[string]string{}
-	for range 2 { // a repeat gets the same tags
+	for range 2 { // a repeated read gets the same tag
 		for _, path := range []string{at, at + "?opt_pretty=1", at + "?opt_jsonp=f", at + "?opt_pretty=1&opt_jsonp=f",
 			strings.Replace(at, "2.5", "2.4", 1)} {
 			for _, method := range []string{"GET", "HEAD"} {
@@ -88,8 +88,8 @@ func TestEachRepresentationHasItsOwnTag(t *testing.T) {
 	}
 }
 
-// TestReadsAreConditional has a case for each condition on a read (docs/contract.md,
-// "Conditional requests").
+// TestReadsAreConditional has a case for each condition on a read, with the status that the read must have
+// (docs/contract.md, "Conditional requests").
 func TestReadsAreConditional(t *testing.T) {
 	s := newService(t)
 	at := s.published(t)
@@ -131,7 +131,7 @@ func TestReadsAreConditional(t *testing.T) {
 	s.doWith(t, http.Header{"If-None-Match": {"*"}}, exchange{"GET", at + "/items/x", "", "", "", 404, "item_id"})
 }
 
-// TestWritesAreConditional has a case for each condition on a write
+// TestWritesAreConditional has a case for each condition on a write, with the status that the write must have
 // (docs/contract.md, "Conditional requests").
 // Promises: if-match
 func TestWritesAreConditional(t *testing.T) {
@@ -140,7 +140,7 @@ func TestWritesAreConditional(t *testing.T) {
 	decision := `{"data":{"decisionDate":"2026-11-21","decisionID":"y"}}`
 	for _, c := range []struct {
 		name          string
-		header, value string // %s stands for the tag
+		header, value string // %s is replaced by the tag
 		status        int    // 0: the write succeeds
 	}{
 		{"If-Match with the tag", "If-Match", "%s", 0},
@@ -169,7 +169,7 @@ func TestWritesAreConditional(t *testing.T) {
 					`{"data":{"type":"lot","relatedProcessID":"dddddddddddddddddddddddddddddddd"}}`, 201, ""},
 			} {
 				for _, view := range []string{at, strings.Replace(at, "2.5", "2.4", 1), at + "?opt_pretty=1",
-					at + "/items"} { // the tag of any view counts
+					at + "/items"} { // the tag of any of these views is accepted
 					tag := s.do(t, exchange{"GET", view, "", "", "", 200, ""}).Header().Get("ETag")
 					before := s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.String()
 					headers := http.Header{c.header: {strings.ReplaceAll(c.value, "%s", tag)}}
@@ -265,7 +265,7 @@ func TestRevisions(t *testing.T) {
 		asset.Data.DateModified != p.Data[0].Date {
 		t.Errorf("date of the newest revision: got %s, %v; want %s", p.Data[0].Date, err, asset.Data.DateModified)
 	}
-	// Pages of three revisions together hold the same revisions.
+	// Read the revisions in pages of three. Together the pages must have all revisions.
 	var paged []int
 	for path := all + "?limit=3"; ; {
 		next := get(path)
@@ -311,8 +311,8 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKeys has a case for each form of a key (docs/contract.md,
-// "Idempotency").
+// TestIdempotencyKeys has a case for each form of a key, with the status that the creation must have
+// (docs/contract.md, "Idempotency").
 func TestIdempotencyKeys(t *testing.T) {
 	s := newService(t)
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ import (
 
 const (
 	maxCopyReaders = 128       // whole copies that are sent at once
-	copyPart       = 256 << 10 // bytes that are sent before the copy is looked at again
+	copyPart       = 256 << 10 // bytes to send before the next check that the copy still exists
 )
 
 // routeCopies adds the routes of whole copies (docs/contract.md, "Whole copies").
@@ -36,7 +36,7 @@ func noCopy(format string, args ...any) error {
 	return fault.New(fault.NotFound, fault.URL, "copy", format, args...)
 }
 
-// newestCopies returns the manifest of the newest whole copies.
+// newestCopies returns the newest manifest of whole copies.
 func (a *API) newestCopies() (snapshot.Manifest, error) {
 	if a.snapshots.kept == nil {
 		return snapshot.Manifest{}, noCopy("This registry keeps no whole copies; search, or follow the feed.")
@@ -48,9 +48,9 @@ func (a *API) newestCopies() (snapshot.Manifest, error) {
 	return m, err
 }
 
-// newestCopy answers with the newest whole copy with a name. A client that goes on with a download gets the rest of
-// the copy that it began with: that which If-Range names. Without If-Range nobody knows which one that is, so Range
-// does not count.
+// newestCopy answers with the newest whole copy of a name. A client that resumes a download names, in If-Range,
+// the copy that it began with, and gets the rest of that copy. Without If-Range it is unknown which copy that
+// was, so newestCopy ignores Range.
 func (a *API) newestCopy(c *gin.Context) error {
 	m, err := a.newestCopies()
 	if err != nil {
@@ -80,7 +80,8 @@ func (a *API) hasCopy(hash, name string) bool {
 	return err == nil && file.Close() == nil
 }
 
-// copy answers with the whole copy with a hash and a name. It belongs to the address with the hash if isOwn.
+// copy answers with the whole copy with a hash and a name. isOwn says that the request names this very copy, by
+// the hash in its address or in If-Range.
 func (a *API) copy(c *gin.Context, hash, name string, isOwn bool) error {
 	if a.snapshots.kept == nil {
 		return noCopy("This registry keeps no whole copies.")
@@ -118,7 +119,7 @@ func (a *API) copy(c *gin.Context, hash, name string, isOwn bool) error {
 	return nil
 }
 
-// mediaOf returns the type of a whole copy by its name.
+// mediaOf returns the media type of a whole copy by its name.
 func mediaOf(name string) string {
 	for _, f := range export.Whole {
 		if f.Name == name {
@@ -130,8 +131,8 @@ func mediaOf(name string) string {
 
 var errRemoved = errors.New("the whole copy was removed while it was sent")
 
-// sendCopy sends a part of a whole copy at the pace of the client. It ends when the copy is removed, because slow
-// clients of removed copies would fill the disk.
+// sendCopy sends a part of a whole copy as fast as the client reads it. It ends when the copy is removed:
+// otherwise slow clients would keep removed copies on the disk.
 func (a *API) sendCopy(c *gin.Context, file *os.File, part *io.SectionReader) error {
 	_, first, left := part.Outer()
 	if _, err := file.Seek(first, io.SeekStart); err != nil {
@@ -147,14 +148,14 @@ func (a *API) sendCopy(c *gin.Context, file *os.File, part *io.SectionReader) er
 			err = errRemoved
 		}
 		if err != nil {
-			_ = c.Error(fmt.Errorf("send whole copy: %w", err)) // only the log shows it
-			panic(http.ErrAbortHandler)                         // cut the connection: the answer is not complete
+			_ = c.Error(fmt.Errorf("send whole copy: %w", err)) // not sent to the client: the log shows it
+			panic(http.ErrAbortHandler)                         // end the connection, because the answer is incomplete
 		}
 	}
 	return nil
 }
 
-// isRemoved tells whether an open file has no name any more.
+// isRemoved reports whether an open file has been removed from its directory.
 func isRemoved(file *os.File) bool {
 	info, err := file.Stat()
 	if err != nil {

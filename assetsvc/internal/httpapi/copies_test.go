@@ -18,7 +18,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// change lists one more asset and makes a snapshot. It returns the newest whole copy of a form.
+// change adds the asset with the number n to the feed, and makes a snapshot. It returns the newest whole copy of
+// a form.
 func (s withSnapshots) change(t *testing.T, n int, text, form string) snapshot.Copy {
 	t.Helper()
 	id := fmt.Sprintf("%032x", n)
@@ -72,7 +73,8 @@ func TestEachWholeCopyHasALastingAddress(t *testing.T) {
 	}
 }
 
-// TestADownloadNeverMixesCopies goes on with downloads after newer copies were made.
+// TestADownloadNeverMixesCopies resumes downloads after newer copies were made. A resumed download must go on
+// with the same copy, or begin again with a newer one.
 // Promises: whole-resume
 func TestADownloadNeverMixesCopies(t *testing.T) {
 	s := newWithSnapshots(t)
@@ -108,7 +110,7 @@ func TestADownloadNeverMixesCopies(t *testing.T) {
 	ask("several ranges", own[:6]+s.newest(t), http.Header{"Range": {"bytes=0-1,4-5"}}, 416, "")
 }
 
-// newest returns the hash and the name of the newest table of assets.
+// newest returns the last part of an address: the hash and the name of the newest table of assets.
 func (s withSnapshots) newest(t *testing.T) string {
 	t.Helper()
 	at := s.do(t, exchange{"HEAD", "/data/assets.csv", "", "", "", 200, ""}).Header().Get("Content-Location")
@@ -129,12 +131,12 @@ func TestSoManyWholeCopiesAreSentAtOnce(t *testing.T) {
 	s.do(t, exchange{"GET", "/data/assets.csv", "", "", "", 200, ""})
 }
 
-// TestARemovedCopyIsNotSentOn has a slow client, whose copy is removed meanwhile. Otherwise the files of such
-// clients would fill the disk.
+// TestARemovedCopyIsNotSentOn has a slow client, whose copy is removed during the download. The download must
+// end: while it lasts, the file of the copy stays on the disk.
 // Promises: whole-bounds
 func TestARemovedCopyIsNotSentOn(t *testing.T) {
 	s := newWithSnapshots(t)
-	s.api.downloads = httpserver.Pace{Bytes: 64 << 10, Within: time.Hour, All: time.Hour} // the client is not cut off
+	s.api.downloads = httpserver.Pace{Bytes: 64 << 10, Within: time.Hour, All: time.Hour} // cuts no client off
 	for n := range 4 {
 		s.list(t, fmt.Sprintf("%032x", 100+n), fmt.Sprintf(`{"status":"active","title":%q}`, randomText(3<<20)))
 	}
@@ -170,7 +172,7 @@ func TestARemovedCopyIsNotSentOn(t *testing.T) {
 	if resp.StatusCode != http.StatusOK || resp.ContentLength != made.Bytes {
 		t.Fatalf("got %d and %d bytes, want 200 and %d", resp.StatusCode, resp.ContentLength, made.Bytes)
 	}
-	for n := range 2 { // the copy is kept beside one newer one
+	for n := range 2 { // the copy is removed after the second newer one
 		s.change(t, 2+n, "Склад", "assets.csv")
 	}
 	n, err := io.Copy(io.Discard, resp.Body)

@@ -9,7 +9,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// withSecrets is an asset whose hidden fields all have a value with "secret" in it. No other field has one.
+// withSecrets is an asset in which the values of all hidden fields contain "secret", and no other values do.
 const withSecrets = `{"data":{"assetType":"bounce","title":"x","description":"x",
 	"items":[{"description":"x","classification":{"id":"06111000-3","description":"x"},"unit":{"code":"x"},"quantity":1,
 		"address":{"countryName":"x","streetAddress":"secret street","postalCode":"secret code"},
@@ -22,7 +22,8 @@ const withSecrets = `{"data":{"assetType":"bounce","title":"x","description":"x"
 		"contactPoint":{"name":"secret name","telephone":"1"},
 		"additionalContactPoints":[{"name":"secret other","telephone":"1"}]}}}`
 
-// TestHiddenFieldsAreForCallersWithAKey reads an asset in every way (docs/contract.md, "Hidden fields").
+// TestHiddenFieldsAreForCallersWithAKey reads an asset in several ways, with and without a key. Only callers
+// with a key may see hidden fields (docs/contract.md, "Hidden fields").
 // Promises: hidden
 func TestHiddenFieldsAreForCallersWithAKey(t *testing.T) {
 	s, _, _ := newServiceParts(t, NewMemory(1<<30), asset.Contacts, asset.Addresses, asset.Locations)
@@ -33,7 +34,7 @@ func TestHiddenFieldsAreForCallersWithAKey(t *testing.T) {
 		at := strings.Replace(at, "2.5", version, 1)
 		for _, c := range []struct {
 			name, path string
-			withKey    bool // a caller with a key sees the hidden fields
+			withKey    bool // callers with a key see the hidden fields here
 		}{
 			{"an asset", at, true},
 			{"an asset as a call", at + "?opt_jsonp=f", true},
@@ -61,7 +62,9 @@ func TestHiddenFieldsAreForCallersWithAKey(t *testing.T) {
 	}
 }
 
-// TestAnOwnershipChangeIsConditional sends each condition in the API's words (docs/contract.md, "Conditional requests").
+// TestAnOwnershipChangeIsConditional sends an ownership change with each kind of If-Match. If the header is
+// present and does not match the asset's tag, the change must be refused (docs/contract.md, "Conditional
+// requests").
 func TestAnOwnershipChangeIsConditional(t *testing.T) {
 	const body = `{"data":{"id":"00000000000000000000000000000001","transfer":"transfer"}}`
 	for _, c := range []struct {

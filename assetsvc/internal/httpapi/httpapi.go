@@ -1,10 +1,9 @@
-// Package httpapi is the HTTP side of the asset service: it turns requests into
-// calls of package registry, and their results into answers (docs/contract.md).
+// Package httpapi is the HTTP side of the asset service: it turns requests into calls of package registry, and
+// the results into answers (docs/contract.md).
 //
-// The gateway calls this API. It has already checked the version, the content
-// type and the API key of a request, and has moved an owner token from the query
-// to the X-Access-Token header. Other headers carry the identity of the caller and
-// the public address of the registry.
+// The gateway calls this API. It has already checked the version, the content type and the API key of a
+// request. It has also moved an owner token from the query to the X-Access-Token header. Other headers carry
+// the identity of the caller and the public address of the registry.
 package httpapi
 
 import (
@@ -28,42 +27,40 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// API answers the requests of every version. Each request uses a copy.
+// API answers the requests of every version. Each request uses a copy of the API.
 type API struct {
 	registry *registry.Registry
 	zone     *time.Location
 	maxBody  int64
 	memory   Memory
-	proofs   *memory.Semaphore // turns of requests for proofs
+	proofs   *memory.Semaphore // limits how many proofs are made at the same time
 	pace     httpserver.Pace
-	// downloads is the pace of whole copies.
+	// downloads is the pace at which whole copies are sent.
 	downloads httpserver.Pace
 	hidden    []asset.Group // fields that only callers with an API key see
 
 	snapshots *snapshots
 	webhooks  *webhook.Service // nil: the API has no webhooks
 
-	// Fields of one request:
+	// The following fields belong to one request.
 	leave    func() // frees the memory that the request works with
 	reserved bool   // the memory for the answer is already reserved
 }
 
-// New returns an API over r. It prints times in zone, a constant offset, refuses
-// bodies of more than maxBody bytes, and holds at most the bytes of m.
+// New returns an API for the registry r. It prints times in zone, a constant offset, refuses bodies of more than
+// maxBody bytes, and holds no more memory than m allows.
 func New(r *registry.Registry, zone *time.Location, maxBody int64, m Memory) *API {
 	return &API{registry: r, zone: zone, maxBody: maxBody, memory: m, proofs: newProofTurns(),
 		pace: httpserver.DefaultPace, downloads: httpserver.DownloadPace, snapshots: newSnapshots(), leave: func() {}}
 }
 
-// Hide hides the fields of some groups from callers without an API key. It must be called
-// before Route.
+// Hide hides the fields of the given groups from callers without an API key. It must be called before Route.
 func (a *API) Hide(hidden []asset.Group) { a.hidden = hidden }
 
-// handler answers a request of one version. An error becomes the answer.
+// handler answers a request to one version. If it returns an error, the error becomes the answer.
 type handler func(a *API, c *gin.Context, v version) error
 
-// Route adds the routes of every version to engine. A test compares them with
-// package routes.
+// Route adds the routes of every version to engine. A test compares these routes with package routes.
 func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	for _, v := range publicVersions(a.hidden) {
 		r := engine.Group(v.prefix(), httpserver.Identify(signer), caching)
@@ -92,7 +89,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	a.routeCopies(r)
 }
 
-// complete answers a file service whose file has come after documents that name it.
+// complete handles a report of a file service: a file has arrived that documents already name.
 func (a *API) complete(c *gin.Context) error {
 	var in filesapi.Completion
 	if err := json.NewDecoder(http.MaxBytesReader(c.Writer, c.Request.Body, a.maxBody)).Decode(&in); err != nil {
@@ -160,7 +157,7 @@ func (a *API) create(c *gin.Context, v version) error {
 	}
 	c.Header("ETag", tag(created.Position, v, options{}))
 	c.Header("Location", location(c, v, created.ID))
-	if created.Token == "" { // a repeat of a creation with this reference
+	if created.Token == "" { // an asset with this reference existed already
 		return a.answer(c, v, http.StatusOK, created.Record, options{pretty: in.pretty})
 	}
 	shown := v.view.Access(access(created.Token, created.Transfer))
@@ -172,7 +169,7 @@ func location(c *gin.Context, v version, steps ...string) string {
 	return c.GetHeader(httpserver.BaseURLHeader) + v.prefix() + "/assets/" + strings.Join(steps, "/")
 }
 
-// change answers PATCH and PUT of an asset.
+// change answers a PATCH or PUT of an asset.
 func (a *API) change(c *gin.Context, v version) error {
 	ctx, id := c.Request.Context(), c.Param("id")
 	in, err := a.parse(c)
@@ -189,7 +186,7 @@ func (a *API) change(c *gin.Context, v version) error {
 	return a.answerChange(c, v, stored, in)
 }
 
-// remove answers DELETE of an asset (docs/contract.md, "Removal of drafts").
+// remove answers a DELETE of an asset (docs/contract.md, "Removal of drafts").
 func (a *API) remove(c *gin.Context, _ version) error {
 	in, err := parseBodiless(c)
 	if err != nil {
@@ -202,9 +199,8 @@ func (a *API) remove(c *gin.Context, _ version) error {
 	return err
 }
 
-// missingFirst returns the fault of an asset that does not exist, or err if it
-// does: a missing asset is reported before any fault of the request
-// (docs/contract.md, "Order of checks").
+// missingFirst returns a fault if the asset of the request does not exist, and err otherwise. So a missing
+// asset is reported before any other fault of the request (docs/contract.md, "Order of checks").
 func (a *API) missingFirst(c *gin.Context, err error) error {
 	if _, missing := a.registry.Read(c.Request.Context(), c.Param("id")); missing != nil {
 		return missing
@@ -212,13 +208,13 @@ func (a *API) missingFirst(c *gin.Context, err error) error {
 	return err
 }
 
-// answerChange writes a changed asset with its new tag.
+// answerChange answers with an asset that was changed, and its new tag.
 func (a *API) answerChange(c *gin.Context, v version, stored registry.Record, in request) error {
 	c.Header("ETag", tag(stored.Position, v, options{pretty: c.Query("opt_pretty") != ""}))
 	return a.answer(c, v, http.StatusOK, stored, options{pretty: in.pretty})
 }
 
-// answer writes an asset as a version shows it.
+// answer answers with an asset in the form of a version.
 func (a *API) answer(c *gin.Context, v version, status int, stored registry.Record, o options) error {
 	body := make([]byte, 0, len(stored.Body)+256)
 	body = append(body, '{')

@@ -13,17 +13,17 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// idempotencyHeader carries a client's name for one creation
+// idempotencyHeader carries a key that the client chooses for one creation
 // (draft-ietf-httpapi-idempotency-key-header; docs/contract.md, "Idempotency").
 const idempotencyHeader = "Idempotency-Key"
 
 const (
-	maxIdempotencyKey = 255         // characters
+	maxIdempotencyKey = 255         // most characters of a key
 	maxSeeds          = keyring.Max // one for each of the registry's secrets
 )
 
-// seedsOf returns the seeds of a creation with an idempotency key, none for a
-// creation without one. The seed of the current secret comes first.
+// seedsOf returns the seeds of a creation with an idempotency key, and no seeds for a creation without one. The
+// seed that was made with the current secret comes first.
 func seedsOf(c *gin.Context) ([]registry.Seed, error) {
 	keys := c.Request.Header.Values(idempotencyHeader)
 	if len(keys) == 0 {
@@ -47,15 +47,17 @@ func seedsOf(c *gin.Context) ([]registry.Seed, error) {
 
 func isIdempotencyKey(key string) bool { return isVisible(key, maxIdempotencyKey) }
 
-// isVisible reports whether a text has 1 to most visible ASCII characters.
+// isVisible reports whether a text consists of visible ASCII characters only, and has at least one of them, but
+// not more than the argument most.
 func isVisible(text string, most int) bool {
 	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
 	return text != "" && len(text) <= most && !strings.ContainsFunc(text, invisible)
 }
 
-const maxReference = 200 // characters
+const maxReference = 200 // most characters of a reference
 
-// referenceOf returns the caller's own name for the asset that it creates; "": none.
+// referenceOf returns the caller's own name for the asset that the request creates, or "" if the caller gives no
+// name.
 func referenceOf(c *gin.Context) (string, error) {
 	names := c.Request.Header.Values(registry.ReferenceHeader)
 	if len(names) == 0 {

@@ -9,7 +9,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// TestAnAnswerNamesIgnoredFields sends each kind of write with a field that is ignored.
+// TestAnAnswerNamesIgnoredFields sends each kind of write with a field that the registry ignores. The answer
+// must name this field.
 // Promises: ignored-named
 func TestAnAnswerNamesIgnoredFields(t *testing.T) {
 	s := newService(t)
@@ -37,8 +38,8 @@ func TestAnAnswerNamesIgnoredFields(t *testing.T) {
 	}
 }
 
-// TestAnObjectThatIsSentBackHasNoIgnoredFields reads an asset and its parts in each version, and
-// sends them back.
+// TestAnObjectThatIsSentBackHasNoIgnoredFields reads an asset and its parts in each version, and sends them back
+// unchanged. The answers must name no ignored field.
 func TestAnObjectThatIsSentBackHasNoIgnoredFields(t *testing.T) {
 	s := newService(t)
 	at := s.published(t)

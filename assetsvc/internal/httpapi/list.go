@@ -21,11 +21,11 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// The size of a page (docs/contract.md, "Pages").
+// The limits of a page (docs/contract.md, "Pages").
 const (
-	defaultLimit = 100               // entries
-	maxLimit     = 1000              // entries
-	maxPage      = registry.MaxAsset // bytes of assets that a page with fields is made of
+	defaultLimit = 100               // entries of a page, if the request names no limit
+	maxLimit     = 1000              // most entries of a page
+	maxPage      = registry.MaxAsset // most bytes of stored assets for one page with fields
 )
 
 // list answers with a page of the feed.
@@ -63,7 +63,7 @@ type listing struct {
 	path  string
 	parse func(url.Values) (registry.Query, error)
 	read  reader
-	kept  []string // further parameters that links take over from the request
+	kept  []string // more parameters of the request that the links of a page have too
 }
 
 // listFrom answers with a page of a list.
@@ -105,8 +105,8 @@ func (a *API) listFrom(c *gin.Context, v version, from listing) error {
 	return a.write(c, http.StatusOK, append(body, '}'), o)
 }
 
-// readPage reads a page of a list. A page with assets takes memory until leave is called, or
-// until inside has sent the answer.
+// readPage reads a page of a list. A page with bodies of assets needs memory. This memory is held until the
+// function leave is called, or until the API inside has sent the answer.
 func (a *API) readPage(
 	ctx context.Context, v version, q registry.Query, names []string, read reader,
 ) (inside *API, page registry.FeedPage, leave func(), err error) {
@@ -123,11 +123,11 @@ func (a *API) readPage(
 	return inside, page, leave, err
 }
 
-// needsBody tells whether the value of a field comes from the body of an asset.
-// The feed alone has the others.
+// needsBody reports whether the value of a field comes from the body of an asset. The other fields come from
+// the feed.
 func needsBody(name string) bool { return name != "" && name != "id" && name != "dateModified" }
 
-// fieldSet is the fields that a listing shows beside id and dateModified.
+// fieldSet is the set of fields that a listing shows besides id and dateModified.
 type fieldSet struct {
 	all   bool
 	names map[string]bool
@@ -142,11 +142,11 @@ func wantedOf(names []string) fieldSet {
 	return wanted
 }
 
-// has tells whether a field of a stored body is shown.
+// has reports whether a field of a stored body is shown.
 func (f fieldSet) has(name string) bool { return name != "id" && (f.all || f.names[name]) }
 
-// parseListing returns the query of a listing. It ignores unknown parameters. With
-// an error, the query has the parameters before the faulty one.
+// parseListing returns the query of a listing. It ignores unknown parameters. If it returns an error, the query
+// still has the parameters that were read before the wrong one.
 func parseListing(params url.Values) (registry.Query, error) {
 	q := registry.Query{Limit: defaultLimit, Descending: params.Get("descending") != ""}
 	q.Mode = modeOf(params.Get("mode"))
@@ -165,8 +165,8 @@ func parseListing(params url.Values) (registry.Query, error) {
 	return q, nil
 }
 
-// limitOf returns the number of entries that a page should have: at most most, and usual
-// if the request names none.
+// limitOf returns the number of entries that the request asks for. The result is never greater than the argument
+// most. If the request names no number, limitOf returns the argument usual.
 func limitOf(params url.Values, usual, most int) (int, error) {
 	text := params.Get("limit")
 	if text == "" {
@@ -183,7 +183,7 @@ func limitOf(params url.Values, usual, most int) (int, error) {
 	return min(limit, most), nil
 }
 
-// modeOf returns the mode of a listing with the parameter mode.
+// modeOf returns the mode of a listing for the value of the parameter mode.
 func modeOf(text string) registry.Mode {
 	switch text {
 	case "test":
@@ -194,20 +194,18 @@ func modeOf(text string) registry.Mode {
 	return registry.Real
 }
 
-// parseOffset returns the position that a page starts after (docs/contract.md,
-// "Offsets").
+// parseOffset returns the position after which a page starts (docs/contract.md, "Offsets").
 func parseOffset(text string) (int64, error) {
 	t, err := asset.ParseOffset(text)
 	if err != nil {
 		return 0, fault.New(fault.NotFound, fault.Query, "offset", "Invalid offset provided: %s", text)
 	}
-	return max(t.UnixMicro(), 1), nil // 0 means that there is no offset
+	return max(t.UnixMicro(), 1), nil // at least 1, because a position of 0 means that no offset was sent
 }
 
-// offsets returns the offsets of the next and the previous page: the positions of
-// the last and the first entry. The next page of an empty one has its offset. The
-// previous page begins a microsecond further on, so that it has the entry at the
-// offset: no page has shown it.
+// offsets returns the offsets of the next and the previous page: the positions of the last and the first entry.
+// If the page is empty, the next page has the same offset. An entry exactly at the offset was then on no page.
+// So the previous page starts one microsecond beyond the offset, to include this entry.
 func (a *API) offsets(params url.Values, q registry.Query, entries []registry.Entry) (next, prev string) {
 	if len(entries) == 0 {
 		back := q.Offset + 1
@@ -222,18 +220,19 @@ func (a *API) offsets(params url.Values, q registry.Query, entries []registry.En
 	return printPosition(entries[len(entries)-1].Position, a.zone), printPosition(entries[0].Position, a.zone)
 }
 
-// lastOffset is the last position that can be printed: the year 9999 ends, in each zone.
+// lastOffset is the last position that a link may have. A later position may be in the year 10000 in some zone,
+// and such a time cannot be printed.
 var lastOffset = time.Date(9999, 12, 30, 0, 0, 0, 0, time.UTC).UnixMicro()
 
 // links makes the links from a page to its neighbours (docs/contract.md, "Pages").
 type links struct {
 	base, path string
-	params     url.Values // of the request
+	params     url.Values // parameters of the request
 	descending bool       // the direction of the page
-	kept       []string   // further parameters to take over
+	kept       []string   // more parameters to copy from the request
 }
 
-// kept lists the parameters that links take over from the request.
+// kept lists the parameters that are copied from the request to the links of a page.
 var kept = []string{"feed", "limit", "mode", "opt_fields", "wait"}
 
 // next returns the link to the page that follows in the same direction.

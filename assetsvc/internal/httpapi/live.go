@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	liveBeat   = 3 * time.Second  // the most time between two messages
-	liveWithin = 10 * time.Second // a gateway must take what is sent
-	liveBatch  = 256 << 10        // bytes of entries that are sent before the next deadline
+	liveBeat   = 3 * time.Second  // longest time between two messages
+	liveWithin = 10 * time.Second // longest time that a gateway may take to read the sent bytes
+	liveBatch  = 256 << 10        // bytes of entries to send before a new deadline is set
 )
 
-// RouteFeed adds the routes by which gateways follow the feed. Their answers are
-// messages of package follow. Live feeds end when ending is closed.
+// RouteFeed adds the routes with which gateways follow the feed. The answers are messages of package follow.
+// Live feeds end when the channel ending is closed.
 func (a *API) RouteFeed(engine *gin.Engine, signer *identity.Signer, w *live.Watcher, ending <-chan struct{}) {
 	for _, v := range publicVersions(a.hidden) {
 		page := func(c *gin.Context) error { return a.feedPage(c, v) }
@@ -43,13 +43,13 @@ func IsLive(c *gin.Context) bool {
 	return slices.ContainsFunc(routes.Targets(), func(v string) bool { return c.FullPath() == follow.LivePath(v) })
 }
 
-// PrintOffset returns a position as an offset in a zone.
+// PrintOffset returns a function that prints a position as an offset in a zone.
 func PrintOffset(zone *time.Location) func(position int64) string {
 	return func(position int64) string { return printPosition(position, zone) }
 }
 
-// feedPage answers with a page of the feed: a bookmark at the offset of the request, the
-// entries, and a bookmark up to which they are complete.
+// feedPage answers with a page of the feed: a bookmark at the offset of the request, the entries, and a
+// bookmark that says up to which position the entries are complete.
 func (a *API) feedPage(c *gin.Context, v version) error {
 	params, _, err := parseQuery(c.Request.URL.RawQuery)
 	if err != nil {
@@ -103,22 +103,22 @@ func (a *API) feedLive(c *gin.Context, v version, w *live.Watcher, ending <-chan
 	c.Header("Cache-Control", "no-store")
 	s := &liveStream{w: c.Writer, control: http.NewResponseController(c.Writer), ring: ring, ending: ending,
 		print: PrintOffset(a.zone)}
-	_ = s.control.SetReadDeadline(time.Time{}) // only a connection has deadlines
+	_ = s.control.SetReadDeadline(time.Time{}) // fails only for a writer without read deadlines
 	if err := s.run(c.Request.Context()); err != nil && c.Request.Context().Err() == nil {
-		_ = c.Error(fmt.Errorf("send the live feed: %w", err)) // for the log
+		_ = c.Error(fmt.Errorf("send the live feed: %w", err)) // not sent to the gateway: the log shows it
 		panic(http.ErrAbortHandler)
 	}
 	return nil
 }
 
-// liveStream sends a ring to one gateway.
+// liveStream sends the entries of a ring to one gateway.
 type liveStream struct {
 	w       io.Writer
 	control *http.ResponseController
 	ring    *follow.Ring
 	ending  <-chan struct{} // closed when the service ends
 	print   func(int64) string
-	at      int64 // all up to here was sent
+	at      int64 // all entries up to this position were sent
 }
 
 // run sends messages until ctx ends or the server drains. The first one is a bookmark.
@@ -165,7 +165,7 @@ func (s *liveStream) run(ctx context.Context) error {
 	}
 }
 
-// closed is a channel on which nobody waits.
+// closed is a closed channel: a select on it continues immediately.
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 func (s *liveStream) sendEntries(view follow.View) error {

@@ -17,7 +17,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// newFeed returns a service whose feed can be followed, with its address.
+// newFeed returns a service whose feed can be followed, and the address of its server.
 func newFeed(t *testing.T) (service, string) {
 	t.Helper()
 	s, api, engine := newServiceParts(t, NewMemory(1<<30))
@@ -29,8 +29,8 @@ func newFeed(t *testing.T) (service, string) {
 	return s, server.URL
 }
 
-// messages reads messages until one is at or after a position. It leaves out positions
-// and offsets, which differ in each run.
+// messages reads messages up to the first one at or after a given position. It leaves out positions and offsets,
+// which differ in each run.
 func messages(t *testing.T, r *follow.Reader, until int64) (texts []string, last int64) {
 	t.Helper()
 	for {
@@ -57,7 +57,7 @@ func messages(t *testing.T, r *follow.Reader, until int64) (texts []string, last
 	}
 }
 
-// get asks for a path of the feed as the gateway does.
+// get requests a path of the feed, like the gateway does.
 func (s service) get(ctx context.Context, t *testing.T, address string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -77,7 +77,7 @@ func (s service) get(ctx context.Context, t *testing.T, address string) *http.Re
 	return resp
 }
 
-// positionAt returns the position of an asset, from its tag.
+// positionAt returns the position of the asset at a path. It reads the position from the asset's tag.
 func (s service) positionAt(t *testing.T, at string) int64 {
 	t.Helper()
 	tag := s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Header().Get("ETag")
@@ -153,7 +153,7 @@ func TestALiveFeedSendsChangesAsTheyCome(t *testing.T) {
 	after := s.positionAt(t, s.published(t))
 	var entries []string
 	texts, _ := messages(t, r, after)
-	for _, text := range texts { // drafts move the feed on, too
+	for _, text := range texts { // skip bookmarks: drafts cause them too, because they move the horizon
 		if text != "bookmark" {
 			entries = append(entries, text)
 		}

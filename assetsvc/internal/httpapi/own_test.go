@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// TestOwnAssetsAreListed reads the list of a broker's own assets, in each way (docs/contract.md,
-// "Own assets").
+// TestOwnAssetsAreListed lists the assets of a broker with each kind of query, and compares the listed ids
+// (docs/contract.md, "Own assets").
 func TestOwnAssetsAreListed(t *testing.T) {
 	s := newService(t)
 	var ids []string

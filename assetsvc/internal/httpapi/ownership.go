@@ -13,8 +13,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// routeOwnership adds the routes that hand an asset over to another broker, or give it new
-// tokens (docs/contract.md, "Ownership", "Transfers" and "Recovery").
+// routeOwnership adds the routes that move an asset to another broker, or give it new tokens (docs/contract.md,
+// "Ownership", "Transfers" and "Recovery").
 func (a *API) routeOwnership(r gin.IRoutes, v version) {
 	r.POST("/transfers", a.bounded(v, trees, (*API).createTransfer))
 	routeRead(r, "/transfers/:id", httpserver.Handle(a.readTransfer))
@@ -49,7 +49,7 @@ func (a *API) readTransfer(c *gin.Context) error {
 	return a.writeData(c, http.StatusOK, a.transfer(found), o)
 }
 
-// transfer returns a transfer as everybody may see it.
+// transfer returns a transfer in the form that everybody may see.
 func (a *API) transfer(t authapi.TransferResponse) record.Object {
 	shown := record.Object{{Name: "id", Value: t.ID}, {Name: "date", Value: printPosition(t.Date, a.zone)}}
 	if t.AssetID != "" {

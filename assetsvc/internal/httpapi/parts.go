@@ -17,7 +17,7 @@ import (
 // partID is the path parameter with the id of a part.
 const partID = "part"
 
-// methods has the HTTP method of each verb.
+// methods has the HTTP method for each verb.
 var methods = map[asset.Verb]string{
 	asset.Add:     http.MethodPost,
 	asset.Merge:   http.MethodPatch,
@@ -89,8 +89,8 @@ func (a *API) readPart(c *gin.Context, v version, p asset.Part) error {
 	return a.writeData(c, http.StatusOK, part, o)
 }
 
-// changePart answers every write of a part. It reads no body of a DELETE: clients
-// send a content type with it and no body.
+// changePart answers all writes of a part. It does not read the body of a DELETE, because some clients send a
+// content type without a body.
 func (a *API) changePart(c *gin.Context, v version, p asset.Part, verb asset.Verb) error {
 	ctx, by, at := c.Request.Context(), httpserver.Caller(c), place(c, p)
 	parse := a.parse
@@ -99,7 +99,7 @@ func (a *API) changePart(c *gin.Context, v version, p asset.Part, verb asset.Ver
 	}
 	in, err := parse(c)
 	if err != nil {
-		// A caller who may not change the part learns nothing about the body
+		// Check this first: a caller who may not change the part must learn nothing about the body
 		// (docs/contract.md, "Order of checks").
 		if refusal := a.registry.Admit(ctx, by, at, in.token); refusal != nil {
 			return refusal
@@ -127,8 +127,8 @@ func (a *API) changePart(c *gin.Context, v version, p asset.Part, verb asset.Ver
 	return a.writeData(c, status, v.view.Part(p, part), o)
 }
 
-// headerURL returns an address in ASCII, as a header needs it: the host in punycode, and other
-// characters percent-encoded in UTF-8. Percent signs stay, so an encoded address stays as it is.
+// headerURL returns an address in ASCII, for use in a header. The host becomes punycode, and other characters
+// are percent-encoded in UTF-8. Percent signs stay, so an address that is already encoded does not change.
 func headerURL(address string) string {
 	if before, rest, ok := strings.Cut(address, "://"); ok {
 		end := len(rest)
@@ -151,7 +151,7 @@ func headerURL(address string) string {
 	return out.String()
 }
 
-// writeData writes an answer with a value in data.
+// writeData writes an answer with a value in the member data.
 func (a *API) writeData(c *gin.Context, status int, data record.Value, o options) error {
 	return a.write(c, status, record.Append(nil, record.Object{{Name: "data", Value: data}}), o)
 }

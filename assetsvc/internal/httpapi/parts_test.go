@@ -46,7 +46,7 @@ func (tokens) RecoverTokens(
 	return authapi.RecoverTokensResponse{IssueTokensResponse: issued, Owner: "broker"}, nil
 }
 
-// service is an API with its own store. Tests call it as the gateway does.
+// service is an API with a separate store. Tests call it like the gateway does.
 type service struct {
 	handler http.Handler
 	signer  *identity.Signer
@@ -63,8 +63,8 @@ func newServiceWith(t *testing.T, m Memory) service {
 	return s
 }
 
-// newServiceParts returns a service, its API, and the engine to add routes to. The service
-// hides some groups of fields.
+// newServiceParts returns a service, its API, and the engine, to which the test may add routes. The service
+// hides the given groups of fields.
 func newServiceParts(t *testing.T, m Memory, hidden ...asset.Group) (service, *API, *gin.Engine) {
 	t.Helper()
 	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
@@ -89,7 +89,7 @@ func newServiceParts(t *testing.T, m Memory, hidden ...asset.Group) (service, *A
 	return service{engine, signer}, api, engine
 }
 
-// exchange is a request and the expected answer.
+// exchange is a request with the expected answer.
 type exchange struct {
 	method, path string
 	by           identity.Role
@@ -224,7 +224,7 @@ func part(path string) asset.Part {
 			return p
 		}
 	}
-	panic(path) // only a mistake in a test
+	panic(path) // only a mistake in the test leads here
 }
 
 func TestDocumentsHaveVersions(t *testing.T) {

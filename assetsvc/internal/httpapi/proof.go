@@ -18,20 +18,20 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// Turns of requests for proofs. A proof of a past revision works through a part of the
-// asset's history, so a few requests could keep all processors busy.
+// The turns that requests for proofs take. The number of turns is limited, because a proof of a past revision
+// processes a part of the asset's history: a few such requests could keep all processors busy.
 const (
-	turnsEach  = 16            // turns for each processor; a proof takes one
-	turnsLarge = 2 * turnsEach // turns of a proof that needs more than medium
+	turnsEach  = 16            // turns for each processor; a small proof takes one
+	turnsLarge = 2 * turnsEach // turns of a proof that reserves memory for more than a medium asset
 )
 
 func newProofTurns() *memory.Semaphore {
 	return memory.NewSemaphore(int64(turnsEach * runtime.GOMAXPROCS(0)))
 }
 
-// proof answers with the proof that the public log has a revision of an asset
-// (docs/contract.md, "Proofs"). It waits for a turn, and reserves memory even for a small
-// asset, because the record may have large changes of it.
+// proof answers with the proof that the public log has a revision of an asset (docs/contract.md, "Proofs"). It
+// waits for a turn. It reserves memory even for an asset that is small now, because earlier changes of the asset
+// may be large.
 func (a *API) proof(c *gin.Context, v version) error {
 	params, o, err := parseQuery(c.Request.URL.RawQuery)
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *API) proof(c *gin.Context, v version) error {
 			if err != nil {
 				return err
 			}
-			end() // sending may take long
+			end() // give the turns back before sending, which may take long
 			return a.write(c, http.StatusOK, appendProof(nil, proof, evidence), o)
 		})
 	}
@@ -65,14 +65,14 @@ func (a *API) proof(c *gin.Context, v version) error {
 	return prove(registry.AnySize, turnsLarge)
 }
 
-// parseRevision returns the number of a revision, 0 for none.
+// parseRevision returns the number of a revision, or 0 for an empty text.
 func parseRevision(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if errors.Is(err, strconv.ErrRange) && n > 0 {
-		n, err = math.MaxInt64, nil // no asset has it
+		n, err = math.MaxInt64, nil // no asset has a revision with this number
 	}
 	if err != nil || n < 1 || strings.HasPrefix(text, "+") {
 		return 0, fault.New(fault.Invalid, fault.URL, "revision", "The revision must be a whole number from 1.")
@@ -80,8 +80,8 @@ func parseRevision(text string) (int64, error) {
 	return n, nil
 }
 
-// appendProof appends the answer with a proof. The leaf and the asset keep their bytes,
-// which the log has hashes of.
+// appendProof appends the answer with a proof. It does not change the bytes of the leaf and of the asset,
+// because the log has hashes of these bytes.
 func appendProof(dst []byte, p translog.Proof, e translog.Evidence) []byte {
 	dst = append(dst, `{"data":{"index":`...)
 	dst = strconv.AppendInt(dst, p.Index, 10)

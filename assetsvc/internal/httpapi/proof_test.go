@@ -22,7 +22,7 @@ import (
 	"asset-registry/shared/translog/prooftest"
 )
 
-// logged is a service with a public log that grows and is signed when a test says so.
+// logged is a service with a public log. The log grows and is signed only when the test calls sign.
 type logged struct {
 	service
 	writer *publiclog.Writer
@@ -30,7 +30,7 @@ type logged struct {
 	turns  *memory.Semaphore
 }
 
-// zone is the service's zone: the log must not depend on it.
+// zone is the time zone of the service. It is not UTC, to show that the log does not depend on it.
 var zone = time.FixedZone("", 2*60*60)
 
 func newLogged(t *testing.T) logged {
@@ -65,7 +65,7 @@ func newLogged(t *testing.T) logged {
 	return logged{service{engine, signer}, writer, policy, api.proofs}
 }
 
-// sign extends and signs the log.
+// sign adds all changes to the log and signs it.
 func (s logged) sign(t *testing.T) {
 	t.Helper()
 	for more := true; more; {
@@ -79,7 +79,7 @@ func (s logged) sign(t *testing.T) {
 	}
 }
 
-// verify makes a proof file from an answer, as docs/log.md says, and verifies it.
+// verify makes a proof file from an answer, as docs/log.md describes, and verifies it.
 func (s logged) verify(t *testing.T, answer []byte) (leaf translog.Leaf, asset string) {
 	t.Helper()
 	proof, evidence, err := prooftest.Decode(answer)
@@ -152,7 +152,7 @@ func TestAPublicRevisionHasAProofThatVerifies(t *testing.T) {
 	s.do(t, exchange{"GET", path + "/proof?opt_jsonp=f&opt_pretty=1", "", "", "", 200, "f({\n    \"data\": {\n"})
 }
 
-// sameJSON tells whether two texts are the same JSON value, numbers as they are written.
+// sameJSON reports whether two texts are the same JSON value. Numbers must be written in the same way.
 func sameJSON(t *testing.T, a, b string) bool {
 	t.Helper()
 	first, err1 := translog.Canonical([]byte(a))
@@ -173,8 +173,8 @@ func TestAProofIsRefused(t *testing.T) {
 		status int
 		name   string
 	}{
-		{path + "/proof?revision=1", 404, "revision"}, // the draft
-		{path + "/proof?revision=3", 404, "revision"}, // to come
+		{path + "/proof?revision=1", 404, "revision"}, // revision 1 is a draft
+		{path + "/proof?revision=3", 404, "revision"}, // revision 3 does not exist yet
 		{path + "/proof?revision=9223372036854775807", 404, "revision"},
 		{path + "/proof?revision=99999999999999999999", 404, "revision"},
 		{path + "/proof?revision=0", 400, "revision"},
@@ -192,7 +192,8 @@ func TestAProofIsRefused(t *testing.T) {
 	without.do(t, exchange{"GET", without.published(t) + "/proof", "", "", "", 404, `"name":"not_found"`})
 }
 
-// TestProofsTakeTurns holds all turns, and asks for proofs of a small and a large asset.
+// TestProofsTakeTurns takes all turns, and then requests proofs of a small and of a large asset. Both requests
+// must fail until the turns are given back.
 // Promises: proof-turns
 func TestProofsTakeTurns(t *testing.T) {
 	s := newLogged(t)

@@ -17,7 +17,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// Log is the public log (publiclog.Reader).
+// Log is a reader of the public log (publiclog.Reader).
 type Log interface {
 	Checkpoint(ctx context.Context) ([]byte, error)
 	Part(ctx context.Context, tile translog.Tile) ([]byte, error)

@@ -17,7 +17,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// fakeLog is a log with a checkpoint and one full bundle, or one that is down.
+// fakeLog is a log with a checkpoint and one full bundle. If the fields checkpoint and failure are set, its
+// reads return these errors.
 type fakeLog struct{ checkpoint, failure error }
 
 func (l fakeLog) Checkpoint(context.Context) ([]byte, error) {
@@ -40,7 +41,7 @@ func TestPublicLog(t *testing.T) {
 		name, request string
 		log           fakeLog
 		status        int
-		cache, body   string // the body contains it
+		cache, body   string // body is a part of the answer's body
 	}{
 		{"the checkpoint", "GET /log/checkpoint", fakeLog{}, 200, "no-cache", "checkpoint\n"},
 		{"the checkpoint at the origin", "GET /log/1a2b3c4d/checkpoint", fakeLog{}, 200, "no-cache", "checkpoint\n"},

@@ -8,12 +8,12 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// byteRange is a part of a file.
+// byteRange is a range of bytes of a file.
 type byteRange struct{ first, length int64 }
 
-// rangeOf returns the part of a file of size bytes that a request asks for: the whole
-// file unless a GET has a valid Range of bytes and If-Range, if it is there, names the
-// file's tag. It refuses a part that does not exist, and several parts at once.
+// rangeOf returns the range that a request asks for, in a file with the given size in bytes. This is the whole
+// file unless the request is a GET with a valid Range in bytes; an If-Range, if present, must equal the tag of
+// the file. rangeOf refuses a range outside the file, and a request for several ranges.
 func rangeOf(r *http.Request, tag string, size int64) (byteRange, error) {
 	whole := byteRange{0, size}
 	asked := r.Header.Get("Range")
@@ -33,15 +33,15 @@ func rangeOf(r *http.Request, tag string, size int64) (byteRange, error) {
 	first, last, valid := parseRange(ranges, size)
 	switch {
 	case !valid:
-		return whole, nil // RFC 9110, 14.2: an invalid Range counts as none
+		return whole, nil // RFC 9110, 14.2: an invalid Range is ignored
 	case first > last:
 		return whole, fault.New(fault.Unsatisfiable, fault.Header, "Range", "The file has %d bytes.", size)
 	}
 	return byteRange{first, last - first + 1}, nil
 }
 
-// parseRange returns the first and the last byte of a range such as "5-9", "5-" or
-// "-5". First is above last if the file has none of them.
+// parseRange returns the first and the last byte of a range such as "5-9", "5-" or "-5". If the file has no byte
+// of the range, the result first is greater than the result last.
 func parseRange(text string, size int64) (first, last int64, valid bool) {
 	from, to, found := strings.Cut(strings.TrimSpace(text), "-")
 	if !found || !isDigits(from+to) {
@@ -50,12 +50,12 @@ func parseRange(text string, size int64) (first, last int64, valid bool) {
 	start, errFrom := strconv.ParseInt(from, 10, 64)
 	end, errTo := strconv.ParseInt(to, 10, 64)
 	switch {
-	case from == "": // the last bytes
-		if errTo != nil { // more than there can be
+	case from == "": // such as "-5": the last 5 bytes
+		if errTo != nil { // the number is too large to parse, so it means the whole file
 			end = size
 		}
 		return max(size-end, 0), size - 1, true
-	case errFrom != nil: // beyond every file
+	case errFrom != nil: // the number is too large to parse, so the range is behind the end of the file
 		return 1, 0, true
 	case to == "" || errTo != nil:
 		return start, size - 1, true
@@ -64,5 +64,5 @@ func parseRange(text string, size int64) (first, last int64, valid bool) {
 	}
 }
 
-// isDigits tells whether a text has digits only, and at least one.
+// isDigits reports whether a text has digits only, and at least one.
 func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }

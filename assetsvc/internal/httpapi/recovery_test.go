@@ -8,7 +8,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// TestARecoveryIsRefusedInOrder sends bad recoveries and good ones (docs/contract.md, "Recovery").
+// TestARecoveryIsRefusedInOrder sends invalid and valid recoveries. Some have several faults, and the first
+// must be reported (docs/contract.md, "Recovery").
 func TestARecoveryIsRefusedInOrder(t *testing.T) {
 	const good = `{"data":{"reason":"lost"}}`
 	s := newService(t)

@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// revisions answers with the changes of an asset, the newest first, in pages that
-// take the parameters of a listing (docs/contract.md, "Revisions").
+// revisions answers with the changes of an asset, the newest first. Its pages take the same parameters as a
+// listing (docs/contract.md, "Revisions").
 func (a *API) revisions(c *gin.Context, v version) error {
 	id := c.Param("id")
 	params, o, err := parseQuery(c.Request.URL.RawQuery)
@@ -27,7 +27,7 @@ func (a *API) revisions(c *gin.Context, v version) error {
 	if err != nil {
 		return err
 	}
-	if faulty != nil { // a caller who may not read the revisions learns nothing about the query
+	if faulty != nil { // checked last: a caller who may not read the revisions must learn nothing about the query
 		return faulty
 	}
 	list := make(record.List, len(changes))
@@ -45,8 +45,8 @@ func (a *API) revisions(c *gin.Context, v version) error {
 	}), o)
 }
 
-// erase erases the content of a revision, and answers with what is left
-// (docs/contract.md, "Revisions").
+// erase erases the content of a revision, and answers with the rest of the revision (docs/contract.md,
+// "Revisions").
 func (a *API) erase(c *gin.Context, v version) error {
 	_, o, err := parseQuery(c.Request.URL.RawQuery)
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *API) erase(c *gin.Context, v version) error {
 	}
 	number, err := strconv.ParseInt(c.Param("number"), 10, 64)
 	if err != nil || c.Param("number") != strconv.FormatInt(number, 10) {
-		number = 0 // no asset has it
+		number = 0 // no asset has a revision with this number
 	}
 	change, err := a.registry.Erase(c.Request.Context(), httpserver.Caller(c), c.Param("id"), number)
 	if err != nil {
@@ -63,8 +63,7 @@ func (a *API) erase(c *gin.Context, v version) error {
 	return a.writeData(c, http.StatusOK, v.change(change, printPosition(change.Position, a.zone), a.zone), o)
 }
 
-// change returns a change as this version shows it. Date is the time of the
-// change.
+// change returns a change in the form of this version. The argument date is the time of the change.
 func (v version) change(c registry.Change, date string, zone *time.Location) record.Object {
 	shown := record.Object{
 		{Name: "revision", Value: record.Number(strconv.FormatInt(c.Revision, 10))},
@@ -77,7 +76,7 @@ func (v version) change(c registry.Change, date string, zone *time.Location) rec
 			{Name: "author", Value: showAuthor(c.Erased.By)},
 		}})
 	}
-	if c.Patch == nil { // it was too large to keep
+	if c.Patch == nil { // the patch was too large to keep
 		return append(shown, record.Member{Name: "changesSize", Value: record.Number(strconv.Itoa(c.Size))})
 	}
 	return append(shown, record.Member{Name: "changes", Value: v.view.Patch(c.Patch)})

@@ -15,14 +15,14 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// TestRoutesAreThoseThatTheGatewayForwards compares the routes of this service with
-// the list from which the gateway registers its routes.
+// TestRoutesAreThoseThatTheGatewayForwards compares the routes of this service with the list from which the
+// gateway takes its routes.
 func TestRoutesAreThoseThatTheGatewayForwards(t *testing.T) {
 	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute})
 	api := New(nil, time.UTC, 1<<20, NewMemory(1<<30))
 	api.ServeWebhooks(&webhook.Service{})
 	api.Route(engine, nil)
-	parameter := regexp.MustCompile(`:\w+`) // services may name a parameter differently
+	parameter := regexp.MustCompile(`:\w+`) // the parameters may have other names in this service
 	var got, want []string
 	for _, r := range engine.Routes() {
 		if strings.HasPrefix(r.Path, "/api/") {

@@ -22,7 +22,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// Snapshots are the snapshots of a directory (snapshot.Keeper).
+// Snapshots gives access to the snapshots of a directory (snapshot.Keeper).
 type Snapshots interface {
 	Newest() (snapshot.Manifest, error)
 	Segment(sha256 string) (*os.File, error)
@@ -32,18 +32,18 @@ type Snapshots interface {
 
 // snapshots answers requests for snapshots.
 type snapshots struct {
-	kept    Snapshots // nil: none are kept
+	kept    Snapshots // nil: the registry keeps none
 	readers chan struct{}
-	copiers chan struct{} // those that read whole copies
+	copiers chan struct{} // limits how many requests read whole copies at the same time
 
 	mu    sync.Mutex
-	begun int64  // of the snapshot that text shows
-	text  []byte // of the manifest, as an answer
+	begun int64  // time that names the snapshot whose manifest is in the field text
+	text  []byte // the manifest in the form of an answer
 }
 
 const (
-	maxSegmentReaders = 512      // segments that are sent at once
-	segmentBuffer     = 32 << 10 // bytes
+	maxSegmentReaders = 512      // most segments that are sent at the same time
+	segmentBuffer     = 32 << 10 // size of the buffer of one answer, in bytes
 	segmentEnd        = ".ndjson.zst"
 )
 
@@ -51,12 +51,12 @@ func newSnapshots() *snapshots {
 	return &snapshots{readers: make(chan struct{}, maxSegmentReaders), copiers: make(chan struct{}, maxCopyReaders)}
 }
 
-// ServeSnapshots makes the API answer with the snapshots of kept. Without it, the API
-// answers that there are none. It must be called before Route.
+// ServeSnapshots makes the API serve the given snapshots. Without this call, the API answers that there are no
+// snapshots. ServeSnapshots must be called before Route.
 func (a *API) ServeSnapshots(kept Snapshots) { a.snapshots.kept = kept }
 
-// SnapshotLine returns the snapshot.Options.Show of the current version without some
-// fields, which prints times in zone.
+// SnapshotLine returns a function for snapshot.Options.Show. The function shows assets in the current version,
+// without the fields of the hidden groups, and prints times in zone.
 func SnapshotLine(zone *time.Location, hidden []asset.Group) func(dst []byte, e registry.Entry) ([]byte, error) {
 	v := publicVersion(routes.Current, hidden)
 	all := fieldSet{all: true}
@@ -68,7 +68,7 @@ func (a *API) routeSnapshot(r gin.IRoutes, v version) {
 	routeRead(r, "/snapshot/segments/:file", httpserver.Handle(func(c *gin.Context) error { return a.segment(c, v) }))
 }
 
-// check returns a fault if a version has no snapshots.
+// check returns a fault if there are no snapshots for a version.
 func (s *snapshots) check(v version) error {
 	switch {
 	case v.name != routes.Current:
@@ -115,7 +115,7 @@ func (a *API) manifest(c *gin.Context, v version) error {
 	return a.write(c, http.StatusOK, text, o)
 }
 
-// show returns the answer with a manifest, and keeps it for the next request.
+// show returns the manifest in the form of an answer, and keeps it for the next request.
 func (s *snapshots) show(m snapshot.Manifest, v version, zone *time.Location) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,12 +156,12 @@ func showManifest(m snapshot.Manifest, v version, zone *time.Location) []byte {
 	return record.Append(nil, record.Object{{Name: "data", Value: data}})
 }
 
-// numberOf returns a whole number as a JSON number.
+// numberOf returns an integer as a JSON number.
 func numberOf[T int | int64](n T) record.Number {
 	return record.Number(strconv.FormatInt(int64(n), 10))
 }
 
-// segment answers with a file, or a part of it.
+// segment answers with the file of a segment, or a range of it.
 func (a *API) segment(c *gin.Context, v version) error {
 	if err := a.snapshots.check(v); err != nil {
 		return err
@@ -193,14 +193,14 @@ func noSegment() error {
 	return fault.New(fault.NotFound, fault.URL, "segment", "There is no such segment any more; read the manifest again.")
 }
 
-// answeredFile says how a file is answered with.
+// answeredFile says how a file is sent as an answer.
 type answeredFile struct {
 	tag, media, caching string
-	hasRanges           bool // Range counts
+	hasRanges           bool // an answer may be a range of the file
 	send                func(c *gin.Context, part *io.SectionReader) error
 }
 
-// sendFile sends a file that never changes, or the part that Range names (RFC 9110, 14).
+// sendFile sends a file that never changes, or the range that the header Range asks for (RFC 9110, 14).
 func (a *API) sendFile(c *gin.Context, file *os.File, as answeredFile) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -235,12 +235,12 @@ func (a *API) sendFile(c *gin.Context, file *os.File, as answeredFile) error {
 	return as.send(c, io.NewSectionReader(file, part.first, part.length))
 }
 
-// sendPart sends a part of a file at the pace of the client.
+// sendPart sends a range of a file as fast as the client reads it.
 func (a *API) sendPart(c *gin.Context, part *io.SectionReader) error {
 	sender := httpserver.NewSender(c.Writer, a.pace)
 	if _, err := io.CopyBuffer(sender, part, make([]byte, segmentBuffer)); err != nil {
-		_ = c.Error(fmt.Errorf("send segment: %w", err)) // only the log shows it
-		panic(http.ErrAbortHandler)                      // cut the connection: the answer is not complete
+		_ = c.Error(fmt.Errorf("send segment: %w", err)) // not sent to the client: the log shows it
+		panic(http.ErrAbortHandler)                      // end the connection, because the answer is incomplete
 	}
 	return nil
 }

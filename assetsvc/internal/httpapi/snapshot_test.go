@@ -31,7 +31,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// withSnapshots is a service with a keeper of snapshots.
+// withSnapshots is a service that keeps snapshots.
 type withSnapshots struct {
 	service
 	store *boltstore.Store
@@ -133,7 +133,7 @@ func TestASnapshotIsAnnouncedAndRead(t *testing.T) {
 	if err := json.Unmarshal(page.Body.Bytes(), &listed); err != nil {
 		t.Fatal(err)
 	}
-	want := string(listed.Data[1]) + "\n" + string(listed.Data[0]) + "\n" // the feed has the newest last
+	want := string(listed.Data[1]) + "\n" + string(listed.Data[0]) + "\n" // the feed has another order
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Errorf("the lines differ from a page (-page +segment):\n%s", diff)
 	}
@@ -206,8 +206,8 @@ func TestASegmentIsReadInParts(t *testing.T) {
 	s.do(t, exchange{"GET", strings.Replace(path, "2.5", "2.4", 1), "", "", "", 404, "ask for that of version 2.5"})
 }
 
-// TestManySlowReadersAreBounded opens more segments than are sent at once, and reads
-// none of them.
+// TestManySlowReadersAreBounded requests more segments than the service may send at the same time, and does not
+// read the answers.
 // Promises: segment-senders
 func TestManySlowReadersAreBounded(t *testing.T) {
 	if maxSegmentReaders != 512 {
@@ -262,7 +262,7 @@ func TestManySlowReadersAreBounded(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"HTTP/1.1 200": 20, "HTTP/1.1 503": 40}, count); diff != "" {
 		t.Errorf("the answers to 60 slow readers differ (-want +got):\n%s", diff)
 	}
-	for range 20 { // each reader is cut off, and gives its place to others
+	for range 20 { // all readers are cut off, so that all places become free
 		s.api.snapshots.readers <- struct{}{}
 	}
 	for _, conn := range conns {
@@ -274,15 +274,15 @@ func TestManySlowReadersAreBounded(t *testing.T) {
 	}
 }
 
-// randomText returns letters that cannot be compressed to much less.
+// randomText returns random letters, which compress badly.
 func randomText(size int) string {
 	random := rand.NewChaCha8([32]byte{})
 	text := make([]byte, size/2)
-	_, _ = random.Read(text) // never fails
+	_, _ = random.Read(text) // Read never fails
 	return hex.EncodeToString(text)
 }
 
-// brokenSnapshots cannot be read.
+// brokenSnapshots returns an error for each read.
 type brokenSnapshots struct{}
 
 func (brokenSnapshots) Newest() (m snapshot.Manifest, err error) {

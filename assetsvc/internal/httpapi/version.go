@@ -16,15 +16,14 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// version is one version of the API (docs/contract.md, "Versions"), as a caller sees it.
+// version is one version of the API (docs/contract.md, "Versions"), with the view that a caller has.
 type version struct {
 	name asset.Version
 	view *asset.View
-	full *asset.View // of callers with an API key; nil: all see the same
+	full *asset.View // the view for callers with an API key; nil: all callers have the same view
 }
 
-// publicVersions returns the versions that the gateway forwards, without the fields of
-// some groups.
+// publicVersions returns the versions that the gateway forwards, without the fields of the hidden groups.
 func publicVersions(hidden []asset.Group) []version {
 	var all []version
 	for _, target := range routes.Targets() {
@@ -41,8 +40,8 @@ func publicVersion(name string, hidden []asset.Group) version {
 	return v
 }
 
-// seenBy returns the version as the caller of a request sees it (docs/contract.md,
-// "Hidden fields").
+// seenBy returns the version with the view that the caller of a request has (docs/contract.md, "Hidden
+// fields").
 func (v version) seenBy(c *gin.Context) version {
 	if v.full != nil && !httpserver.Caller(c).IsAnonymous() {
 		v.view, v.full = v.full, nil
@@ -50,11 +49,10 @@ func (v version) seenBy(c *gin.Context) version {
 	return v
 }
 
-// prefix returns the start of every path of the version: "/api/2.5".
+// prefix returns the start of all paths of the version, such as "/api/2.5".
 func (v version) prefix() string { return routes.Prefix(string(v.name)) }
 
-// factor returns the number of bytes that a read in this version works with, for
-// each byte of an asset.
+// factor returns the number of bytes that a read in this version uses for each byte of an asset.
 func (v version) factor() int {
 	if v.view.IsWhole() {
 		return copies
@@ -62,8 +60,8 @@ func (v version) factor() int {
 	return trees
 }
 
-// show appends an asset as this version shows it. A stored body is what the newest
-// version shows, without dateModified, so most reads only copy bytes.
+// show appends an asset in the form of this version. A stored body has the form of the newest version, except
+// that dateModified is absent. So most reads only copy bytes.
 func (v version) show(dst, body []byte, position int64, zone *time.Location) ([]byte, error) {
 	if v.view.MayHide(body) {
 		dst = append(dst, '{')
@@ -73,7 +71,7 @@ func (v version) show(dst, body []byte, position int64, zone *time.Location) ([]
 			return nil, err
 		}
 		if len(dst) > start {
-			dst = slices.Delete(dst, start, start+1) // the comma before the first member
+			dst = slices.Delete(dst, start, start+1) // remove the comma before the first member
 		}
 	} else {
 		dst = append(dst, bytes.TrimSuffix(body, []byte{'}'})...)
@@ -83,8 +81,8 @@ func (v version) show(dst, body []byte, position int64, zone *time.Location) ([]
 	return append(dst, `"}`...), nil
 }
 
-// listed appends an asset as a listing shows it: its id, its dateModified, and
-// the wanted fields (docs/contract.md, "Pages").
+// listed appends an asset in the form of a listing: its id, its dateModified, and the wanted fields
+// (docs/contract.md, "Pages").
 func (v version) listed(dst []byte, e registry.Entry, wanted fieldSet, zone *time.Location) ([]byte, error) {
 	dst = append(dst, `{"id":"`...)
 	dst = append(dst, e.ID...)
@@ -106,8 +104,8 @@ func (v version) listed(dst []byte, e registry.Entry, wanted fieldSet, zone *tim
 	return append(dst, '}'), nil
 }
 
-// afterID returns the members of a stored body after its id, and the last brace. It
-// returns nil for a body that does not begin with the id.
+// afterID returns the end of a stored body: the members after its id, and the last brace. It returns nil for a
+// body that does not begin with the id.
 func afterID(e registry.Entry) []byte {
 	rest, ok := bytes.CutPrefix(e.Body, []byte(`{"id":"`))
 	if ok {
@@ -122,13 +120,14 @@ func afterID(e registry.Entry) []byte {
 	return rest
 }
 
-// encode returns what shows entries as a listing with the parameter opt_fields does.
+// encode returns a function that shows entries like a listing does. The parameter fields has the value of
+// opt_fields.
 func (v version) encode(fields string, zone *time.Location) live.Encode {
 	wanted := wantedOf(strings.Split(fields, ","))
 	return func(dst []byte, e registry.Entry) ([]byte, error) { return v.listed(dst, e, wanted, zone) }
 }
 
-// printPosition returns a position as a timestamp.
+// printPosition returns a position as a timestamp in a zone.
 func printPosition(position int64, zone *time.Location) string {
 	return asset.FormatTime(time.UnixMicro(position), zone)
 }

@@ -14,7 +14,8 @@ import (
 	"asset-registry/shared/follow"
 )
 
-// WebhookFeed is the webhook.Feed of a registry. It has the entries of listings.
+// WebhookFeed implements webhook.Feed for a registry. Its entries have the same form as the entries of a
+// listing.
 type WebhookFeed struct {
 	feed     live.Feed
 	watcher  *live.Watcher
@@ -22,13 +23,13 @@ type WebhookFeed struct {
 	versions []version
 }
 
-// NewWebhookFeed returns a feed without some fields, which prints times in zone, a constant
+// NewWebhookFeed returns a feed without the fields of the hidden groups. It prints times in zone, a constant
 // offset.
 func NewWebhookFeed(feed live.Feed, w *live.Watcher, zone *time.Location, hidden []asset.Group) *WebhookFeed {
 	return &WebhookFeed{feed: feed, watcher: w, zone: zone, versions: publicVersions(hidden)}
 }
 
-// fieldsOf returns the fields of a selection as the parameter opt_fields.
+// fieldsOf returns the fields of a selection, as a value of the parameter opt_fields.
 func fieldsOf(s webhook.Selection) string {
 	if s.Whole {
 		return "*"
@@ -36,7 +37,7 @@ func fieldsOf(s webhook.Selection) string {
 	return ""
 }
 
-// encoder returns what shows an entry as a selection wants it.
+// encoder returns a function that shows an entry in the form of a selection.
 func (f *WebhookFeed) encoder(s webhook.Selection) (live.Encode, error) {
 	i := slices.IndexFunc(f.versions, func(v version) bool { return string(v.name) == s.Version })
 	if i < 0 {
@@ -95,10 +96,10 @@ func (f *WebhookFeed) Page(
 	return shown, nil
 }
 
-// The part of the feed in which find looks.
+// The limits on what find reads in one call.
 const (
 	findEntries = 256
-	findBytes   = 256 << 10 // of assets
+	findBytes   = 256 << 10 // most bytes of assets
 )
 
 // Find implements webhook.Feed.
@@ -133,7 +134,7 @@ func find(
 	return found, nil
 }
 
-// meets tells whether an asset meets filters.
+// meets reports whether an asset meets filters.
 func meets(e registry.Entry, filters assetfilter.Set) (bool, error) {
 	if filters.IsEmpty() {
 		return true, nil

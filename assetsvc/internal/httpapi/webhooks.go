@@ -83,7 +83,7 @@ func (a *API) listWebhooks(c *gin.Context, v version) error {
 	return a.write(c, http.StatusOK, record.Append(nil, answer), o)
 }
 
-// nextWebhooks returns the link to the webhooks after an id.
+// nextWebhooks returns the link to the page of webhooks after an id.
 func nextWebhooks(c *gin.Context, v version, params url.Values, after string) record.Object {
 	next := url.Values{"after": {after}}
 	for _, name := range []string{"broker", "limit"} {
@@ -111,11 +111,11 @@ func (a *API) readWebhook(c *gin.Context, _ version) error {
 	return a.writeWebhook(c, http.StatusOK, found, "", o)
 }
 
-// webhookChange is a use case that changes a webhook from what a client sent.
+// webhookChange is a use case that changes a webhook. Its argument sent is the body of the client's request.
 type webhookChange func(sent record.Object) (changed webhook.Shown, secret string, err error)
 
-// changing answers a request that changes a webhook. A webhook that the caller may not see
-// is reported before any fault of the body (docs/contract.md, "Order of checks").
+// changing answers a request that changes a webhook. If the caller may not see the webhook, this is reported
+// before any fault of the body (docs/contract.md, "Order of checks").
 func (a *API) changing(c *gin.Context, change webhookChange) error {
 	in, err := a.readBody(c)
 	if err != nil {
@@ -169,7 +169,7 @@ func (a *API) removeWebhook(c *gin.Context, _ version) error {
 
 func isPretty(c *gin.Context) bool { return c.Query("opt_pretty") != "" }
 
-// writeWebhook writes an answer with a webhook, and with its secret if that is not empty.
+// writeWebhook writes an answer with a webhook, and with its secret unless that is empty.
 func (a *API) writeWebhook(c *gin.Context, status int, w webhook.Shown, secret string, o options) error {
 	var answer record.Object
 	if secret != "" {
@@ -226,7 +226,7 @@ func (a *API) webhook(w webhook.Shown) record.Object {
 	return shown
 }
 
-// filtersOf returns the filters of a webhook, in the order of documents.
+// filtersOf returns the filters of a webhook, in the order in which assetfilter.All lists them.
 func filtersOf(w webhook.Shown) (shown record.Object) {
 	values, err := assetfilter.Decode(w.Filters)
 	if err != nil {
@@ -248,10 +248,10 @@ func (a *API) time(t time.Time) string { return printPosition(t.UnixMicro(), a.z
 
 func number(n int) record.Number { return record.Number(strconv.Itoa(n)) }
 
-// Positions answers the questions of webhook.Service to the feed.
+// Positions implements webhook.Positions for a registry.
 type Positions struct{ registry *registry.Registry }
 
-// NewPositions returns the positions of a registry.
+// NewPositions returns Positions that read a registry.
 func NewPositions(r *registry.Registry) Positions { return Positions{r} }
 
 // Horizon implements webhook.Positions.

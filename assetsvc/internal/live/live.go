@@ -1,6 +1,6 @@
-// Package live watches the feed for those who follow it (docs/architecture.md, "Live
-// feed"). However many follow, a change is read from the store once, and encoded once
-// for each selection of the feed. While nobody follows, nothing is read.
+// Package live watches the feed for its followers (docs/architecture.md, "Live feed"). For any number of
+// followers, it reads each change from the store only once, and encodes the change only once for each selection
+// of the feed. Without followers, it reads nothing.
 package live
 
 import (
@@ -21,38 +21,38 @@ import (
 )
 
 const (
-	pauseLeast = 10 * time.Millisecond  // between two reads, while assets change
-	pauseMost  = 100 * time.Millisecond // after a while without changes
-	readWithin = 5 * time.Second        // a read of the feed must answer
-	readLimit  = 1000                   // entries of a read
-	readBytes  = 1 << 20                // bytes of assets of a read
-	selections = 96                     // most selections that are followed at once
-	leastRing  = 4 * follow.MaxData     // bytes of a ring
+	pauseLeast = 10 * time.Millisecond  // pause between two reads, while assets change
+	pauseMost  = 100 * time.Millisecond // pause between two reads, after some time without changes
+	readWithin = 5 * time.Second        // longest time for a read of the feed
+	readLimit  = 1000                   // most entries of a read
+	readBytes  = 1 << 20                // most bytes of assets in a read
+	selections = 96                     // most selections that can be followed at the same time
+	leastRing  = 4 * follow.MaxData     // least size of a ring, in bytes
 )
 
 // ErrTooMany is returned if too many selections are followed.
 var ErrTooMany = errors.New("too many selections of the feed are followed")
 
-// Feed is what a Watcher reads (registry.Registry).
+// Feed is the feed that a Watcher reads (registry.Registry).
 type Feed interface {
 	List(ctx context.Context, q registry.Query) (registry.FeedPage, error)
 }
 
-// Selection says what a follower sees of the feed.
+// Selection says which assets of the feed a follower sees, and in which form.
 type Selection struct {
 	Version string
 	Mode    registry.Mode
-	Fields  string // as the parameter opt_fields; "": none
-	Terms   bool   // entries have terms of filters (follow.Entry)
+	Fields  string // value of the parameter opt_fields; "": no fields
+	Terms   bool   // entries have the terms that filters look at (follow.Entry)
 }
 
-// Encode appends an entry as a selection shows it, as JSON in one line.
+// Encode appends an entry in the form of a selection, as JSON in one line.
 type Encode func(dst []byte, e registry.Entry) ([]byte, error)
 
 // Watcher watches the feed. It is safe for concurrent use.
 type Watcher struct {
 	feed      Feed
-	print     func(position int64) string // returns a position as an offset
+	print     func(position int64) string // prints a position as an offset
 	ringBytes int
 	failures  *failurelog.Log
 	ctx       context.Context
@@ -61,10 +61,10 @@ type Watcher struct {
 
 	mu       sync.Mutex
 	followed map[Selection]*followed
-	watching bool // watch runs
+	watching bool // the goroutine of watch is running
 }
 
-// followed is a selection that somebody follows.
+// followed is a selection with at least one follower.
 type followed struct {
 	Selection
 	ring      *follow.Ring
@@ -72,8 +72,8 @@ type followed struct {
 	followers int // guarded by Watcher.mu
 }
 
-// New returns a Watcher that prints offsets with print and holds at most memory bytes,
-// or a few MiB if that is less.
+// New returns a Watcher, which prints offsets with the function print. The argument memory is the most bytes
+// that its rings hold together; less than a few MiB counts as a few MiB.
 func New(feed Feed, print func(position int64) string, memory int64, log *slog.Logger) *Watcher {
 	w := &Watcher{
 		feed: feed, print: print, ringBytes: max(int(memory/selections), leastRing),
@@ -83,7 +83,7 @@ func New(feed Feed, print func(position int64) string, memory int64, log *slog.L
 	return w
 }
 
-// Close ends the watching. Rings that somebody still has do not change any more.
+// Close stops the watching. Rings that followers still hold get no more entries.
 func (w *Watcher) Close() {
 	w.mu.Lock() // no watch starts after this
 	w.stop()
@@ -91,8 +91,8 @@ func (w *Watcher) Close() {
 	w.running.Wait()
 }
 
-// Join returns a ring of a selection's messages. It starts soon, at the newest position
-// of the feed. The caller must call leave once.
+// Join returns the ring with the messages of a selection. Soon after the call, a new ring starts at the newest
+// position of the feed. The caller must call the function leave once.
 func (w *Watcher) Join(s Selection, encode Encode) (ring *follow.Ring, leave func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,7 +120,8 @@ func (w *Watcher) leave(f *followed) {
 	}
 }
 
-// current returns the selections that are followed now. If there are none, watch ends.
+// current returns the selections that are followed now. If no selection is followed, it also notes that the
+// goroutine of watch ends.
 func (w *Watcher) current() []*followed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,8 +156,8 @@ func (w *Watcher) watch() {
 	}
 }
 
-// step reads what is after a position, passes it on, and returns the position up to
-// which it has read. A negative position stands for the end of the feed.
+// step reads the entries after a position, adds them to the rings, and returns the position up to which it has
+// read. A negative position stands for the end of the feed.
 func (w *Watcher) step(all []*followed, after int64) (upto int64, err error) {
 	ctx, cancel := context.WithTimeout(w.ctx, readWithin)
 	defer cancel()
@@ -184,8 +185,8 @@ func (w *Watcher) step(all []*followed, after int64) (upto int64, err error) {
 	return page.Upto, errors.Join(faults...)
 }
 
-// pass adds a page to the ring of a selection. An entry that is too large, or cannot be
-// encoded, is left out; followers ask for it.
+// pass adds a page to the ring of a selection. It leaves out an entry that is too large or cannot be encoded;
+// followers then read this entry from a page.
 func (w *Watcher) pass(f *followed, page registry.FeedPage) (fault error) {
 	var entries []*follow.Entry
 	flush := func() {
@@ -214,7 +215,8 @@ func (w *Watcher) pass(f *followed, page registry.FeedPage) (fault error) {
 	return fault
 }
 
-// entry returns what the ring of a selection has of an entry; nil if that is too large, or after an error.
+// entry returns an entry, in the form of a selection, for the ring of that selection. It returns nil for an
+// entry that is too large, and after an error.
 func (f *followed) entry(e registry.Entry, print func(int64) string) (*follow.Entry, error) {
 	made := &follow.Entry{Position: e.Position}
 	if f.Terms {

@@ -20,13 +20,13 @@ import (
 	"asset-registry/shared/follow"
 )
 
-// source is a feed that grows by hand.
+// source is a feed to which tests add changes.
 type source struct {
 	mu      sync.Mutex
 	entries []registry.Entry
 	upto    int64
 	reads   []registry.Query
-	bodies  int // entries that were read with a body
+	bodies  int // number of entries that were read with a body
 	down    bool
 }
 
@@ -61,7 +61,7 @@ func entryAt(position int64, test bool, body string) registry.Entry {
 	return registry.Entry{ID: fmt.Sprint("a", position), Position: position, Test: test, Body: []byte(body)}
 }
 
-// encoder shows an entry by its position and body, and counts its calls.
+// encoder encodes an entry as its position and body, and counts its calls.
 type encoder struct{ calls atomic.Int64 }
 
 func (c *encoder) encode(dst []byte, e registry.Entry) ([]byte, error) {
@@ -76,7 +76,7 @@ func newWatcher(s *source) *Watcher {
 	return New(s, func(p int64) string { return strconv.FormatInt(p, 10) }, 1, slog.New(slog.DiscardHandler))
 }
 
-// join joins a selection and waits until its ring has started.
+// join follows a selection, and waits until its ring has started.
 func join(t *testing.T, w *Watcher, s Selection, c *encoder) (*follow.Ring, func()) {
 	t.Helper()
 	ring, leave, err := w.Join(s, c.encode)
@@ -87,7 +87,7 @@ func join(t *testing.T, w *Watcher, s Selection, c *encoder) (*follow.Ring, func
 	return ring, leave
 }
 
-// read returns the lines after a position.
+// read returns the entries of a ring after a position.
 func read(ring *follow.Ring, after int64) (lines []string, covered bool) {
 	v := ring.Read(after, 1<<20)
 	defer v.Release()
@@ -105,7 +105,7 @@ func checkLines(t *testing.T, name string, ring *follow.Ring, after int64, want 
 	}
 }
 
-// inBubble runs a test with a clock of its own.
+// inBubble runs a test in virtual time (testing/synctest).
 func inBubble(t *testing.T, test func(*testing.T, *source, *Watcher)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &source{}
@@ -115,7 +115,8 @@ func inBubble(t *testing.T, test func(*testing.T, *source, *Watcher)) {
 	})
 }
 
-// TestEntriesHaveTheTermsOfFilters looks at the ring that webhooks with filters follow.
+// TestEntriesHaveTheTermsOfFilters reads a ring that webhooks with filters follow. An entry must have its terms,
+// unless the asset is deleted.
 func TestEntriesHaveTheTermsOfFilters(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, w *Watcher) {
 		ring, leave := join(t, w, Selection{Terms: true}, &encoder{})
@@ -165,7 +166,8 @@ func TestEachSelectionSeesItsEntries(t *testing.T) {
 	})
 }
 
-// TestAChangeIsReadAndEncodedOnce has 50 followers of two selections.
+// TestAChangeIsReadAndEncodedOnce has 50 followers of two selections. Each change must be read once, and encoded
+// once for each selection.
 func TestAChangeIsReadAndEncodedOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, w *Watcher) {
 		encoders := []*encoder{{}, {}}
@@ -202,7 +204,7 @@ func TestNothingIsReadWhileNobodyFollows(t *testing.T) {
 		}
 		_, leave := join(t, w, Selection{}, &encoder{})
 		leave()
-		leave() // a second call does nothing
+		leave() // a second call must do nothing
 		time.Sleep(time.Second)
 		s.mu.Lock()
 		before = len(s.reads)

@@ -14,8 +14,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 )
 
-// isDuplicate tells whether a write failed because its document exists, as a majority of
-// the replica set knows. Without the majority the document may be rolled back.
+// isDuplicate reports whether a write failed because its document exists already, and a majority of the replica
+// set has that document. Without a majority the document may still be rolled back, so isDuplicate returns false.
 func isDuplicate(err error) bool {
 	var write mongo.WriteException
 	if errors.As(err, &write) && write.WriteConcernError != nil {
@@ -24,8 +24,8 @@ func isDuplicate(err error) bool {
 	return mongo.IsDuplicateKeyError(err)
 }
 
-// explained returns the error of an operation. For faults of the configuration its text is
-// one line that says what to check: MongoDB's text is long and quotes the command.
+// explained returns err itself. Only if the configuration is at fault does it return another error, whose text
+// says in one line what to check: MongoDB's own text is long and quotes the command.
 func (d *database) explained(err error) error {
 	var selection topology.ServerSelectionError
 	var authentication *auth.Error
@@ -46,14 +46,14 @@ func (d *database) explained(err error) error {
 	return err
 }
 
-// authentications is in the text of errors of other connections of a pool, which the driver
-// closes after one.
+// authentications is a part of the text of some errors. If one connection of a pool fails to log in, the driver
+// closes the pool's other connections with such an error.
 const authentications = "auth error: "
 
 // unauthorized is MongoDB's error code for a user without a role.
 const unauthorized = 13
 
-// explainedError is an error with another text.
+// explainedError replaces the text of another error.
 type explainedError struct {
 	text  string
 	cause error
@@ -62,13 +62,13 @@ type explainedError struct {
 func (e explainedError) Error() string { return e.text }
 func (e explainedError) Unwrap() error { return e.cause }
 
-// placed are the commands that read or write as of a majority.
+// placed are the commands that read or write data with the concern "majority".
 var placed = []string{"find", "aggregate", "getMore", "insert", "update", "delete", "findAndModify"}
 
-// sees advances the newest operation that this process knows of to the time of an answer.
-// It leaves out times that a majority may not have reached, because a read after such a
-// time waits: those of failed commands, of writes without a majority, and of commands
-// without a read concern, such as hello and killCursors.
+// sees notes the operation time of an answer as the newest that this process knows of. A later read waits until
+// its server has reached that time. So sees ignores the times that a majority may not have reached: those of
+// failed commands, of writes without a majority, and of commands without a read concern, such as hello and
+// killCursors.
 func (d *database) sees(e *event.CommandSucceededEvent) {
 	if !slices.Contains(placed, e.CommandName) {
 		return
@@ -81,7 +81,7 @@ func (d *database) sees(e *event.CommandSucceededEvent) {
 	}
 }
 
-// listening returns a monitor that reports to d and to another one, unless that is nil.
+// listening returns a monitor that reports to d, and to the other monitor unless that is nil.
 func (d *database) listening(other *event.CommandMonitor) *event.CommandMonitor {
 	if other == nil {
 		other = &event.CommandMonitor{}

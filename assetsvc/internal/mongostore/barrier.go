@@ -14,32 +14,32 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// barrier sends barriers, one at a time, each for all reads that wait for it. A read
-// gets the first barrier that is sent after the read has arrived: the answer of
-// one before may lack a change that the reader knows of.
+// barrier sends barriers, one at a time. All reads that wait share the next one. A read waits for a barrier that
+// is sent after the read has arrived: the answer of an earlier barrier may lack a change that the reader knows
+// of.
 type barrier struct {
 	send func(context.Context) error
 
 	mu      sync.Mutex
-	running *round // was sent and is not answered; nil: none
-	next    *round // of the reads that arrived since; nil: none waits
+	running *round // sent, and not answered yet; nil: no barrier is running
+	next    *round // for the reads that have arrived since running was sent; nil: no read waits for it
 	closed  bool
 	sending sync.WaitGroup
 }
 
 // round is one barrier and the reads that wait for it.
 type round struct {
-	ctx    context.Context // ends when no read waits any more
+	ctx    context.Context // ends when no read waits for this barrier any more
 	cancel context.CancelFunc
 	reads  int
-	done   chan struct{} // closed once err is the result
+	done   chan struct{} // closed once err has the result
 	err    error
 }
 
 func newBarrier(send func(context.Context) error) *barrier { return &barrier{send: send} }
 
-// wait waits for a barrier that is sent after the call. It returns the barrier's error,
-// or ctx's if that ends first, or errClosed.
+// wait waits for a barrier that is sent after the call. It returns the error of the barrier. If ctx ends first,
+// it returns the error of ctx; after close, it returns errClosed.
 func (b *barrier) wait(ctx context.Context) error {
 	r, err := b.join()
 	if err != nil {
@@ -54,7 +54,7 @@ func (b *barrier) wait(ctx context.Context) error {
 	}
 }
 
-// join adds a read to the next barrier, which is sent at once if none is running.
+// join adds a read to the next barrier. If no barrier is running, join also sends the next barrier.
 func (b *barrier) join() (*round, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,7 +74,7 @@ func (b *barrier) join() (*round, error) {
 	return r, nil
 }
 
-// leave takes a read from its barrier. A barrier without reads is cancelled or not sent.
+// leave removes a read from its barrier. A barrier that has lost its last read is cancelled, or is never sent.
 func (b *barrier) leave(r *round) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,7 +105,7 @@ func (b *barrier) work() {
 // turn makes the next barrier the running one. The caller holds mu.
 func (b *barrier) turn() { b.running, b.next = b.next, nil }
 
-// close refuses later reads, cancels the barriers and waits for their end.
+// close refuses later reads, cancels the barriers, and waits until none is being sent.
 func (b *barrier) close() error {
 	b.mu.Lock()
 	b.closed = true
@@ -119,18 +119,18 @@ func (b *barrier) close() error {
 	return nil
 }
 
-// errNoTime is returned for a server whose answers have no operation time. A read
-// cannot be placed after a barrier then.
+// errNoTime is returned for a server whose answers have no operation time. Without that time, a read cannot ask
+// for a state after the barrier.
 var errNoTime = errors.New("fresh reads need a replica set of MongoDB; this server tells no operation time")
 
-// linearizable is a read concern that only a primary with a majority answers. It first
-// has a majority acknowledge an entry of the oplog.
+// linearizable sets a read concern. Only a primary that has a majority can answer a read with this concern:
+// before the answer, a majority acknowledges an entry of the primary's oplog.
 var linearizable = options.Collection().SetReadConcern(readconcern.Linearizable())
 
-// sendBarrier reads the clock from a primary that a majority follows. Later reads of
-// this process read after the operation time of the answer (sees), which a deposed primary
-// never reaches. The session is not causally consistent: MongoDB refuses a linearizable
-// read after a time.
+// sendBarrier reads the clock from a primary that has a majority. Later reads of this process ask for a state
+// after the operation time of the answer (sees), and a primary that was voted out never reaches that time. The
+// session is not causally consistent: such a session adds a time to each read, and MongoDB refuses a linearizable
+// read with a time.
 func (d *database) sendBarrier(ctx context.Context) error {
 	if !d.opened.Load() {
 		return errNotOpened
@@ -156,9 +156,9 @@ func (d *database) sendBarrier(ctx context.Context) error {
 	return nil
 }
 
-// fresh makes the reads that follow it show every change that was acknowledged before
-// the call, by any process, even while MongoDB elects a primary. It waits for a barrier,
-// at most as long as one operation may take. Without Options.FreshReads it does nothing.
+// fresh makes sure that the reads after it show every change that any process has acknowledged before the call,
+// even while MongoDB elects a primary. It waits for a barrier, at most as long as one operation may take. Without
+// Options.FreshReads it does nothing.
 func (d *database) fresh(ctx context.Context) error {
 	if d.barrier == nil {
 		return nil

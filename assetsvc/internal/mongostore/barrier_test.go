@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 )
 
-// sender is a database whose barriers are answered when the test says so.
+// sender stands for a database: it answers a barrier when the test sends on the channel answers.
 type sender struct {
 	sent    atomic.Int64
 	ended   atomic.Int64 // barriers that were answered or cancelled
-	answers chan error   // one for each barrier
+	answers chan error   // one value for each barrier
 }
 
 func newSender() *sender { return &sender{answers: make(chan error)} }
@@ -29,7 +29,7 @@ func (s *sender) send(ctx context.Context) error {
 	}
 }
 
-// read starts a read, waits until it waits, and returns where its result arrives.
+// read starts a read, lets it run until it waits for a barrier, and returns the channel for its result.
 func read(ctx context.Context, b *barrier) <-chan error {
 	result := make(chan error, 1)
 	go func() { result <- b.wait(ctx) }()
@@ -37,7 +37,7 @@ func read(ctx context.Context, b *barrier) <-chan error {
 	return result
 }
 
-// result returns the result of a read, and whether it has one.
+// result returns the result of a read, and whether the read has ended.
 func result(r <-chan error) (error, bool) {
 	synctest.Wait()
 	select {
@@ -111,14 +111,14 @@ func TestAnErrorReachesTheReadsOfItsBarrier(t *testing.T) {
 	})
 }
 
-// TestACancelledReadLeavesItsBarrier cancels reads of the running and of the next
-// barrier. The bubble of synctest fails if a goroutine is left.
+// TestACancelledReadLeavesItsBarrier cancels reads that wait for the running barrier or for the next one. They
+// must return, and a barrier without reads must end. The bubble of synctest fails if a goroutine does not end.
 func TestACancelledReadLeavesItsBarrier(t *testing.T) {
 	for _, c := range []struct {
 		name            string
-		cancelled, kept int // reads of the running barrier (at most one) and of the next
+		cancelled, kept int // numbers of reads of the next barrier that are cancelled, and that are not
 		running         bool
-		sent            int64 // barriers
+		sent            int64 // barriers that are sent in the end
 	}{
 		{"all of the next barrier", 2, 0, false, 1},
 		{"some of the next barrier", 2, 1, false, 2},
@@ -178,7 +178,7 @@ func TestTheOtherReadsOfABarrierSurviveACancelledOne(t *testing.T) {
 		first := read(t.Context(), b)
 		ctx, cancel := context.WithCancel(t.Context())
 		leaves, stays := read(ctx, b), read(t.Context(), b)
-		s.answers <- nil // the barrier of the two runs now
+		s.answers <- nil // the barrier for these two reads runs now
 		synctest.Wait()
 		cancel()
 		if err, done := result(leaves); !errors.Is(err, context.Canceled) || !done {
@@ -215,10 +215,10 @@ func TestAClosedBarrierRefusesReads(t *testing.T) {
 	})
 }
 
-// TestABarrierStartsAfterItsReads lets many reads arrive at once, again and again. Each
-// must get a barrier that was sent after it had arrived.
+// TestABarrierStartsAfterItsReads lets many reads arrive at the same time, again and again. Each read must wait
+// for a barrier that was sent after the read had arrived.
 func TestABarrierStartsAfterItsReads(t *testing.T) {
-	var began, ended atomic.Int64 // numbers of the newest barrier that was sent, and answered
+	var began, ended atomic.Int64 // number of the newest barrier that was sent, and that was answered
 	b := newBarrier(func(context.Context) error {
 		number := began.Add(1)
 		ended.Store(number)

@@ -2,10 +2,10 @@ package mongostore
 
 import "go.mongodb.org/mongo-driver/v2/bson"
 
-// withID is a filter for the document with an id.
+// withID is a filter for the document with this id.
 func withID(id string) bson.D { return bson.D{{Key: "_id", Value: id}} }
 
-// withIDs is a filter for the documents with some ids.
+// withIDs is a filter for the documents with these ids.
 func withIDs(ids []string) bson.D {
 	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
 }
@@ -15,7 +15,7 @@ func afterID(id string) bson.E {
 	return bson.E{Key: "_id", Value: bson.D{{Key: "$gt", Value: id}}}
 }
 
-// only is a projection to the id and the named fields.
+// only is a projection that returns the id and the named fields.
 func only(names ...string) bson.D {
 	fields := make(bson.D, len(names))
 	for i, name := range names {

@@ -21,14 +21,14 @@ import (
 
 const (
 	censusLook    = 15 * time.Second // between two reads of the census
-	censusAge     = time.Minute      // of a census that is due again
+	censusAge     = time.Minute      // from the beginning of one census to the next, at least
 	censusShare   = 50               // counting takes at most a 50th of the time until the next census
-	censusTimeout = time.Minute      // of counting
+	censusTimeout = time.Minute      // for the whole of counting
 	censusID      = "states"
 )
 
-// censusDocument is the census that the asset services share. One of them counts,
-// all report the counts. It is the only document of its collection.
+// censusDocument is the result of a census, which all asset services share. One of them counts, and all of them
+// report the counts. It is the only document of its collection.
 type censusDocument struct {
 	Due    time.Time `bson:"due"` // time of the next census
 	Counts []struct {
@@ -40,14 +40,14 @@ type censusDocument struct {
 	DiskSize int64 `bson:"diskSize"` // 0: the server does not report it
 }
 
-// census counts the assets in each state and reads the size of the database. It
-// counts on a secondary if there is one, outside of any session.
+// census counts the assets in each state and reads the size of the database. It counts on a secondary if the
+// replica set has one, and uses no session.
 type census struct {
 	db   *database
 	now  func() time.Time
 	log  *slog.Logger
-	last atomic.Pointer[censusDocument] // nil: unknown
-	from *readpref.ReadPref             // of counting
+	last atomic.Pointer[censusDocument] // the newest result; nil: unknown
+	from *readpref.ReadPref             // which server counts
 }
 
 func newCensus(db *database, now func() time.Time, log *slog.Logger) *census {
@@ -57,8 +57,8 @@ func newCensus(db *database, now func() time.Time, log *slog.Logger) *census {
 // shared returns the collection of the census.
 func (c *census) shared() *mongo.Collection { return c.db.assets.Database().Collection("census") }
 
-// keep updates the census until ctx is done. The database must be opened. After an error,
-// which it passes to failed, the census is unknown until the next success.
+// keep updates the census until ctx is done. The database must be opened. keep passes each error to the function
+// failed; the census is then unknown until the next success.
 func (c *census) keep(ctx context.Context, failed func(error)) {
 	tick := time.NewTicker(censusLook)
 	defer tick.Stop()
@@ -83,13 +83,12 @@ func (c *census) keep(ctx context.Context, failed func(error)) {
 	}
 }
 
-// index creates the index of states. The service works meanwhile.
+// index creates the index of states. Requests are answered while MongoDB builds it.
 func (c *census) index(ctx context.Context) error {
 	return c.db.build(ctx, c.log, c.db.assets, []mongo.IndexModel{{Keys: stateIndex}})
 }
 
-// look takes the census if it is due and no other process takes it. Then it reads
-// the census.
+// look takes the census if it is due and no other process is taking it. Then it reads the newest result.
 func (c *census) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, censusTimeout)
 	defer cancel()
@@ -104,14 +103,14 @@ func (c *census) look(ctx context.Context) error {
 	if err := c.shared().FindOne(ctx, withID(censusID)).Decode(&found); err != nil {
 		return fmt.Errorf("read census: %w", c.db.explained(err))
 	}
-	if found.Counts != nil { // nil while another process takes the first census
+	if found.Counts != nil { // Counts is nil until a process has finished the first census
 		c.last.Store(&found)
 	}
 	return nil
 }
 
-// claim tells whether this process takes the census: it is due, and this process
-// is the first to set the next due time.
+// claim reports whether this process must take the census: the census is due, and no other process has been
+// faster to set the next due time.
 func (c *census) claim(ctx context.Context) (mine bool, err error) {
 	now := c.now()
 	next := bson.E{Key: "due", Value: now.Add(censusAge)}
@@ -130,7 +129,7 @@ func (c *census) claim(ctx context.Context) (mine bool, err error) {
 	return result.ModifiedCount == 1, nil
 }
 
-// take counts and stores the result for all asset services.
+// take counts the assets, and stores the result for all asset services.
 func (c *census) take(ctx context.Context) error {
 	begun := c.now()
 	assets := c.db.assets.Clone(options.Collection().SetReadPreference(c.from))
@@ -163,8 +162,8 @@ func (c *census) take(ctx context.Context) error {
 	return nil
 }
 
-// useOf reads the answer of dbStats. Each member of a replica set reports its own
-// disk.
+// useOf returns the sizes from an answer of MongoDB's command dbStats. The disk is the disk of the server that
+// answered.
 func useOf(reply bson.Raw) telemetry.StoreUse {
 	number := func(name string) int64 {
 		value, err := reply.LookupErr(name)
@@ -195,7 +194,7 @@ func (c *census) counted(context.Context) registry.Census {
 	return counted
 }
 
-// use returns the size of the database and its disk; zero if unknown.
+// use returns the size of the database and of its disk; all zero if they are unknown.
 func (c *census) use(context.Context) telemetry.StoreUse {
 	last := c.last.Load()
 	if last == nil {

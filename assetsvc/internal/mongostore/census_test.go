@@ -36,10 +36,10 @@ func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	now := time.Now().Add(time.Hour) // the census by s is an hour old
+	now := time.Now().Add(time.Hour) // an hour after the census that s took
 	clock := func() time.Time { return now }
 	first, second := newCensus(s.db, clock, s.log), newCensus(s.db, clock, s.log)
-	first.from, second.from = readpref.Primary(), readpref.Primary() // a secondary may lag
+	first.from, second.from = readpref.Primary(), readpref.Primary() // on the primary: a secondary may lag
 	meter := metrictest.New()
 	silence, err := second.measure(meter)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
 	if err := first.look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	create(asset.Active) // only the next census counts it
+	create(asset.Active) // an asset that only the next census counts
 	if mine, err := second.claim(t.Context()); err != nil || mine {
 		t.Errorf("second claim: got %v, %v; want false", mine, err)
 	}

@@ -45,15 +45,15 @@ func (c *commands) monitor() *event.CommandMonitor {
 	}}
 }
 
-// total counts the commands that a batch waits for one after another. The record is
-// stored while the batch is opened, and shown while it is written. Creations and changes are
-// written at the same time.
+// total counts the round trips that a batch waits for, one after the other. Commands that run at the same time
+// count as one round trip: the record is stored while the batch is opened, and shown while the batch is written,
+// and creations and changes are written together.
 func (c *commands) total() int64 {
 	return c.opens.Load() + c.closes.Load() + max(c.inserts.Load(), c.updates.Load())
 }
 
-// TestWritesShareRoundTrips lets 32 clients write at once. At least four changes
-// must share a batch on average.
+// TestWritesShareRoundTrips lets 32 clients write at the same time. On average, a batch must have at least four
+// changes.
 func TestWritesShareRoundTrips(t *testing.T) {
 	var counted commands
 	s := openWith(t, mongotest.Start(t).URI(t, "tshared"), Options{Monitor: counted.monitor()})
@@ -102,9 +102,9 @@ func openWith(tb testing.TB, uri string, o Options) *Store {
 	return openAt(tb, uri, time.Now, o)
 }
 
-// BenchmarkCreate measures creations by 1, 16 and 64 concurrent clients. It reports
-// the round trips for each creation. It also reports the speed relative to the bare
-// driver, which inserts the same documents one by one with the same write concern.
+// BenchmarkCreate measures how fast 1, 16 and 64 concurrent clients create assets. It reports the round trips for
+// each creation, and the speed relative to the bare driver, which inserts the same documents one by one with the
+// same write concern.
 func BenchmarkCreate(b *testing.B) {
 	server := mongotest.Start(b)
 	for _, clients := range []int{1, 16, 64} {
@@ -135,8 +135,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// share spreads b.N calls of do over the clients. It returns the elapsed time
-// divided by b.N.
+// share spreads b.N calls of the function do over the clients. It returns the elapsed time divided by b.N.
 func share(b *testing.B, clients int, do func()) time.Duration {
 	b.Helper()
 	var taken atomic.Int64
@@ -170,7 +169,7 @@ func nameOf(b *testing.B, s *Store) string {
 	return "MongoDB-" + info.Version
 }
 
-// TestAFencedIDIsVoid fences an id and then tries to use it.
+// TestAFencedIDIsVoid fences an id, and then tries to create and to read an asset with this id. Both must fail.
 func TestAFencedIDIsVoid(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "tvoid"), Options{})
 	r := registry.Record{ID: storetest.NewID(), Body: body}
@@ -192,8 +191,8 @@ func TestAFencedIDIsVoid(t *testing.T) {
 	}
 }
 
-// TestTheLogSkipsRevisionsOfFences puts fences between changes. A fence raises the
-// revision but is not a change. The log must hold only the changes.
+// TestTheLogSkipsRevisionsOfFences fences an asset between its changes. A fence raises the revision, but it is
+// not a change, so the log must not have it.
 func TestTheLogSkipsRevisionsOfFences(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "tskip"), Options{})
 	r := mustCreate(t, s)
@@ -225,8 +224,8 @@ func TestTheLogSkipsRevisionsOfFences(t *testing.T) {
 	}
 }
 
-// TestABatchStoresCreationsAndChangesAtOnce lets the command of the creations and that of the
-// changes wait for each other before they are sent.
+// TestABatchStoresCreationsAndChangesAtOnce holds back the command with the creations until the command with the
+// changes is sent too, and the other way round. The store must send both without waiting for an answer.
 func TestABatchStoresCreationsAndChangesAtOnce(t *testing.T) {
 	var begun atomic.Int64
 	both := make(chan struct{})

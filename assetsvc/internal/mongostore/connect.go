@@ -20,14 +20,14 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 )
 
-// database holds the collections and creates the sessions that use them. The client and
-// the collections are there once it is opened.
+// database holds the collections, and creates the sessions for operations on them. The client and the collections
+// are set once opened is true.
 type database struct {
 	uri     string
 	also    []*options.ClientOptions
 	timeout time.Duration // of one operation
 	opened  atomic.Bool
-	set     string // name of the replica set in the address; "": none
+	set     string // name of the replica set in the address; "": the address names none
 
 	client  *mongo.Client
 	assets  *mongo.Collection
@@ -40,31 +40,31 @@ type database struct {
 
 	hooks   *mongo.Collection
 	senders *mongo.Collection
-	seen    atomic.Pointer[bson.Timestamp] // newest operation that this process knows of
-	barrier *barrier                       // of fresh reads; nil: reads need none
+	seen    atomic.Pointer[bson.Timestamp] // newest operation time that this process knows of
+	barrier *barrier                       // for fresh reads; nil: reads do not wait for barriers
 
-	removals sync.WaitGroup         // of records of refused batches
-	horizon  atomic.Int64           // highest that this process has read
-	looked   atomic.Pointer[former] // of the batch that the writer opens
+	removals sync.WaitGroup         // the removals that are under way (feedStore.Open)
+	horizon  atomic.Int64           // highest horizon that this process has read
+	looked   atomic.Pointer[former] // trails of the assets in the batch that the writer opens
 
-	mostAbove int64 // a page looks at so many assets above the horizon (moved.go)
+	mostAbove int64 // most assets above the horizon that a page looks at (moved.go)
 }
 
 const (
 	idleConnection  = 5 * time.Minute
 	defaultDatabase = "assetregistry"
-	leastPool       = 8 // connections that each server keeps
-	mostConnecting  = 8 // connections that are made at once to each server
+	leastPool       = 8 // connections that the driver keeps open to each server
+	mostConnecting  = 8 // connections to one server that are being made at the same time
 )
 
 // errAddress hides the driver's error, which may quote a password.
 var errAddress = errors.New("the address of the MongoDB store is malformed")
 
-// errNotOpened is returned while the names of the servers are unknown.
+// errNotOpened is returned as long as DNS has not answered with the names of the servers.
 var errNotOpened = errors.New("DNS does not tell the servers of the MongoDB store yet")
 
-// connect returns the database that uri names, or "assetregistry" if uri names none. It
-// waits for no answer. A database of mongodb+srv must be opened.
+// connect returns the database that uri names, or "assetregistry" if uri names no database. It does not wait for
+// a server. If the scheme of uri is mongodb+srv, the database needs a call of open before its first use.
 func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) (*database, error) {
 	d := &database{uri: uri, also: also, timeout: timeout, mostAbove: mostAbove}
 	if strings.HasPrefix(uri, connstring.SchemeMongoDBSRV+"://") {
@@ -73,7 +73,8 @@ func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) 
 	return d, d.makeClient()
 }
 
-// open asks DNS for the servers of mongodb+srv, unless it is done. Only one call may run.
+// open asks DNS for the servers of a mongodb+srv address and makes the client. If the database is opened already,
+// it does nothing. Calls must not overlap.
 func (d *database) open(ctx context.Context) error {
 	if d.opened.Load() {
 		return nil
@@ -88,7 +89,7 @@ func (d *database) open(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	// The driver asks again, without a deadline.
+	// Ask DNS here, with a deadline: makeClient lets the driver ask again, without a deadline.
 	if _, _, err := net.DefaultResolver.LookupSRV(ctx, service, "tcp", address.Hostname()); err != nil {
 		return fmt.Errorf("%w: check the name %s: %w", errNotOpened, address.Hostname(), err)
 	}

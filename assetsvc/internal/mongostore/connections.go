@@ -17,15 +17,15 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// connections collects the driver's events about its connections to each server
-// and about the primary, the server that takes writes.
+// connections keeps counts from the driver's events: about its connections to each server, and about the primary,
+// which is the server that takes writes.
 type connections struct {
 	mu        sync.Mutex
-	pools     map[string]*telemetry.Pool // by server; poolStates fills Idle in
-	open      map[string]int64           // connections, by server
-	primary   string                     // "": no primary is known
+	pools     map[string]*telemetry.Pool // by server; Idle is 0 here, poolStates computes it
+	open      map[string]int64           // open connections, by server
+	primary   string                     // address of the primary; "": no primary is known
 	last      string                     // the last known primary
-	failovers int64                      // times that another server became primary
+	failovers int64                      // how often another server became primary
 	members   map[string]member          // by server
 }
 
@@ -90,7 +90,7 @@ func (c *connections) topologyChanged(e *event.TopologyDescriptionChangedEvent) 
 	c.last = c.primary
 }
 
-// poolStates returns the pools, ordered by server.
+// poolStates returns the states of the pools, ordered by server.
 func (c *connections) poolStates() []telemetry.Pool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,8 +103,7 @@ func (c *connections) poolStates() []telemetry.Pool {
 	return pools
 }
 
-// measure reports the connections and the primary to meter until silence is
-// called.
+// measure reports the connections and the primary to meter until the caller calls silence.
 func (c *connections) measure(meter metric.Meter) (silence func() error, err error) {
 	away, err1 := meter.Int64ObservableGauge("registry.store.away",
 		metric.WithDescription("1 while no server of the store is known that takes writes."))

@@ -12,9 +12,8 @@ import (
 	"asset-registry/shared/dataformat"
 )
 
-// do runs operations in one session, with one deadline for all of them. The
-// session sees everything that this process has seen before. The error says in one line
-// what an operator can check.
+// do runs operations in one session, with one deadline for all of them. The session sees everything that this
+// process has seen before. Errors of the configuration say in one line what an operator can check.
 func (d *database) do(ctx context.Context, operations func(context.Context) error) error {
 	if !d.opened.Load() {
 		return errNotOpened
@@ -44,12 +43,11 @@ func (d *database) advance(t *bson.Timestamp) {
 	}
 }
 
-// errForeign is returned for a database that holds other data than assets, or assets in
-// another format.
+// errForeign is returned for a database that contains something other than assets, or assets in another format.
 var errForeign = errors.New("the MongoDB database cannot be read")
 
-// claim creates the clock if it is missing, and checks the format of the database. Several
-// processes may run it at once.
+// claim creates the clock if it is missing, and checks the format of the database. Several processes may do this
+// at the same time.
 func (d *database) claim(ctx context.Context) error {
 	return d.do(ctx, func(ctx context.Context) error {
 		if err := d.createClock(ctx, newClock()); err != nil {

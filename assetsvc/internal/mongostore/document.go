@@ -10,8 +10,8 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// document is a stored asset, or a void. A void has only an id and a negative
-// revision, so no guard matches it and no page shows it.
+// document is a stored asset, or a void. A fence inserts a void for each asset that its batch has not created. A
+// void has only an id and a negative revision, so no guard matches it and no page shows it.
 type document struct {
 	ID       string       `bson:"_id"`
 	Position int64        `bson:"position"` // µs since the Unix epoch
@@ -19,23 +19,23 @@ type document struct {
 	Listed   bool         `bson:"listed"`
 	Test     bool         `bson:"test"`
 	State    asset.Status `bson:"state,omitempty"` // voids have none
-	Owner    string       `bson:"owner,omitempty"` // absent also in an asset of a former program (owners.go)
+	Owner    string       `bson:"owner,omitempty"` // absent also if an old program stored it (owners.go)
 	Sealed   string       `bson:"sealed"`
 	Origin   string       `bson:"origin,omitempty"`
 	Removed  bool         `bson:"removed,omitempty"` // registry.Record.Removed
 	Body     []byte       `bson:"body"`
 	Size     int64        `bson:"size"` // length of Body, to select documents without reading Body
-	moved    bool         // Position is a former place, and there is no body
+	moved    bool         // the asset has left Position, which is a former place; Body is empty
 	Former   []place      `bson:"former,omitempty"` // places before Position (moved.go)
 }
 
-// voidRevision is the revision of a new void. It is so low that fences, which
-// raise it by one each, never make it a real revision.
+// voidRevision is the revision of a new void. Each fence raises it by one. It is so low that it never becomes the
+// revision of an asset.
 const voidRevision = math.MinInt64 / 2
 
 func (d document) isVoid() bool { return d.Revision < 0 }
 
-// newDocument returns the document that creates an asset.
+// newDocument returns the document that is inserted to create an asset.
 func newDocument(w feed.Write, r registry.Record) document {
 	return document{
 		Former:   placesOf(feed.NewTrail()),
@@ -53,8 +53,7 @@ func newDocument(w feed.Write, r registry.Record) document {
 	}
 }
 
-// update returns the update that changes an asset whose former places are then those of a
-// trail.
+// update returns the update of a document that changes an asset. former is the new list of former places.
 func update(w feed.Write, r registry.Record, former feed.Trail) bson.D {
 	change := bson.D{
 		{Key: "former", Value: placesOf(former)},

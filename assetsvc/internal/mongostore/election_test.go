@@ -20,20 +20,20 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// replicaSet is two members of a replica set on the rig, which one node answers for. Only the primary takes
-// commands. As in MongoDB, an election breaks the connections of the commands that are under way, and a write that
-// the driver sends again is done once.
+// replicaSet is two members of a replica set. Both pass commands on to the one server of the rig, and only the
+// primary takes commands. As in MongoDB, an election breaks the connections on which commands are under way, and
+// a write that the driver sends a second time is done only once.
 type replicaSet struct {
 	*node
 	hosts [2]string
-	lost  atomic.Int64 // commands that were done and not answered
+	lost  atomic.Int64 // commands that were done, but whose answer did not reach the client
 
 	running sync.RWMutex // held for reading by each command
 	term    uint32
-	primary int // in hosts; -1: none
+	primary int // index in hosts; -1: there is no primary
 
 	mu   sync.Mutex
-	done map[string][]byte // the answers to writes, by session and number
+	done map[string][]byte // the answers to writes that were done, by session and number
 }
 
 // newReplicaSet returns a replica set and the address of a database on it.
@@ -47,7 +47,7 @@ func newReplicaSet(t *testing.T, database string) (*replicaSet, string) {
 	return r, fmt.Sprintf("mongodb://%s,%s/%s?replicaSet=set", r.hosts[0], r.hosts[1], database)
 }
 
-// elect makes the other member the primary, after a time without one.
+// elect makes the other member the primary. For some time before that, the set has no primary.
 func (r *replicaSet) elect() {
 	r.running.Lock()
 	next := 1 - r.primary
@@ -106,7 +106,7 @@ func (r *replicaSet) reply(server net.Conn, message []byte, member int) ([]byte,
 	}
 	answer, err := r.once(server, message, c)
 	r.running.RUnlock()
-	r.running.RLock() // an election that waited for the command is held before
+	r.running.RLock() // an election that has waited for the command takes place now
 	defer r.running.RUnlock()
 	if err == nil && r.term != term {
 		r.lost.Add(1)
@@ -115,7 +115,8 @@ func (r *replicaSet) reply(server net.Conn, message []byte, member int) ([]byte,
 	return answer, err
 }
 
-// once does a command, unless it is a write that was done before.
+// once passes on a command. If the command is a write that was done before, once returns the earlier answer
+// instead.
 func (r *replicaSet) once(server net.Conn, message []byte, c command) ([]byte, error) {
 	number, err := c.raw.LookupErr("txnNumber")
 	if err != nil {
@@ -127,7 +128,7 @@ func (r *replicaSet) once(server net.Conn, message []byte, c command) ([]byte, e
 	r.mu.Unlock()
 	if done {
 		answer = slices.Clone(answer)
-		binary.LittleEndian.PutUint32(answer[8:], c.id) // the message that it answers
+		binary.LittleEndian.PutUint32(answer[8:], c.id) // responseTo: the id of the message that is answered
 		return answer, nil
 	}
 	answer, err = r.exchange(server, message)
@@ -153,14 +154,15 @@ func (r *replicaSet) hello(member int) bson.D {
 	return hello
 }
 
-// change is a change of an asset and its position.
+// change is the id of a changed asset, with the position of the change.
 type change struct {
 	id       string
 	position int64
 }
 
 // TestAnElectionLosesNoAcknowledgedChange elects primaries while two stores write. Each change that a store has
-// acknowledged must be in the record, once and at its position, and no change may appear behind a reader.
+// acknowledged must be in the record, once and at its position. No change may appear at a position that a reader
+// has already passed.
 func TestAnElectionLosesNoAcknowledgedChange(t *testing.T) {
 	set, uri := newReplicaSet(t, "elections")
 	stores := []*Store{openWith(t, uri, Options{FreshReads: true}), openWith(t, uri, Options{FreshReads: true})}
@@ -203,8 +205,8 @@ func TestAnElectionLosesNoAcknowledgedChange(t *testing.T) {
 	t.Logf("%d acknowledged of %d changes, %d answers lost", acknowledged.Load(), len(all), set.lost.Load())
 }
 
-// writeUntil creates and changes assets until ctx ends, and returns the acknowledged changes. After an error it goes
-// on with the asset as it is, or with a new one.
+// writeUntil creates and changes assets until ctx ends, and returns the acknowledged changes. After an error it
+// continues with what the store has of the asset, or with a new asset.
 func writeUntil(ctx context.Context, s *Store, acknowledged *atomic.Int64) (acks []change) {
 	var r registry.Record
 	for ctx.Err() == nil {

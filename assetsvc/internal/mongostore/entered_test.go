@@ -15,8 +15,8 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// TestGetTellsWhereAnAssetEnteredItsList publishes a draft while a batch is open, and changes
-// it again.
+// TestGetTellsWhereAnAssetEnteredItsList publishes a draft while a batch is open, and then changes it again. Get
+// must return the position of the publication until the horizon has passed that position.
 func TestGetTellsWhereAnAssetEnteredItsList(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "entered"), Options{Lease: time.Hour})
 	draft := registry.Record{ID: storetest.NewID(), Revision: 1, Body: body}
@@ -42,13 +42,13 @@ func TestGetTellsWhereAnAssetEnteredItsList(t *testing.T) {
 	test := mustChange(t, s, draft.ID, func(r *registry.Record) { r.Test = true })
 	check("in another list", test.Position)
 	release()
-	if _, err := s.Page(t.Context(), registry.HorizonQuery()); err != nil { // the process learns the horizon
+	if _, err := s.Page(t.Context(), registry.HorizonQuery()); err != nil { // learns the new horizon
 		t.Fatal(err)
 	}
 	check("once the horizon has passed", 0)
 }
 
-// impatient is a store whose clients leave once they wait for the list.
+// impatient is a store whose clients give up as soon as they must wait for the list.
 type impatient struct {
 	*Store
 	leave func()
@@ -59,7 +59,7 @@ func (s *impatient) Page(ctx context.Context, q registry.Query) (registry.FeedPa
 	return s.Store.Page(ctx, q)
 }
 
-// issuer is an auth service that issues tokens, and does nothing else.
+// issuer is an auth service that can only issue tokens.
 type issuer struct{ registry.Tokens }
 
 func (issuer) IssueTokens(context.Context, authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error) {
@@ -73,8 +73,9 @@ const validAsset = `{"assetType":"bounce","title":"x","description":"x",
 	"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":1},"address":{"countryName":"x"},
 		"contactPoint":{"name":"x","telephone":"1"}}}`
 
-// TestAWalkHasAPublicationThatWasRepeated publishes an asset while the batch of another
-// process is open. The answer is lost, and the client repeats it.
+// TestAWalkHasAPublicationThatWasRepeated publishes an asset while the batch of another process is open. The
+// answer is lost, so the client sends the publication again. Once that is acknowledged, a walk over the list
+// must find the asset.
 // Promises: feed-whole
 func TestAWalkHasAPublicationThatWasRepeated(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "repeated"), Options{Lease: time.Hour})
@@ -108,7 +109,7 @@ func TestAWalkHasAPublicationThatWasRepeated(t *testing.T) {
 		}
 	}
 	release()
-	walk(t, s, registry.Query{Limit: 10}) // the process learns the horizon
+	walk(t, s, registry.Query{Limit: 10}) // learns the new horizon
 	if err, all := publish(), walk(t, s, registry.Query{Limit: 10}); err != nil || len(all) != 1 {
 		t.Errorf("once the batch is closed: got %v, and then %d assets in a walk, want nil and 1", err, len(all))
 	}

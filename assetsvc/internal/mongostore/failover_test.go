@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// replicas simulates a replica set during elections, as deploy/test/model/failover.pml
-// does. A change is a number, and the changes are acknowledged in their order. A deposed
-// primary does not know it for a while, and answers from the state that it has.
+// replicas simulates a replica set during elections, as deploy/test/model/failover.pml does. A change is a
+// number, and changes are acknowledged in the order of their numbers. A primary that was voted out does not know
+// that for some time, and answers from its old state.
 type replicas struct {
 	mu       sync.Mutex
 	random   *rand.Rand
@@ -21,31 +21,30 @@ type replicas struct {
 	written  int64 // newest change that a majority has
 	primary  int   // the node that a majority follows
 	nodes    [3]struct {
-		leads bool  // it is the primary, or thinks so
-		has   int64 // newest change in its majority reads
+		leads bool  // it is the primary, or still believes that it is
+		has   int64 // newest change that its majority reads show
 	}
-	known  int64 // newest change that any client was told of
-	reads  int   // that were answered
+	known  int64 // newest change that was reported to any client
+	reads  int   // reads that were answered
 	failed []string
 }
 
-// leftOut is a part of fresh reads that a simulation leaves out. The zero value leaves
-// nothing out.
+// leftOut names the part of fresh reads that a simulation leaves out. The zero value leaves out nothing.
 type leftOut int
 
 const (
 	_           leftOut = iota
-	theBarrier          // reads wait for no barrier
-	linearizing         // a deposed primary answers the barrier
-	theNext             // a read joins a barrier that was sent before
-	theTime             // a read does not wait for the time of its barrier
+	theBarrier          // reads do not wait for a barrier
+	linearizing         // a primary that was voted out answers the barrier, too
+	theNext             // a read joins a barrier that was sent before the read arrived
+	theTime             // a read does not ask for a state after the barrier
 )
 
-// asker is the part of a service that reads. It has seen the changes up to seen.
+// asker is a service that answers reads. It has seen all changes up to the number in its field seen.
 type asker struct {
 	*replicas
 	wait func(context.Context) error
-	seen int64 // under mu
+	seen int64 // guarded by mu
 }
 
 var errNoAnswer = errors.New("the node does not answer in time")
@@ -58,7 +57,7 @@ func (r *replicas) pause(d time.Duration) {
 	time.Sleep(time.Duration(wait))
 }
 
-// leader returns a node that thinks that it is the primary.
+// leader returns a node that believes it is the primary.
 func (r *replicas) leader() int {
 	for {
 		if n := r.random.IntN(len(r.nodes)); r.nodes[n].leads {
@@ -67,7 +66,7 @@ func (r *replicas) leader() int {
 	}
 }
 
-// send sends a barrier to a leader. Only the true primary answers.
+// send sends a barrier to a leader. Only the real primary answers it.
 func (a *asker) send(context.Context) error {
 	a.mu.Lock()
 	node := a.leader()
@@ -86,7 +85,8 @@ func (a *asker) send(context.Context) error {
 	return nil
 }
 
-// read reads the newest change. It fails if the client knew of a later one before.
+// read reads the newest change. If a client knew of a later change before the read began, the simulation has
+// failed.
 func (a *asker) read(ctx context.Context) error {
 	a.mu.Lock()
 	least := a.known
@@ -141,7 +141,7 @@ func (r *replicas) live(ctx context.Context) {
 	}
 }
 
-// hasty is a barrier that reads join while it runs.
+// hasty is a barrier that a read may join while it is running.
 type hasty struct {
 	send    func(context.Context) error
 	mu      sync.Mutex
@@ -168,8 +168,8 @@ func (h *hasty) wait(ctx context.Context) error {
 }
 
 const (
-	simulated  = 100  // simulations
-	leastReads = 1000 // that one simulation answers
+	simulated  = 100  // number of simulations
+	leastReads = 1000 // least number of reads that one simulation must answer
 )
 
 // answered returns how many reads were answered.
@@ -179,9 +179,9 @@ func (r *replicas) answered() int {
 	return r.reads
 }
 
-// simulateReads has two services with eight readers each read during elections. It lasts
-// 3 s, and up to 30 s if fewer than leastReads were answered: deposed primaries may lead
-// for long by chance.
+// simulateReads lets two services, each with eight readers, read during elections. It takes 3 s. If fewer than
+// leastReads reads were answered by then, it goes on for up to 30 s: by chance, primaries that were voted out
+// may be asked for a long time, and these reads fail.
 func simulateReads(t *testing.T, seed uint64, leaveOut leftOut) *replicas {
 	r := &replicas{random: rand.New(rand.NewPCG(seed, 1)), leaveOut: leaveOut}
 	r.nodes[0].leads = true
@@ -199,7 +199,7 @@ func simulateReads(t *testing.T, seed uint64, leaveOut leftOut) *replicas {
 		for range 8 {
 			running.Go(func() {
 				for ctx.Err() == nil {
-					_ = a.read(ctx) // during an election reads fail
+					_ = a.read(ctx) // reads fail during an election
 					a.pause(3 * time.Millisecond)
 				}
 			})
@@ -228,7 +228,8 @@ func TestReadsNeverGoBackInTimeDuringElections(t *testing.T) {
 	}
 }
 
-// TestTheSimulatedElectionsNeedEachPart leaves out one part of fresh reads at a time.
+// TestTheSimulatedElectionsNeedEachPart leaves out one part of fresh reads at a time. The simulations must find
+// a read that misses a change.
 func TestTheSimulatedElectionsNeedEachPart(t *testing.T) {
 	for _, c := range []struct {
 		name     string

@@ -16,7 +16,7 @@ import (
 
 const (
 	clockID = "clock"                   // id of the clock
-	format  = "asset-registry assets 3" // names the contents of the database and their encoding
+	format  = "asset-registry assets 3" // name of the format of the collections and their documents
 )
 
 // clock is the document that orders all changes (feed.Clock).
@@ -40,13 +40,12 @@ func (c clock) batches() feed.Clock {
 	return feed.Clock{Last: c.Last, Open: open}
 }
 
-// errNoClock is returned for a database without a clock of this format: the store has not
-// prepared it yet, or it has lost the clock, and with it the order of changes. The store
-// reads and writes nothing until there is one.
+// errNoClock is returned for a database that has no clock of this format. Either the store has not prepared the
+// database yet, or the clock is lost, and with it the order of changes. Without a clock the store neither reads
+// nor writes.
 var errNoClock = errors.New("the store has no clock")
 
-// readClock reads some fields of the clock in the session of ctx. An empty
-// projection reads all.
+// readClock reads the given fields of the clock, in the session of ctx. An empty projection reads all fields.
 func (d *database) readClock(ctx context.Context, fields bson.D) (clock, error) {
 	var now clock
 	ours := append(withID(clockID), bson.E{Key: "format", Value: format})
@@ -60,8 +59,8 @@ func (d *database) readClock(ctx context.Context, fields bson.D) (clock, error) 
 	return now, nil
 }
 
-// createClock creates the clock, unless the database has one. All formats have a document
-// with its id, so a program refuses a database of another format.
+// createClock creates the clock unless the database has a document with its id. Every format has a clock with
+// this id, so the clock of another format stays, and the program then refuses the database.
 func (d *database) createClock(ctx context.Context, fresh clock) error {
 	if _, err := d.clocks.InsertOne(ctx, fresh); err != nil && !isDuplicate(err) {
 		return fmt.Errorf("create clock: %w", err)
@@ -81,14 +80,15 @@ func (d *database) readFormat(ctx context.Context) (string, error) {
 	return found.Format, nil
 }
 
-// feedStore is the database as a feed.Store.
+// feedStore implements feed.Store on the database.
 type feedStore struct{ *database }
 
-// Open implements feed.Store. The clock that it returns has Last and the batch of
-// this writer, without ids. It removes the record of a batch that was refused, and does
-// not wait for that, as the next Open would be later by as much. It removes none that is
-// shown: an earlier copy of Open was applied then, and a watcher has settled the batch.
-// Its record must stay, so that a late insert has no effect.
+// Open implements feed.Store. The clock that it returns has only Last and the batch of this writer, which has no
+// IDs.
+//
+// If the batch was refused, Open removes its record. It does not wait for the removal, which would delay the next
+// Open. It does not remove a record that is shown: then an earlier copy of this Open was applied, and a watcher
+// has settled the batch. Such a record must stay, so that a late insert has no effect.
 func (f feedStore) Open(
 	ctx context.Context, writer string, b feed.Batch, writes []feed.Write,
 ) (now feed.Clock, opened bool, err error) {
@@ -110,8 +110,8 @@ func (f feedStore) Open(
 	return now, opened, nil
 }
 
-// remove removes a record that no reader has seen. A failure leaves it behind, and does no
-// harm: nobody shows it.
+// remove removes a record that no reader has seen. If that fails, the record stays, which is harmless: nothing
+// ever shows it.
 func (d *database) remove(ctx context.Context, id string) {
 	_ = d.do(ctx, func(ctx context.Context) error {
 		_, err := d.changes.DeleteOne(ctx, append(withID(id), notShown))
@@ -122,7 +122,7 @@ func (d *database) remove(ctx context.Context, id string) {
 // notShown matches records that no reader has seen.
 var notShown = bson.E{Key: "shown", Value: bson.D{{Key: "$ne", Value: true}}}
 
-// take puts a batch into the clock, if its positions are new.
+// take puts a batch on the clock if the batch's positions are above the newest position given out.
 func (f feedStore) take(ctx context.Context, writer string, b feed.Batch) (now feed.Clock, opened bool, err error) {
 	err = f.do(ctx, func(ctx context.Context) error {
 		result, err := f.clocks.UpdateOne(ctx,
@@ -170,9 +170,8 @@ func (f feedStore) Clock(ctx context.Context) (feed.Clock, error) {
 	return now.batches(), err
 }
 
-// Write implements feed.Store. The documents of the writes are registry.Records.
-// It stores all creations, makes all changes and shows the record at the same time, with one
-// command for each.
+// Write implements feed.Store. Each Document in writes is a registry.Record. Write inserts the new assets,
+// updates the changed ones and shows the record, with three commands at the same time.
 func (f feedStore) Write(
 	ctx context.Context, writer string, b feed.Batch, writes []feed.Write,
 ) (applied int, err error) {
@@ -188,7 +187,7 @@ func (f feedStore) Write(
 	return applied, nil
 }
 
-// apply applies the writes whose guards hold, and returns their number.
+// apply applies the writes whose guards hold, and returns how many those are.
 func (f feedStore) apply(ctx context.Context, writes []feed.Write) (applied int, err error) {
 	former, err := f.formerOf(ctx, writes)
 	if err != nil {
@@ -219,7 +218,7 @@ func (f feedStore) apply(ctx context.Context, writes []feed.Write) (applied int,
 	return created + changed, err
 }
 
-// bulk sends writes of one kind, and returns the number of those that were applied.
+// bulk sends writes of one kind, and returns how many were applied.
 func (f feedStore) bulk(ctx context.Context, models []mongo.WriteModel) (applied int, err error) {
 	if len(models) == 0 {
 		return 0, nil
@@ -230,15 +229,15 @@ func (f feedStore) bulk(ctx context.Context, models []mongo.WriteModel) (applied
 			applied = int(result.InsertedCount + result.MatchedCount)
 		}
 		if onlyDuplicates(err) {
-			return nil // creations whose guard did not hold: the document exists
+			return nil // the guard of a creation does not hold if the document exists
 		}
 		return err
 	})
 	return applied, err
 }
 
-// Fence implements feed.Store. It inserts the voids first, so that every id has a
-// document whose revision it can raise.
+// Fence implements feed.Store. It first inserts voids for all ids, so that every id has a document, and then
+// raises the revision of each document.
 func (f feedStore) Fence(ctx context.Context, ids []string) error {
 	voids := make([]any, len(ids))
 	for i, id := range ids {
@@ -264,8 +263,8 @@ func (f feedStore) Fence(ctx context.Context, ids []string) error {
 // duplicateKey is MongoDB's error code for an insert with an id that exists.
 const duplicateKey = 11000
 
-// onlyDuplicates tells whether a bulk write failed only with duplicate ids. Its
-// other writes are then done.
+// onlyDuplicates reports whether the only failures of a bulk write are duplicate ids. All other writes of the
+// bulk write were then applied.
 func onlyDuplicates(err error) bool {
 	var bulk mongo.BulkWriteException
 	if !errors.As(err, &bulk) || bulk.WriteConcernError != nil {

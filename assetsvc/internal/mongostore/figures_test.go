@@ -21,8 +21,8 @@ var (
 	figureTime   = flag.Duration("mongo.for", 50*time.Millisecond, "time for each figure")
 )
 
-// TestFigures prints a table of how fast the store is. `make test-mongo` runs it on a real
-// server with large numbers. On the stand-in it only shows that the table can be made.
+// TestFigures prints a table of how fast the store is. `make test-mongo` runs it with large numbers on a real
+// server. On the stand-in for MongoDB it only shows that the table can be made.
 func TestFigures(t *testing.T) {
 	server := mongotest.Start(t)
 	table := &strings.Builder{}
@@ -63,7 +63,7 @@ func TestFigures(t *testing.T) {
 	fmt.Print("\n" + table.String() + "\n")
 }
 
-// fill imports assets at the positions 1 to assets.
+// fill imports the given number of assets, at the positions from 1 upwards.
 func fill(t *testing.T, uri string, assets int) {
 	t.Helper()
 	i, err := OpenImport(t.Context(), uri)
@@ -87,7 +87,7 @@ func fill(t *testing.T, uri string, assets int) {
 	}
 }
 
-// measured adds a line to the table: clients call do for a time.
+// measured lets clients call the function do for some time, and adds a line with the result to the table.
 func measured(t *testing.T, table *strings.Builder, name string, clients int, do func(context.Context, int) error) {
 	t.Helper()
 	var mu sync.Mutex

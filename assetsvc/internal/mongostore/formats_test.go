@@ -15,9 +15,9 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// TestDatabasesOfOtherFormatsAreRefused stamps a database with each name that a format had
-// before the first release, and with others. Formats of two documents had a text as newest
-// position. The refusal is one line and names the version that reads the format.
+// TestDatabasesOfOtherFormatsAreRefused gives a database each name that a format had before the first release,
+// and some other names. In two old formats, the newest position was a text. The refusal must be one line, and
+// must name the version that reads the format.
 func TestDatabasesOfOtherFormatsAreRefused(t *testing.T) {
 	uri := mongotest.Start(t).URI(t, "others")
 	db, err := connect(uri, rigTimeout)
@@ -51,7 +51,7 @@ func TestDatabasesOfOtherFormatsAreRefused(t *testing.T) {
 				t.Errorf("%s %q: got %v, want one line with %q", does, c.name, err, want)
 			}
 		}
-		// A store that found no database at its start reads nothing of it later.
+		// A store that could not reach the database when it started must still refuse to read it later.
 		s, err := newStore(uri, o.withDefaults())
 		if err != nil {
 			t.Fatal(err)

@@ -14,12 +14,11 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// TestConformanceWithFreshReads runs the suite of the stores with a barrier before each
-// read.
+// TestConformanceWithFreshReads runs the tests that every store must pass, with a barrier before each read.
 func TestConformanceWithFreshReads(t *testing.T) {
 	server := mongotest.Start(t)
 	var mu sync.Mutex
-	addresses := map[string]string{} // of the databases, which a test may open again
+	addresses := map[string]string{} // by name of the database: a test may open a database again
 	storetest.Run(t, func(t *testing.T, name string, now func() time.Time) registry.Store {
 		t.Helper()
 		mu.Lock()
@@ -32,12 +31,12 @@ func TestConformanceWithFreshReads(t *testing.T) {
 			}
 			addresses[t.Name()+name] = uri
 		}
-		return openAt(t, uri, now, Options{FreshReads: true, Lease: time.Minute}) // a slow machine fences nothing
+		return openAt(t, uri, now, Options{FreshReads: true, Lease: time.Minute}) // so long that no batch is fenced
 	})
 }
 
-// readers are the reads that promise to show all acknowledged changes. Each returns the
-// position that it shows of an asset.
+// readers are the reads that must show all acknowledged changes. Each returns the position that it shows for an
+// asset.
 var readers = []struct {
 	name string
 	read func(ctx context.Context, s *Store, id string) (int64, error)
@@ -66,10 +65,11 @@ var readers = []struct {
 	}},
 }
 
-// TestAReadFollowsABarrierOnTheWire looks at the commands that arrive at the server.
+// TestAReadFollowsABarrierOnTheWire checks the commands that arrive at the server: a barrier must come before
+// each read.
 func TestAReadFollowsABarrierOnTheWire(t *testing.T) {
 	n, uri := newNode(t, mongotest.Start(t), "wire")
-	s := openWith(t, uri, Options{FreshReads: true, Lease: time.Hour}) // the watcher reads nothing meanwhile
+	s := openWith(t, uri, Options{FreshReads: true, Lease: time.Hour}) // so long that the watcher does not read
 	r := mustCreate(t, s)
 	for _, c := range readers {
 		n.arrived()
@@ -77,7 +77,7 @@ func TestAReadFollowsABarrierOnTheWire(t *testing.T) {
 			t.Errorf("%s: got position %d, %v; want %d", c.name, got, err, r.Position)
 		}
 		barriers, reads := 0, 0
-		var answered uint32 // time of the barrier's answer
+		var answered uint32 // operation time of the barrier's answer
 		for _, a := range n.arrived() {
 			_, limited := a.raw.Lookup("maxTimeMS").AsInt64OK()
 			_, stateless := a.raw.LookupErr("filter", "state")
@@ -89,7 +89,7 @@ func TestAReadFollowsABarrierOnTheWire(t *testing.T) {
 					t.Errorf("%s: got the barrier %v, want find of the clock with maxTimeMS, after no time", c.name, a.raw)
 				}
 			case a.body[0].Value == "census" || stateless == nil || unindexed == nil || strings.Contains(a.asks, "$group"):
-				// the census's work
+				// A command of the census.
 			case barriers == 0 || a.level != "majority" || a.after < answered:
 				t.Errorf("%s: got the read %v, want a majority read after time %d", c.name, a.raw, answered)
 			default:
@@ -102,14 +102,15 @@ func TestAReadFollowsABarrierOnTheWire(t *testing.T) {
 	}
 }
 
-// TestADeposedPrimaryAnswersNoFreshRead changes an asset at the new primary and then
-// reads it from the old one. Without fresh reads, the read goes back in time.
+// TestADeposedPrimaryAnswersNoFreshRead changes an asset at the new primary, and then reads it from the old
+// primary. A fresh read must fail. Without fresh reads, the old primary shows the asset as it was before the
+// change.
 func TestADeposedPrimaryAnswersNoFreshRead(t *testing.T) {
 	server := mongotest.Start(t)
 	for _, c := range []struct {
 		name         string
 		fresh, found bool
-		stale        bool // the read shows the asset from before the change
+		stale        bool // the read shows the asset as it was before the change
 	}{
 		{"reads without barriers go back in time", false, false, true},
 		{"a deposed primary does not answer a barrier", true, false, false},
@@ -153,8 +154,8 @@ func TestADeposedPrimaryAnswersNoFreshRead(t *testing.T) {
 	}
 }
 
-// TestAServerWithoutTimesRefusesFreshReads reads from a server that is no member of a
-// replica set. Reads must fail, because nothing tells which state they show.
+// TestAServerWithoutTimesRefusesFreshReads reads from a server that belongs to no replica set. The reads must
+// fail, because the answers do not say which state they show.
 func TestAServerWithoutTimesRefusesFreshReads(t *testing.T) {
 	n, uri := newNode(t, mongotest.Start(t), "timeless")
 	s := openWith(t, uri, Options{FreshReads: true})
@@ -172,7 +173,7 @@ func TestAServerWithoutTimesRefusesFreshReads(t *testing.T) {
 	}
 }
 
-// TestReadsWithoutBarriersSendNone counts barriers of a store without fresh reads.
+// TestReadsWithoutBarriersSendNone checks that a store without fresh reads sends no barriers.
 func TestReadsWithoutBarriersSendNone(t *testing.T) {
 	n, uri := newNode(t, mongotest.Start(t), "none")
 	s := openWith(t, uri, Options{})
@@ -196,8 +197,8 @@ func barriersOf(arrived []arrival) (barriers int) {
 	return barriers
 }
 
-// BenchmarkGet measures reads by 1, 16 and 64 concurrent clients, with and without
-// barriers in turn. It reports the barriers for each read.
+// BenchmarkGet measures reads by 1, 16 and 64 concurrent clients, each without and with barriers. It reports the
+// number of barriers for each read.
 func BenchmarkGet(b *testing.B) {
 	server := mongotest.Start(b)
 	for _, clients := range []int{1, 16, 64} {

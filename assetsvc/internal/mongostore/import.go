@@ -18,25 +18,23 @@ import (
 	"asset-registry/shared/dataformat"
 )
 
-// importing is the format of a database during an import. Asset services refuse
-// it until Finish.
+// importing is the format that a database has during an import. Asset services refuse the database until Finish
+// has set the final format.
 const importing = format + ", being moved in"
 
 // importTimeout is the timeout of one operation of an import.
 const importTimeout = time.Minute
 
-// ErrInUse is returned for a database that already has assets: an import needs
-// an empty one.
+// ErrInUse is returned for a database that already has assets. An import needs an empty database.
 var ErrInUse = errors.New("the MongoDB database holds assets already; name another one")
 
-// Import copies assets into a new database, with their positions and revisions, and
-// the record of their changes, and webhooks. Call Put for all assets, PutChanges for all
-// changes and PutWebhooks for all webhooks, then Check and CheckChanges for all, Numbers,
-// Finish and Close. Each step may be repeated.
+// Import copies assets with their positions and revisions, the record of their changes, and webhooks into a new
+// database. The steps are: Put for all assets, PutChanges for all changes, PutWebhooks for all webhooks; then
+// Check for all assets, CheckChanges for all changes, Numbers, Finish, and Close. Each step may be repeated.
 type Import struct{ db *database }
 
-// OpenImport begins an import into the database that uri names, or continues an
-// interrupted one. It returns ErrInUse if the database has assets of its own.
+// OpenImport begins an import into the database that uri names, or continues an interrupted import. It returns
+// ErrInUse if the database has assets already, unless they come from an import that is not finished.
 func OpenImport(ctx context.Context, uri string) (*Import, error) {
 	db, err := connect(uri, importTimeout)
 	if err != nil {
@@ -62,7 +60,8 @@ func (i *Import) begin(ctx context.Context) error {
 	if err := i.db.createClock(ctx, fresh); err != nil {
 		return err
 	}
-	// Without a position the database is empty: an asset service has only prepared it.
+	// A last of 0 means that no position was given out. Then an asset service has prepared the database, and
+	// stored nothing in it.
 	_, err := i.db.clocks.UpdateOne(ctx,
 		append(withID(clockID), bson.E{Key: "format", Value: format}, bson.E{Key: "last", Value: int64(0)}),
 		set(bson.E{Key: "format", Value: importing}))
@@ -80,8 +79,8 @@ func (i *Import) begin(ctx context.Context) error {
 	return nil
 }
 
-// Put stores assets. It replaces those that an earlier attempt stored and that
-// have changed at the source since.
+// Put stores assets. If an earlier attempt has stored an asset that has changed at the source since, Put replaces
+// it.
 func (i *Import) Put(ctx context.Context, records []registry.Record) error {
 	there, err := i.read(ctx, records)
 	if err != nil {
@@ -101,7 +100,7 @@ func (i *Import) Put(ctx context.Context, records []registry.Record) error {
 	return i.db.do(ctx, func(ctx context.Context) error {
 		if len(missing) > 0 {
 			_, err := i.db.assets.InsertMany(ctx, missing, options.InsertMany().SetOrdered(false))
-			if err != nil && !onlyDuplicates(err) { // a late write of an earlier attempt; Check compares it
+			if err != nil && !onlyDuplicates(err) { // duplicates are from an earlier attempt; Check compares them
 				return fmt.Errorf("store assets: %w", err)
 			}
 		}
@@ -114,7 +113,7 @@ func (i *Import) Put(ctx context.Context, records []registry.Record) error {
 	})
 }
 
-// imported returns the document of an asset.
+// imported returns the document that Put stores for an asset.
 func imported(r registry.Record) document {
 	return document{
 		Former:   placesOf(feed.NewTrail()),
@@ -132,7 +131,7 @@ func imported(r registry.Record) document {
 	}
 }
 
-// Numbers stores the newest number of each day. It lowers none.
+// Numbers stores the newest number of each day. A number that is already higher stays.
 func (i *Import) Numbers(ctx context.Context, days map[string]int) error {
 	return i.db.do(ctx, func(ctx context.Context) error {
 		for day, number := range days {
@@ -146,8 +145,8 @@ func (i *Import) Numbers(ctx context.Context, days map[string]int) error {
 	})
 }
 
-// Check compares the stored assets with records and returns an error for the
-// first that differs.
+// Check compares records with the stored assets. It returns an error for the first record that differs or is
+// missing.
 func (i *Import) Check(ctx context.Context, records []registry.Record) error {
 	there, err := i.read(ctx, records)
 	if err != nil {
@@ -188,8 +187,7 @@ func same(a, b registry.Record) bool {
 		a.Sealed == b.Sealed && a.Origin == b.Origin && bytes.Equal(a.Body, b.Body)
 }
 
-// PutChanges stores changes of the record. It ignores those that an earlier attempt
-// stored.
+// PutChanges stores changes of the record. Changes that an earlier attempt stored stay unchanged.
 func (i *Import) PutChanges(ctx context.Context, changes []registry.Revision) error {
 	records := make([]any, len(changes))
 	for at, r := range changes {
@@ -198,7 +196,7 @@ func (i *Import) PutChanges(ctx context.Context, changes []registry.Revision) er
 	return i.db.do(ctx, func(ctx context.Context) error { return i.db.addRecords(ctx, records) })
 }
 
-// addRecords stores imported changes. It ignores those that are stored already.
+// addRecords stores imported changes. Changes whose ids are in the store already stay unchanged.
 func (d *database) addRecords(ctx context.Context, records []any) error {
 	if len(records) == 0 {
 		return nil
@@ -210,7 +208,8 @@ func (d *database) addRecords(ctx context.Context, records []any) error {
 	return nil
 }
 
-// importedChange returns the record of one change that no batch of this database made.
+// importedChange returns a record for one imported change. An imported change has a record for itself, because no
+// batch of this database made it.
 func importedChange(r registry.Revision) batchRecord {
 	record := batchRecord{
 		ID: importID(r.Position), At: r.Position, Shown: true, IDs: []string{r.ID},
@@ -228,8 +227,8 @@ func importedChange(r registry.Revision) batchRecord {
 // importID returns the id of the record of an imported change.
 func importID(position int64) string { return fmt.Sprintf("import/%d", position) }
 
-// CheckChanges compares the stored changes with the source's and returns an error for
-// the first that differs.
+// CheckChanges compares changes of the source with the stored changes. It returns an error for the first change
+// that differs or is missing.
 func (i *Import) CheckChanges(ctx context.Context, changes []registry.Revision) error {
 	ids := make([]string, len(changes))
 	for at, r := range changes {
@@ -261,8 +260,8 @@ func (i *Import) CheckChanges(ctx context.Context, changes []registry.Revision) 
 	return nil
 }
 
-// PutWebhooks stores all webhooks, with their positions. It removes others, which an
-// earlier attempt stored.
+// PutWebhooks stores all webhooks, with their positions. It first removes all that the database has, because an
+// earlier attempt may have stored them.
 func (i *Import) PutWebhooks(ctx context.Context, all []webhook.Endpoint) error {
 	return i.db.do(ctx, func(ctx context.Context) error {
 		if _, err := i.db.hooks.DeleteMany(ctx, bson.D{}); err != nil {
@@ -287,8 +286,8 @@ func sameChange(a, b registry.Revision) bool {
 		a.Listed == b.Listed && a.Test == b.Test && bytes.Equal(a.Change, b.Change) && bytes.Equal(a.Whole, b.Whole)
 }
 
-// Finish lets asset services use the database if it has exactly the given numbers
-// of assets, changes and webhooks. Later positions are above last.
+// Finish checks that the database has exactly the given numbers of assets, changes and webhooks, and then lets
+// asset services use it. All positions that the asset services give out later are above the position last.
 func (i *Import) Finish(ctx context.Context, assets, changes, webhooks int, last int64) error {
 	for _, c := range []struct {
 		of   string
@@ -319,11 +318,11 @@ func (i *Import) Finish(ctx context.Context, assets, changes, webhooks int, last
 	})
 }
 
-// counted is the most ids that one operation counts.
+// counted is the largest number of ids that one operation reads to count them.
 const counted = 10_000
 
-// count counts the documents of a collection by their ids, in pieces: counting all in one
-// operation of a large collection takes longer than an operation may.
+// count counts the documents of a collection. It reads their ids in pieces, because one operation that counts a
+// large collection takes longer than the timeout of an operation.
 func (d *database) count(ctx context.Context, in *mongo.Collection) (count int, err error) {
 	for after := ""; ; {
 		var ids []struct {
@@ -347,5 +346,5 @@ func (d *database) count(ctx context.Context, in *mongo.Collection) (count int, 
 	}
 }
 
-// Close disconnects.
+// Close disconnects from the database.
 func (i *Import) Close() error { return i.db.disconnect() }

@@ -12,18 +12,17 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// pageIndex and allIndex are the indexes of pages: of one mode, and of all modes. They have
-// all fields of an entry without its body, so MongoDB reads no document for a page.
+// pageIndex is the index for pages of one mode, allIndex the index for pages of all modes. They contain all
+// fields of an entry except its body, so MongoDB reads no document to find the entries of a page.
 var (
 	pageIndex = only("listed", "test", "position", "size", "_id")
 	allIndex  = only("listed", "position", "test", "size", "_id")
 )
 
-// ownIndex is the index of the lists of brokers. It too has all fields of an entry without its
-// body.
+// ownIndex is the index for the lists of brokers. It also contains all fields of an entry except its body.
 var ownIndex = only("owner", "position", "test", "state", "size", "_id")
 
-// recordIndex and logIndex are the indexes of the record: of all changes, and of one asset.
+// recordIndex finds changes of all assets in their order, logIndex the changes of one asset.
 var (
 	recordIndex = only("shown", "at")
 	logIndex    = only("ids", "at")
@@ -35,22 +34,22 @@ var stateIndex = only("state")
 // webhookIndex is the index of the webhooks of one broker.
 var webhookIndex = only("broker", "byAdmin", "_id")
 
-// placeIndex returns an index that lets each place of a broker have one webhook. It leaves
-// out webhooks without a place. The driver changes the options of a model, so stores that
-// start at once must not share one.
+// placeIndex returns an index that allows one webhook in each place of a broker. Webhooks without a place are
+// not in the index. It returns a new model each time: the driver changes the options of a model, and two stores
+// may start at the same time.
 func placeIndex() mongo.IndexModel {
 	return mongo.IndexModel{Keys: only("place"), Options: options.Index().SetUnique(true).SetSparse(true)}
 }
 
 const (
-	buildTimeout  = 24 * time.Hour   // of a command that builds indexes
+	buildTimeout  = 24 * time.Hour   // time limit of one command that builds indexes
 	buildProgress = 10 * time.Second // between two lines of the log
 )
 
-// errNoIndex is returned while an index does not stand.
+// errNoIndex is returned while an index is missing or is still being built.
 var errNoIndex = errors.New("an index of the store does not stand")
 
-// createIndexes creates the indexes of the store, and returns nil once they stand.
+// createIndexes creates the indexes of the store. It returns nil once MongoDB can use all of them.
 func (d *database) createIndexes(ctx context.Context, log *slog.Logger) error {
 	for _, c := range []struct {
 		in   *mongo.Collection
@@ -72,10 +71,9 @@ func (d *database) createIndexes(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// build creates indexes of a collection that are missing, in one scan of it. In a large
-// collection that takes minutes, so it has no timeout of an operation: MongoDB gives up an
-// index whose command ends. Another process may build the same. So build asks in the end
-// whether each index can be used.
+// build creates the missing indexes of a collection, in one scan of it. The timeout of an operation does not
+// apply: a large collection takes minutes, and MongoDB gives up the indexes if the command ends early. Another
+// process may build the same indexes. So at the end build asks for each index whether MongoDB can use it.
 func (d *database) build(
 	ctx context.Context, log *slog.Logger, in *mongo.Collection, models []mongo.IndexModel,
 ) error {
@@ -86,7 +84,7 @@ func (d *database) build(
 		return err
 	}
 	how := options.CreateIndexes()
-	if replicated { // another server refuses the option
+	if replicated { // a server without replication refuses this option
 		how.SetCommitQuorumMajority()
 	}
 	begun, ended := time.Now(), d.tellProgress(ctx, log, in)
@@ -106,7 +104,7 @@ func (d *database) build(
 	return nil
 }
 
-// isReplicated tells whether the server belongs to a replica set or a sharded cluster.
+// isReplicated reports whether the server belongs to a replica set or a sharded cluster.
 func (d *database) isReplicated(ctx context.Context) (bool, error) {
 	var hello struct {
 		SetName string `bson:"setName"`
@@ -118,7 +116,8 @@ func (d *database) isReplicated(ctx context.Context) (bool, error) {
 	return hello.SetName != "" || hello.Message == "isdbgrid", err
 }
 
-// tellProgress logs from time to time that indexes are being built, until ended is called.
+// tellProgress logs at each interval of buildProgress that MongoDB is building indexes, until the caller calls
+// ended.
 func (d *database) tellProgress(ctx context.Context, log *slog.Logger, in *mongo.Collection) (ended func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -149,8 +148,8 @@ func (d *database) tellProgress(ctx context.Context, log *slog.Logger, in *mongo
 	}
 }
 
-// stands returns nil if MongoDB uses an index. It refuses the hint if the index is missing
-// or is being built.
+// stands returns nil if MongoDB can use the index with these keys. MongoDB refuses a query with a hint at an
+// index that is missing or is being built.
 func (d *database) stands(ctx context.Context, in *mongo.Collection, keys bson.D) error {
 	err := d.do(ctx, func(ctx context.Context) error {
 		one := options.FindOne().SetHint(keys).SetProjection(only("_id"))
@@ -166,5 +165,5 @@ func (d *database) stands(ctx context.Context, in *mongo.Collection, keys bson.D
 	return err
 }
 
-// badHint is MongoDB's error code for a hint that names no index that stands.
+// badHint is MongoDB's error code for a hint at an index that it cannot use.
 const badHint = 2

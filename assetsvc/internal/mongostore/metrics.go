@@ -19,11 +19,11 @@ import (
 type metrics struct {
 	batch   metric.Int64Histogram   // changes in a batch
 	open    metric.Int64Gauge       // open batches of all asset services
-	lag     metric.Float64Gauge     // s from the horizon to the newest position
+	lag     metric.Float64Gauge     // seconds from the horizon to the newest position
 	fences  metric.Int64Counter     // stalled batches that this process has fenced
-	refused metric.Int64Counter     // openings of batches that another writer was ahead of
-	lead    metric.Float64Gauge     // s that this machine's clock is ahead of the store's
-	waits   metric.Float64Histogram // s that a barrier of fresh reads takes
+	refused metric.Int64Counter     // how often a batch did not get its positions because another writer was ahead
+	lead    metric.Float64Gauge     // seconds by which this machine's clock is ahead of the store's
+	waits   metric.Float64Histogram // seconds that a barrier of fresh reads takes
 
 	operations  *telemetry.Operations
 	connections *connections
@@ -66,10 +66,10 @@ func (m *metrics) recordClock(ctx context.Context, now feed.Clock, fenced int) {
 	m.open.Record(ctx, int64(len(now.Open)))
 	m.lag.Record(ctx, (time.Duration(now.Last-now.Horizon()) * time.Microsecond).Seconds())
 	m.fences.Add(ctx, int64(fenced))
-	m.refused.Add(ctx, 0) // so that it is reported before the first
+	m.refused.Add(ctx, 0) // so that the count 0 is reported before the first refusal
 }
 
-// timed returns a send that records how long each barrier takes.
+// timed returns a function that calls send and records how long the barrier takes.
 func (m *metrics) timed(send func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		begun := time.Now()
@@ -79,8 +79,8 @@ func (m *metrics) timed(send func(context.Context) error) func(context.Context) 
 	}
 }
 
-// monitors returns the client options that report the driver's commands and
-// connections to m. Commands are reported to also as well, unless it is nil.
+// monitors returns client options that report the driver's commands and connections to m. Commands are reported
+// to the second monitor (also) too, unless it is nil.
 func (m *metrics) monitors(also *event.CommandMonitor) *options.ClientOptions {
 	return options.Client().
 		SetMonitor(tracing(m.operations, also)).

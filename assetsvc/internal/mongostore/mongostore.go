@@ -4,23 +4,21 @@
 // Package feed orders the changes. This package implements the operations on
 // single documents that the feed needs (feedstore.go), and the reads.
 //
-// Durability: a majority of the replica set acknowledges each write, with its
-// journal. Reads use the majority read concern, in sessions that are causally
-// consistent with everything this process has seen. So an acknowledged write
-// survives a change of the primary and the crash of a member. With
-// Options.FreshReads the reads show the acknowledged writes of all processes at any
-// moment of that change, too (barrier.go).
+// Durability: a majority of the replica set acknowledges each write once the write is in its journal. Reads use
+// the majority read concern, in sessions that are causally consistent with everything this process has seen. So
+// an acknowledged write survives a change of the primary and the crash of a member. With Options.FreshReads, a
+// read shows the acknowledged writes of all processes even while the primary changes (barrier.go).
 //
-// The package uses no transactions, pipeline updates or expressions. Any server
-// works that speaks MongoDB's protocol and updates a document atomically.
+// The package uses no transactions, pipeline updates or expressions. It works with any server that speaks
+// MongoDB's protocol and updates each document atomically.
 //
 // Collections:
 //
 //   - assets: one document for each asset (document.go).
 //   - changes: the record of each batch (record.go), or of one imported change.
-//   - clock: one document. It has the newest position, under open the first
-//     position of each writer's open batch, and under ids the documents of
-//     that batch. They are separate fields because readers need only open.
+//   - clock: one document. It has the newest position. For each writer with an
+//     open batch, the field open has the first position of that batch, and the
+//     field ids has its documents. Readers need the field open, but not ids.
 //   - log: the full parts of the public log, and its head (publiclog.go).
 //   - numbers: for each day the newest number given to an asset.
 //   - webhooks: one document for each webhook (webhooks.go).
@@ -67,29 +65,27 @@ const (
 	maxBytes        = 8 << 20               // most bytes of the changes in a batch; a document may have 16 MiB
 	writerPause     = 50 * time.Millisecond // before the writer repeats a failed operation
 	prepareInterval = time.Second           // between attempts to prepare a store that does not answer
-	looksPerLease   = 6                     // of the watcher
+	looksPerLease   = 6                     // how often the watcher looks in the time of a lease
 )
 
-// Options configure a store. Now and Log are required; the zero values of the
-// others work.
+// Options configure a store. Now and Log are required; the zero values of the other fields work.
 type Options struct {
-	Now     func() time.Time // wall clock that positions follow
+	Now     func() time.Time // this machine's clock; the store's clock is compared with it
 	Log     *slog.Logger
 	Timeout time.Duration         // of one operation of the database; 0: 2 s
 	Lease   time.Duration         // a batch that stays open longer is fenced; 0: 3 s
 	Meter   metric.Meter          // gets the metrics of the feed and the store; nil: no metrics
-	Monitor *event.CommandMonitor // hears of each command to the database; nil: nobody does
+	Monitor *event.CommandMonitor // is called for each command to the database; nil: no monitor
 
-	// Owner returns the owner of an asset that a former program has stored, which has no field
-	// for it. nil: such an asset is in the list of no broker.
+	// Owner returns the owner of an asset that an earlier version of this program stored without a field for the
+	// owner. If Owner is nil, such an asset is in no broker's list.
 	Owner func(registry.Record) (string, error)
 
-	// FreshReads makes Get, Page and Log show every change that any process has
-	// acknowledged before, even while MongoDB elects a primary. Each waits for a barrier,
-	// which the reads that wait at the same time share. Without it, a primary that was
-	// voted out and does not know it yet may answer reads for seconds from the state that
-	// it has. A read fails if the barrier does; a server that is no member of a replica
-	// set refuses it.
+	// FreshReads makes Get, Page and Log show every change that any process has acknowledged before, even while
+	// MongoDB elects a primary. Each read waits for a barrier, and reads that wait at the same time share one.
+	// Without FreshReads, a primary that was voted out and does not know it yet may answer reads from its old
+	// state for some seconds. If the barrier fails, the read fails. On a server that belongs to no replica set,
+	// every barrier fails.
 	FreshReads bool
 }
 
@@ -106,41 +102,40 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store is a registry.Store in a MongoDB database, and keeps the public log and webhooks
-// too. It is safe for concurrent use.
+// Store implements registry.Store on a MongoDB database. It also stores the public log and webhooks. It is safe
+// for concurrent use.
 type Store struct {
 	db      *database
 	log     *slog.Logger
-	failed  func(error) // logs failed operations, as one lasting state
+	failed  func(error) // logs failed operations, together as one lasting failure
 	time    *storeTime
-	now     func() time.Time // that of time, for positions
+	now     func() time.Time // the clock that positions follow; made from the field time
 	metrics *metrics
 	writer  *feed.Writer
 	numbers *numbers
 	census  *census
 
-	filled   atomic.Bool   // each asset has its owner, so there are lists of brokers
-	patience time.Duration // of a page, while too many assets are above the horizon
+	filled   atomic.Bool   // every asset has its owner, so the lists of brokers are complete
+	patience time.Duration // how long a page waits while too many assets are above the horizon
 
-	unready atomic.Pointer[error] // why the database is not prepared; nil: it is
+	unready atomic.Pointer[error] // the reason why the database is not prepared; nil: it is prepared
 
-	stop    context.CancelFunc // ends the background work
+	stop    context.CancelFunc // ends the background work below
 	running sync.WaitGroup     // the background work
-	closers []func() error     // release what newStore opened; run in reverse
+	closers []func() error     // functions that release what newStore opened; called from last to first
 	once    sync.Once
-	err     error // result of Close
+	err     error // result of the first Close
 
-	mu     sync.RWMutex // each write under way holds it for reading
+	mu     sync.RWMutex // each write holds it for reading until it ends; Close takes it for writing
 	closed bool
 }
 
 var errClosed = errors.New("the store is closed")
 
-// Open returns a store in the database that uri names, or in "assetregistry" if
-// uri names none. It creates missing indexes. It returns errForeign if the
-// database holds other data. If the database does not answer, or builds an index for long,
-// Open succeeds: the store keeps trying, and its methods return errors until the database
-// is prepared.
+// Open returns a store in the database that uri names, or in "assetregistry" if uri names no database. It creates
+// missing indexes. It returns errForeign if the database contains other data. If the database does not answer, or
+// needs long to build an index, Open returns a store nevertheless: the store keeps trying, and its methods return
+// errors until the database is prepared.
 func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s, err := newStore(uri, o)
@@ -159,8 +154,8 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Now returns the time of the clock that positions follow: that of MongoDB, and of this machine
-// until MongoDB was asked.
+// Now returns the time of the clock that positions follow. This is MongoDB's clock; until MongoDB was asked for
+// the first time, it is this machine's clock.
 func (s *Store) Now() time.Time { return s.now() }
 
 // newStore returns a store that has sent nothing to the database yet.
@@ -170,7 +165,8 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 		log:    o.Log,
 		failed: failures.Failed,
 		time:   newStoreTime(o.Now, o.Log),
-		// Within its lease a stalled batch is fenced, and the horizon moves on.
+		// A stalled batch is fenced within its lease. Then the horizon moves on, and the page need not wait
+		// longer.
 		patience: 2 * o.Lease,
 		closers:  []func() error{func() error { failures.Close(); return nil }},
 	}
@@ -211,8 +207,8 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// start starts the background work. The rest of it begins once the database is prepared.
-// The channel gets the result of the first attempt.
+// start starts the background work: first keepPreparing, and once the database is prepared the rest. The returned
+// channel gets the result of the first attempt to prepare it.
 func (s *Store) start(ctx context.Context, o Options) (first <-chan error) {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	result := make(chan error, 1)
@@ -230,7 +226,7 @@ func (s *Store) start(ctx context.Context, o Options) (first <-chan error) {
 	return result
 }
 
-// prepare does what must be done before the first write.
+// prepare does everything that must be done before the first write.
 func (s *Store) prepare(ctx context.Context) error {
 	if err := s.db.open(ctx); err != nil {
 		return err
@@ -245,15 +241,15 @@ func (s *Store) prepare(ctx context.Context) error {
 	return s.db.createIndexes(ctx, s.log)
 }
 
-// errUnasked and errIndexes are why a store is not ready before the first answer, and while
-// a command that builds indexes runs.
+// errUnasked is why a store is not ready before MongoDB's first answer. errIndexes is why it is not ready while a
+// command that builds indexes runs.
 var (
 	errUnasked = errors.New("MongoDB has not answered yet")
 	errIndexes = errors.New("MongoDB is building indexes of the store")
 )
 
-// keepPreparing repeats prepare until it succeeds or ctx is done. It tells whether it has
-// succeeded, and sends first the result of the first attempt.
+// keepPreparing repeats prepare until it succeeds or ctx is done, and reports whether it has succeeded. It sends
+// the result of the first attempt to the channel first.
 func (s *Store) keepPreparing(ctx context.Context, first chan<- error) bool {
 	tick := time.NewTicker(prepareInterval)
 	defer tick.Stop()
@@ -286,7 +282,8 @@ func (s *Store) keepPreparing(ctx context.Context, first chan<- error) bool {
 	}
 }
 
-// Ready returns nil if the database answers, also to a barrier, and is prepared.
+// Ready returns nil if the database is prepared and answers. With FreshReads, the database must also answer a
+// barrier.
 func (s *Store) Ready(ctx context.Context) error {
 	if why := s.unready.Load(); why != nil {
 		return fmt.Errorf("the store is not ready yet: %w", *why)
@@ -300,8 +297,8 @@ func (s *Store) Ready(ctx context.Context) error {
 	})
 }
 
-// Close waits for the writes under way, refuses later ones and disconnects.
-// Later calls return the result of the first.
+// Close waits for the writes under way, refuses later writes, and disconnects. Later calls return the result of
+// the first call.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.mu.Lock()

@@ -19,7 +19,7 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// rigTimeout suits the slow MongoDB server of the tests.
+// rigTimeout is the timeout of an operation in tests. It is long because the stand-in for MongoDB is slow.
 const rigTimeout = 20 * time.Second
 
 func opener(server *mongotest.Server) storetest.Opener {
@@ -55,8 +55,9 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, opener(server))
 }
 
-// TestStoresStartAtOnce needs the race detector: stores must share no options of the driver.
-// No server is needed, as the driver changes the options before it sends anything.
+// TestStoresStartAtOnce lets several stores create an index at the same time. They must not share the options,
+// which the driver changes; only the race detector notices that. The test needs no server, because the driver
+// changes the options before it sends anything.
 func TestStoresStartAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -76,12 +77,12 @@ func TestStoresStartAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestABoundedReadTakesOneRoundTrip counts the commands of reads with a size limit.
-// Only a missing or too large asset needs a second command.
+// TestABoundedReadTakesOneRoundTrip counts the commands that a read with a limit of bytes sends. Only for a
+// missing asset, or one that is too large, may it send a second command.
 func TestABoundedReadTakesOneRoundTrip(t *testing.T) {
 	var mu sync.Mutex
 	var reading string // id of the asset
-	var reads []string // commands that name the id; the census may send others
+	var reads []string // commands that name this id; the census may send others
 	monitor := &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -96,7 +97,7 @@ func TestABoundedReadTakesOneRoundTrip(t *testing.T) {
 		id   string
 		most int
 		want error
-		then []string // commands
+		then []string // commands that the read sends
 	}{
 		{"an asset that fits", r.ID, len(r.Body), nil, []string{"find"}},
 		{"an asset of any size", r.ID, registry.AnySize, nil, []string{"find"}},

@@ -14,14 +14,14 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Lists that an asset is in (feed.Place).
+// Values of place.List: which list of the feed an asset is in (feed.Place).
 const (
 	noList = iota
 	realList
 	testList
 )
 
-// place is a feed.Place in a document.
+// place is how a document stores a feed.Place.
 type place struct {
 	Position int64 `bson:"p"`
 	List     int   `bson:"l,omitempty"`
@@ -35,7 +35,7 @@ func placesOf(t feed.Trail) []place {
 	return places
 }
 
-// trail returns the places of an asset, up to that at its position.
+// trail returns all places of an asset that the document has: its former places, and last its current place.
 func (d document) trail() feed.Trail {
 	var t feed.Trail
 	for _, p := range d.Former {
@@ -55,7 +55,8 @@ func (d document) list() int {
 	}
 }
 
-// passed notes that the horizon has reached a position.
+// passed notes that the horizon has reached this position. It ignores a position below one that it has noted
+// before.
 func (d *database) passed(horizon int64) {
 	for {
 		known := d.horizon.Load()
@@ -65,14 +66,14 @@ func (d *database) passed(horizon int64) {
 	}
 }
 
-// former is the trails of the assets that a batch changes, before it does.
+// former has the trails of the assets that a batch changes, as they are before the batch changes them.
 type former struct {
-	first int64 // position of the batch
+	first int64 // first position of the batch
 	of    map[string]feed.Trail
 }
 
-// lookUp reads where the assets stand that a batch changes. A revision stands where it
-// stands for ever, so this may be done before the batch is open.
+// lookUp reads the trails of the assets that a batch changes. The place of a revision never changes, so lookUp
+// may run before the batch is open.
 func (f feedStore) lookUp(ctx context.Context, writes []feed.Write) error {
 	revisions := make(map[string]int64, len(writes))
 	var ids []string
@@ -95,7 +96,7 @@ func (f feedStore) lookUp(ctx context.Context, writes []feed.Write) error {
 		}
 		horizon := f.horizon.Load()
 		for _, d := range found {
-			if d.Revision == revisions[d.ID] { // else the write is refused
+			if d.Revision == revisions[d.ID] { // otherwise the store will refuse the write
 				looked.of[d.ID] = d.trail().Since(horizon)
 			}
 		}
@@ -104,7 +105,7 @@ func (f feedStore) lookUp(ctx context.Context, writes []feed.Write) error {
 	return nil
 }
 
-// formerOf returns where the assets of a batch stand before it.
+// formerOf returns the trails of the assets in a batch, as they are before the batch changes them.
 func (f feedStore) formerOf(ctx context.Context, writes []feed.Write) (map[string]feed.Trail, error) {
 	looked := f.looked.Load()
 	if looked == nil || looked.first != writes[0].Position {
@@ -116,19 +117,20 @@ func (f feedStore) formerOf(ctx context.Context, writes []feed.Write) (map[strin
 	return looked.of, nil
 }
 
-// errUnknownPlace is returned if the clock was read too long ago: an asset has forgotten
-// where it stood then.
+// errUnknownPlace is returned if the clock was read too long ago: an asset has changed since, and the asset's
+// trail no longer has the place that the asset had then.
 var errUnknownPlace = errors.New("the place of an asset at this horizon is forgotten")
 
-// mostAbove is how many assets above the horizon a page looks at. MongoDB reads each whole.
+// mostAbove is the largest number of assets above the horizon that a page looks at. MongoDB reads each of them in
+// full.
 const mostAbove = 10_000
 
 // errManyAbove is returned while more assets than database.mostAbove are above the horizon.
 var errManyAbove = errors.New("too many assets have changed since a batch was opened that is still open")
 
-// boundAbove returns errManyAbove if too many assets are above the horizon of a clock. Each
-// has a position of its own, so it counts only if there are as many positions. Then it reads
-// so many keys of an index at most, and no document.
+// boundAbove returns errManyAbove if more than mostAbove assets are above the horizon. No two assets share a
+// position, so it asks the database only if there are more than mostAbove positions above the horizon. The query
+// reads at most mostAbove + 1 keys of an index, and no document.
 func (d *database) boundAbove(ctx context.Context, q registry.Query, last, horizon int64) error {
 	if last-horizon <= d.mostAbove {
 		return nil
@@ -144,25 +146,30 @@ func (d *database) boundAbove(ctx context.Context, q registry.Query, last, horiz
 	return nil
 }
 
-// above selects the assets of all modes and states above a horizon, of the feed or of a broker.
+// above returns a filter for the assets above a horizon, in all modes and states. These are assets of the feed,
+// or of the broker in q.
 func above(q registry.Query, horizon int64) bson.D {
 	all := registry.Query{Mode: registry.All, Owner: q.Owner}
 	return append(selected(all), bson.E{Key: "position", Value: bson.D{{Key: "$gt", Value: horizon}}})
 }
 
-// upwards reads assets of all modes in the order of their positions.
+// upwards returns options for a query with the filter of above. The query then reads the assets in the order of
+// their positions.
 func upwards(q registry.Query) *options.FindOptionsBuilder {
 	all := registry.Query{Mode: registry.All, Owner: q.Owner}
 	return options.Find().SetHint(indexOf(all)).SetSort(bson.D{{Key: "position", Value: 1}})
 }
 
-// moved returns the entries of assets in a range of positions that have a newer position
-// above the horizon. Each stands where it stood at the horizon, and has no body. It must be
-// called after the entries of the range are read: an asset moves from there to here. It reads
-// positions upwards, so it passes no asset that moves meanwhile, and may meet one twice.
+// moved returns entries for assets that have moved: at the horizon, each of them stood at a position in the
+// range, and now it has a newer position above the horizon. Each entry has the position that the asset had at the
+// horizon, and no body.
 //
-// The place of an asset tells its list of the feed, but neither its owner nor its state. So the
-// list of a broker has the assets that have this owner and state now.
+// Call moved after the entries of the range are read: an asset that leaves the range in between is then found
+// here. The query reads positions upwards, and assets only move upwards. So it misses no asset, but may find one
+// twice.
+//
+// A place in a trail has the list of the feed, but neither the owner nor the state. So a broker's list uses the
+// owner and the state that the asset has now.
 func (d *database) moved(ctx context.Context, q registry.Query, after, upto, horizon int64) ([]document, error) {
 	there := bson.E{Key: "$or", Value: bson.A{
 		bson.D{{Key: "former.p", Value: bson.D{{Key: "$gt", Value: after}, {Key: "$lte", Value: upto}}}},
@@ -195,13 +202,13 @@ func (d *database) moved(ctx context.Context, q registry.Query, after, upto, hor
 	return moved, nil
 }
 
-// inMode tells whether a mode selects test assets, or real ones.
+// inMode reports whether a mode selects test assets (if test is true) or real assets (if it is false).
 func inMode(mode registry.Mode, test bool) bool {
 	return mode == registry.All || test == (mode == registry.Test)
 }
 
-// merge returns the first entries of a page: those found, and those that have moved. An
-// asset may be among both, or twice among those that have moved, if it has moved meanwhile.
+// merge returns the first q.Limit entries of both lists together. An asset that moved while it was being read may
+// be in both lists, or twice in the list moved; merge keeps only one entry of it.
 func merge(q registry.Query, found, moved []document) []document {
 	there := make(map[string]bool, len(found))
 	for _, d := range found {

@@ -17,11 +17,11 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// hold opens a batch of another process, which holds back the horizon until release.
+// hold opens a batch as another process would. The batch holds back the horizon until the caller calls release.
 func hold(t *testing.T, s *Store) (release func()) {
 	t.Helper()
 	f := feedStore{database: s.db}
-	first := time.Now().UnixMicro() + 2_000_000 // above all positions so far
+	first := time.Now().UnixMicro() + 2_000_000 // above all positions that were given out so far
 	none := registry.Record{ID: storetest.NewID(), Body: body}
 	b := feed.Batch{First: first, IDs: []string{none.ID}}
 	writes := []feed.Write{{ID: none.ID, Position: first, Document: none}}
@@ -48,7 +48,7 @@ func mustChange(t *testing.T, s *Store, id string, change func(*registry.Record)
 	return r
 }
 
-// walk reads the whole list by pages, and returns the entries in the order of positions.
+// walk reads the whole list page by page, and returns its entries in the order of their positions.
 func walk(t *testing.T, s *Store, q registry.Query) (all []registry.Entry) {
 	t.Helper()
 	for {
@@ -68,8 +68,8 @@ func walk(t *testing.T, s *Store, q registry.Query) (all []registry.Entry) {
 	return all
 }
 
-// entry is the entry of a record that was read when it was the newest; moved: it has changed
-// since.
+// entry returns the entry that a page must have for a record. moved says whether the asset has changed since the
+// position of the record. bodies is Query.Bodies.
 func entry(r registry.Record, moved bool, bodies int) registry.Entry {
 	e := registry.Entry{ID: r.ID, Position: r.Position, Test: r.Test, Moved: moved}
 	if bodies > 0 && !moved {
@@ -78,8 +78,8 @@ func entry(r registry.Record, moved bool, bodies int) registry.Entry {
 	return e
 }
 
-// TestNoAssetVanishesWhileABatchIsOpen changes assets, some twice and one with its mode, and
-// publishes a draft, while the batch of another process holds back the horizon.
+// TestNoAssetVanishesWhileABatchIsOpen changes assets and publishes a draft while the batch of another process
+// holds back the horizon. Some assets change twice, and one changes its mode. The list must have all of them.
 // Promises: feed-whole
 func TestNoAssetVanishesWhileABatchIsOpen(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "moved"), Options{Lease: time.Hour})
@@ -135,15 +135,16 @@ func TestNoAssetVanishesWhileABatchIsOpen(t *testing.T) {
 	}
 }
 
-// TestAReaderWithAnOldClockReadsAgain changes an asset twice after a reader has read the
-// clock. The asset has forgotten where it stood then.
+// TestAReaderWithAnOldClockReadsAgain changes an asset twice after a reader has read the clock. By then the
+// trail of the asset no longer has the place that the asset had for this clock. The reader must get
+// errUnknownPlace, so that it reads the clock again.
 func TestAReaderWithAnOldClockReadsAgain(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "old"), Options{Lease: time.Hour})
 	r := mustCreate(t, s)
 	old := r.Position
 	for range 2 {
 		mustChange(t, s, r.ID, func(*registry.Record) {})
-		if _, err := s.Page(t.Context(), registry.Query{Limit: 1}); err != nil { // the process learns the horizon
+		if _, err := s.Page(t.Context(), registry.Query{Limit: 1}); err != nil { // learns the new horizon
 			t.Fatal(err)
 		}
 	}
@@ -157,8 +158,8 @@ func TestAReaderWithAnOldClockReadsAgain(t *testing.T) {
 	}
 }
 
-// TestAPageLooksAtAFewAssetsAboveTheHorizon changes more assets than a page looks at, while
-// a batch is open. A page waits until it is closed.
+// TestAPageLooksAtAFewAssetsAboveTheHorizon changes more assets than a page looks at while a batch is open. A
+// page must wait until the batch is closed.
 func TestAPageLooksAtAFewAssetsAboveTheHorizon(t *testing.T) {
 	counted := make(chan struct{}, 100)
 	s := openWith(t, mongotest.Start(t).URI(t, "above"), Options{Lease: time.Hour, Monitor: &event.CommandMonitor{
@@ -190,7 +191,7 @@ func TestAPageLooksAtAFewAssetsAboveTheHorizon(t *testing.T) {
 	}
 	s.patience = time.Hour
 	go func() {
-		for range 2 { // the page has waited once
+		for range 2 { // until the page has looked twice, so it has waited once
 			<-counted
 		}
 		release()
@@ -204,7 +205,8 @@ func TestAPageLooksAtAFewAssetsAboveTheHorizon(t *testing.T) {
 	}
 }
 
-// TestAPageHasAnAssetOnceThatMovesWhileItIsRead merges an asset that was read at two places.
+// TestAPageHasAnAssetOnceThatMovesWhileItIsRead merges the two lists of a page, which have one asset at two
+// places. The page must have the asset once.
 func TestAPageHasAnAssetOnceThatMovesWhileItIsRead(t *testing.T) {
 	found := []document{{ID: "a", Position: 1}}
 	b := document{ID: "b", Position: 2, moved: true}

@@ -13,20 +13,20 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// node is a proxy that makes the rig behave like a member of a replica set: its
-// answers have an operation time, and it obeys the read concerns as MongoDB does. It
-// may become a primary that was voted out and does not know it.
+// node is a proxy that makes the rig behave like a member of a replica set: its answers have an operation time,
+// and it obeys read concerns as MongoDB does. It can also behave like a primary that was voted out and does not
+// know it.
 type node struct {
 	rig       string // address
-	noHorizon bool   // answers with the clock lack the open batches
+	noHorizon bool   // its answers with the clock lack the open batches
 
 	mu       sync.Mutex
-	time     uint32            // one more with each command
+	time     uint32            // operation time; each command adds one
 	timeless bool              // answers have no operation time, like those of a single server
-	deposed  uint32            // its time when it was voted out; 0: it is the primary
+	deposed  uint32            // operation time when it was voted out; 0: it is the primary
 	found    bool              // barriers reach the new primary
-	answers  map[string]bson.D // to reads, by what they ask for
-	reads    []arrival         // in their order
+	answers  map[string]bson.D // answers to earlier reads, by command.asks
+	reads    []arrival         // in the order in which they arrived
 }
 
 // newNode returns a node and the address of a database on it.
@@ -59,12 +59,12 @@ func accept(tb testing.TB, serve func(client net.Conn)) (addr string) {
 	})
 	tb.Cleanup(func() {
 		listener.Close()
-		clients.Wait() // for the stores of the test to leave
+		clients.Wait() // waits until the stores of the test have disconnected
 	})
 	return listener.Addr().String()
 }
 
-// serve answers the commands of a client until it leaves.
+// serve answers the commands of a client until the client leaves.
 func (n *node) serve(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp", n.rig)
@@ -112,7 +112,7 @@ func (n *node) exchange(server net.Conn, message []byte) ([]byte, error) {
 	return pack(c.id, answer, nil), nil
 }
 
-// leaveOutOpen takes the open batches out of an answer with the clock.
+// leaveOutOpen removes the open batches from an answer that has the clock.
 func leaveOutOpen(answer bson.D) {
 	for _, e := range answer {
 		cursor, _ := e.Value.(bson.D)
@@ -125,15 +125,15 @@ func leaveOutOpen(answer bson.D) {
 	}
 }
 
-// Codes of errors of MongoDB.
+// MongoDB's codes of errors.
 const (
 	badValue       = 2
 	timeExpired    = 50
 	invalidOptions = 72
 )
 
-// arrives returns the time of a command that the rig answers, or the answer if the node
-// gives it. The time of a deposed primary stands still.
+// arrives returns the operation time of a command that the rig must answer, or the answer that the node gives
+// itself. While the node is deposed, its time stands still.
 func (n *node) arrives(c command) (now uint32, answer bson.D) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -158,7 +158,7 @@ func (n *node) arrives(c command) (now uint32, answer bson.D) {
 	}
 }
 
-// answered remembers an answer of the rig and adds the time to it.
+// answered stores an answer of the rig, and returns it with the operation time.
 func (n *node) answered(c command, now uint32, answer bson.D) bson.D {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -192,8 +192,8 @@ func finished(answer bson.D) bson.D {
 	return answer
 }
 
-// depose makes the node a primary that was voted out. If found, barriers reach the
-// new primary.
+// depose makes the node behave like a primary that was voted out. If found is true, barriers reach the new
+// primary instead of this node.
 func (n *node) depose(found bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -213,20 +213,20 @@ type arrival struct {
 	time uint32
 }
 
-// command is a command of a client.
+// command is a command that a client has sent.
 type command struct {
 	id        uint32
 	raw       bson.Raw
 	body      bson.D
-	documents []byte // of a write, which follow the body
+	documents []byte // documents of a write, which come after the body
 	isRead    bool
-	asks      string // the body without fields of the session
-	level     string // of the read concern
-	after     uint32 // T of afterClusterTime
+	asks      string // the body without the fields about the session
+	level     string // level of the read concern
+	after     uint32 // seconds (T) of afterClusterTime
 }
 
 const (
-	opMsg      = 2013 // opcode of all messages but the first of a connection
+	opMsg      = 2013 // opcode of every message except the first one of a connection
 	bodyOffset = 21   // 16 bytes of header, 4 of flags, 1 for the kind of section
 )
 
@@ -249,7 +249,8 @@ func without(d bson.D, names ...string) bson.D {
 	return slices.DeleteFunc(slices.Clone(d), func(e bson.E) bool { return slices.Contains(names, e.Key) })
 }
 
-// pack returns a message with a command, or with the answer to the command id.
+// pack returns a message that has a command and its id. It also makes the answer to a command; id is then the id
+// of that command.
 func pack(id uint32, body bson.D, documents []byte) []byte {
 	encoded, err := bson.Marshal(body)
 	if err != nil {
@@ -274,7 +275,7 @@ func forward(server net.Conn, message []byte) ([]byte, error) {
 	return readMessage(server)
 }
 
-// readMessage reads one message. Its first four bytes are its length.
+// readMessage reads one message. The first four bytes of a message are its length.
 func readMessage(r io.Reader) ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {

@@ -3,26 +3,26 @@ package mongostore
 import "context"
 
 const (
-	// maxNumbers is the most numbers that a process reserves at once. The
-	// numbers left when it ends are never used.
+	// maxNumbers is the largest count of numbers in one reservation. Numbers that are reserved but not used when
+	// the process ends are never used.
 	maxNumbers = 64
-	// maxDays is the most days for which it holds numbers.
+	// maxDays is the largest number of days for which a process keeps reserved numbers.
 	maxDays = 7
 )
 
-// numbers gives out the numbers of assets. Each time it runs out it reserves
-// twice as many as before. So a busy day costs few round trips, and a process
-// that creates few assets skips few numbers.
+// numbers gives out the numbers of assets from those that it has reserved. Each reservation for a day is twice
+// as large as the one before. So a busy day costs few round trips, and a process that creates few assets leaves
+// few numbers unused.
 type numbers struct {
 	take func(ctx context.Context, day string, count int) (first int, err error)
-	turn chan struct{} // a lock of have that ends waiting with a context
+	turn chan struct{} // a lock for the map have; a wait for it ends when the context ends
 	have map[string]stock
 }
 
-// stock is the numbers that a process holds for a day.
+// stock has the numbers that a process has reserved for a day.
 type stock struct {
 	next, left int
-	taken      int // reserved the last time
+	taken      int // count of numbers in the last reservation
 }
 
 func newNumbers(take func(ctx context.Context, day string, count int) (int, error)) *numbers {

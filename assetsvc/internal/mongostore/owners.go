@@ -15,14 +15,14 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// fillPiece is how many assets fillOwners changes at once.
+// fillPiece is how many assets the method fillPiece changes in one call.
 const fillPiece = 200
 
-// errFilling is the error of a page of a broker while assets of a former program get their owners.
+// errFilling is returned for a page of a broker's list while fillOwners is still working.
 var errFilling = errors.New("assets of a former program get their owners")
 
-// keepFilling repeats fillOwners until it succeeds or ctx is done. The store works meanwhile, but has
-// no lists of brokers.
+// keepFilling repeats fillOwners until it succeeds or ctx is done. Until then, the lists of brokers return
+// errFilling; the rest of the store works.
 func (s *Store) keepFilling(ctx context.Context, ownerOf func(registry.Record) (string, error)) {
 	for !s.filled.Load() {
 		err := s.db.fillOwners(ctx, s.log, ownerOf)
@@ -39,10 +39,11 @@ func (s *Store) keepFilling(ctx context.Context, ownerOf func(registry.Record) (
 	}
 }
 
-// fillOwners gives each asset of a former program its owner, from its body. It changes no
-// position and no revision, so it disturbs no batch. The revision guards each update: an asset
-// that changes meanwhile gets its owner with the change. Several processes may do it at once, and
-// after an interruption it goes on with those that are left.
+// fillOwners finds assets that an earlier version of this program stored without an owner, and sets the owner
+// that ownerOf returns. It changes no position and no revision, so it does not disturb the writing of batches.
+// Each update applies only to the revision that was read: if an asset is changed in between, that change sets
+// the owner. Several processes may run fillOwners at the same time. After an interruption, the next call goes on
+// with the assets that are left.
 func (d *database) fillOwners(
 	ctx context.Context, log *slog.Logger, ownerOf func(registry.Record) (string, error),
 ) error {
@@ -64,13 +65,13 @@ func (d *database) fillOwners(
 	}
 }
 
-// fillPiece does it for some assets, and returns their number; 0: none is left.
+// fillPiece sets the owners of up to fillPiece assets, and returns how many it found; 0: no asset is left.
 func (d *database) fillPiece(
 	ctx context.Context, ownerOf func(registry.Record) (string, error),
 ) (count int, err error) {
 	without := bson.D{
 		{Key: "owner", Value: nil}, {Key: "removed", Value: nil},
-		{Key: "revision", Value: bson.D{{Key: "$gte", Value: 0}}}, // no voids
+		{Key: "revision", Value: bson.D{{Key: "$gte", Value: 0}}}, // voids have a revision below 0
 	}
 	err = d.do(ctx, func(ctx context.Context) error {
 		found, err := d.page(ctx, without, options.Find().SetHint(ownIndex).SetLimit(fillPiece).

@@ -14,8 +14,8 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// TestAssetsOfAFormerProgramGetTheirOwners removes the field, as a former program stores assets, and
-// opens the store again. Voids stay as they are.
+// TestAssetsOfAFormerProgramGetTheirOwners removes the field for the owner, which an earlier version of the
+// program did not store, and opens the store again. Voids must not change.
 func TestAssetsOfAFormerProgramGetTheirOwners(t *testing.T) {
 	uri := mongotest.Start(t).URI(t, "owners")
 	o := Options{Owner: func(r registry.Record) (string, error) { return string(r.Body), nil }}
@@ -71,9 +71,9 @@ func TestAssetsOfAFormerProgramGetTheirOwners(t *testing.T) {
 	}
 }
 
-// TestNoAssetOfABrokerVanishesWhileABatchIsOpen changes assets, publishes a draft and hands one over,
-// while the batch of another process holds back the horizon. The list has each asset where it stood,
-// but for the one that belongs to somebody else now.
+// TestNoAssetOfABrokerVanishesWhileABatchIsOpen changes assets, publishes a draft and hands one asset over to
+// another broker, while the batch of another process holds back the horizon. The list must have each asset at the
+// place where it stood, except for the one that was handed over.
 func TestNoAssetOfABrokerVanishesWhileABatchIsOpen(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "own"), Options{Lease: time.Hour})
 	var before []registry.Record

@@ -11,14 +11,14 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// peer answers the commands of MongoDB's wire protocol by a script, as a primary of the
-// replica set "set" that is in trouble.
+// peer is a server of MongoDB's wire protocol that plays a primary of the replica set "set" which is in trouble.
+// A script gives its answers.
 type peer struct {
 	addr string
 
 	mu      sync.Mutex
-	script  func(c command) bson.D // nil or a nil answer: accepted
-	arrived []command              // without hello and endSessions
+	script  func(c command) bson.D // answers a command; if script or its answer is nil, the answer is accepted()
+	arrived []command              // all commands except hello and endSessions
 	clients []net.Conn
 }
 
@@ -55,14 +55,14 @@ func newPeer(tb testing.TB) (*peer, string) {
 	return p, "mongodb://" + p.addr + "/peer"
 }
 
-// answers makes the peer answer by a script from now on, and forget what has arrived.
+// answers gives the peer a new script, and clears the list of commands that have arrived.
 func (p *peer) answers(script func(c command) bson.D) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.script, p.arrived = script, nil
 }
 
-// named returns the arrived commands with a name.
+// named returns the commands with this name that have arrived.
 func (p *peer) named(name string) []command {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +113,8 @@ func (p *peer) answer(c command) bson.D {
 
 func (p *peer) hello() bson.D { return helloOf(p.addr, p.addr, p.addr) }
 
-// helloOf is the answer of a member of the replica set "set" to hello. primary is "" while there is none.
+// helloOf returns the answer to hello of a member of the replica set "set". primary is "" while the set has no
+// primary.
 func helloOf(me, primary string, hosts ...string) bson.D {
 	return accepted(
 		bson.E{Key: "helloOk", Value: true}, bson.E{Key: "ismaster", Value: me == primary},
@@ -127,24 +128,24 @@ func helloOf(me, primary string, hosts ...string) bson.D {
 	)
 }
 
-// accepted is the answer of a command that was done, with more fields.
+// accepted returns the answer to a command that succeeded. The argument more has additional fields.
 func accepted(more ...bson.E) bson.D { return append(bson.D{{Key: "ok", Value: 1.0}}, more...) }
 
-// found is the answer of a reading with documents, whose cursor is at its end.
+// found returns the answer to a read: all documents, and a cursor that has ended.
 func found(documents ...bson.D) bson.D {
-	documents = append([]bson.D{}, documents...) // an empty array, not null
+	documents = append([]bson.D{}, documents...) // so that the answer has an empty array instead of null
 	return accepted(bson.E{Key: "cursor", Value: bson.D{
 		{Key: "id", Value: int64(0)}, {Key: "ns", Value: "peer.any"}, {Key: "firstBatch", Value: documents},
 	}})
 }
 
-// at adds an operation time to an answer.
+// at adds an operation time to an answer, and returns it.
 func at(time uint32, answer bson.D) bson.D {
 	return append(answer, bson.E{Key: "operationTime", Value: bson.Timestamp{T: time}})
 }
 
-// packReply returns the answer to a command in the old form of the protocol, in which each
-// connection begins.
+// packReply returns the answer to a command in the old form of the protocol. The driver uses this form for the
+// first message of each connection.
 func packReply(id uint32, body bson.D) []byte {
 	encoded, err := bson.Marshal(body)
 	if err != nil {
@@ -158,7 +159,7 @@ func packReply(id uint32, body bson.D) []byte {
 	return append(message, encoded...)
 }
 
-// scripted returns a database on a peer.
+// scripted returns a peer, and a database whose server is this peer.
 func scripted(t *testing.T) (*peer, *database) {
 	t.Helper()
 	p, uri := newPeer(t)

@@ -14,16 +14,16 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// query is a reading that a store does often.
+// query is a read that a store does often.
 type query struct {
 	name    string
 	do      func(ctx context.Context, s *Store, r registry.Record) error
 	in      string // collection
 	index   bson.D
-	covered bool // the first command reads the index only
+	covered bool // the first command reads only the index, and no documents
 }
 
-// queries are the readings of pages, past revisions and the record.
+// queries returns the reads of pages, of past revisions and of the record.
 func queries() (all []query) {
 	for _, mode := range []registry.Mode{registry.Real, registry.Test, registry.All} {
 		index := pageIndex
@@ -61,7 +61,7 @@ func queries() (all []query) {
 	)
 }
 
-// sentCommands remembers the commands that a store sends.
+// sentCommands keeps all commands that a store sends.
 type sentCommands struct {
 	mu  sync.Mutex
 	all []bson.Raw
@@ -75,7 +75,7 @@ func (c *sentCommands) monitor() *event.CommandMonitor {
 	}}
 }
 
-// take returns the commands with a name on a collection, and forgets all.
+// take returns the commands with this name on a collection, and then clears the list of commands.
 func (c *sentCommands) take(name, collection string) (found []bson.Raw) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +88,7 @@ func (c *sentCommands) take(name, collection string) (found []bson.Raw) {
 	return found
 }
 
-// fieldNames returns the names of the fields of a document in a command.
+// fieldNames returns the names of the fields in the document that a command has under the given key.
 func fieldNames(t *testing.T, command bson.Raw, of string) (names []string) {
 	t.Helper()
 	document, ok := command.Lookup(of).DocumentOK()
@@ -105,14 +105,14 @@ func fieldNames(t *testing.T, command bson.Raw, of string) (names []string) {
 	return names
 }
 
-// plan is the answer of explain, as far as it is looked at.
+// plan has the parts of an answer of explain that the tests check.
 type plan struct {
-	stages  []string // of the winning plan
-	keys    int64    // of indexes that were read
-	entries int64    // that were returned
+	stages  []string // names of the stages of the winning plan
+	keys    int64    // index keys that were read
+	entries int64    // documents that were returned
 }
 
-// explain returns how MongoDB does a find.
+// explain asks MongoDB how it executes a find command.
 func explain(t *testing.T, s *Store, find bson.Raw) (p plan) {
 	t.Helper()
 	var command bson.D
@@ -132,7 +132,7 @@ func explain(t *testing.T, s *Store, find bson.Raw) (p plan) {
 	return p
 }
 
-// stages returns the names of the stages of a plan.
+// stages returns the names of all stages of a plan.
 func stages(plan bson.Raw) (names []string) {
 	elements, _ := plan.Elements()
 	for _, e := range elements {
@@ -149,7 +149,7 @@ func stages(plan bson.Raw) (names []string) {
 	return names
 }
 
-// checkPlan checks the plan of a find on a real server.
+// checkPlan asks a real server for the plan of a find command, and checks it.
 func checkPlan(t *testing.T, s *Store, q query, covered bool, find bson.Raw) {
 	t.Helper()
 	p := explain(t, s, find)
@@ -164,8 +164,8 @@ func checkPlan(t *testing.T, s *Store, q query, covered bool, find bson.Raw) {
 	}
 }
 
-// TestQueriesNameTheirIndex looks at the commands of readings: with the hint, MongoDB never
-// reads a whole collection. A real server explains its plans, too.
+// TestQueriesNameTheirIndex checks that each read has a hint at its index, so that MongoDB never reads a whole
+// collection. On a real server it also checks the plans.
 func TestQueriesNameTheirIndex(t *testing.T) {
 	sent, server := &sentCommands{}, mongotest.Start(t)
 	s := openWith(t, server.URI(t, "plans"), Options{Monitor: sent.monitor()})
@@ -188,7 +188,7 @@ func TestQueriesNameTheirIndex(t *testing.T) {
 		}
 		for at, find := range finds {
 			keys := keys
-			moved := slices.Contains(fieldNames(t, find, "projection"), "former") // assets of all modes
+			moved := slices.Contains(fieldNames(t, find, "projection"), "former") // the read of assets in all modes
 			if moved && q.index[0].Key == "listed" {
 				keys = []string{"listed", "position", "test", "size", "_id"}
 			}
@@ -213,7 +213,8 @@ func TestQueriesNameTheirIndex(t *testing.T) {
 	}
 }
 
-// TestTheRewriteOfAChangeHasABound rewrites a change and looks at the filter of the update.
+// TestTheRewriteOfAChangeHasABound rewrites a change. The filter of the update must bound the positions of the
+// batches that it searches.
 func TestTheRewriteOfAChangeHasABound(t *testing.T) {
 	sent := &sentCommands{}
 	s := openWith(t, mongotest.Start(t).URI(t, "bound"), Options{Monitor: sent.monitor()})

@@ -16,7 +16,7 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// prepared answers the commands that prepare a store.
+// prepared answers the commands of a store that prepares its database.
 func prepared(c command) bson.D {
 	if c.body[0].Key == "find" && c.body[0].Value == "clock" {
 		return found(bson.D{{Key: "_id", Value: clockID}, {Key: "format", Value: format}})
@@ -27,7 +27,7 @@ func prepared(c command) bson.D {
 	return nil
 }
 
-// lines is a log that a test reads while it is written.
+// lines is a log that a test can read while the store writes to it.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -45,7 +45,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// openQuickly opens a store whose operations have a short time.
+// openQuickly opens a store whose operations have a short timeout.
 func openQuickly(t *testing.T, uri string) (*Store, *lines) {
 	t.Helper()
 	log := &lines{}
@@ -59,7 +59,7 @@ func openQuickly(t *testing.T, uri string) (*Store, *lines) {
 	return s, log
 }
 
-// eventually waits until done, up to rigTimeout.
+// eventually waits until done returns true. It fails the test after rigTimeout.
 func eventually(t *testing.T, done func() bool, what string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), rigTimeout)
@@ -71,8 +71,9 @@ func eventually(t *testing.T, done func() bool, what string) {
 	}
 }
 
-// TestAnIndexIsBuiltWithoutTheTimeoutOfAnOperation has a server that builds indexes for
-// longer than an operation may take. It then says that they are built while they are not.
+// TestAnIndexIsBuiltWithoutTheTimeoutOfAnOperation has a server that takes longer to build indexes than one
+// operation may take. Then the server says that the indexes are built although they are not. The store must not
+// be ready until it can use them.
 func TestAnIndexIsBuiltWithoutTheTimeoutOfAnOperation(t *testing.T) {
 	p, uri := newPeer(t)
 	build, stands := make(chan struct{}), make(chan struct{})
@@ -126,12 +127,13 @@ func TestAnIndexIsBuiltWithoutTheTimeoutOfAnOperation(t *testing.T) {
 	eventually(t, func() bool { return strings.Contains(log.String(), "the store is ready now") }, "a line of the log")
 }
 
-// TestFaultsOfTheConfigurationEndInOneLine has servers that refuse the store.
+// TestFaultsOfTheConfigurationEndInOneLine opens stores on servers that refuse them. The log and Ready must say
+// in one short line what to check.
 func TestFaultsOfTheConfigurationEndInOneLine(t *testing.T) {
 	long := strings.Repeat("{ insert: secret }", 50)
 	for _, c := range []struct {
 		name, user, query string
-		refuses           string // name of the command
+		refuses           string // name of the command that the server refuses
 		code              int32
 		want              string
 	}{
@@ -162,7 +164,7 @@ func TestFaultsOfTheConfigurationEndInOneLine(t *testing.T) {
 	}
 }
 
-// names is a DNS server on a port of its own. Without a peer it answers that it failed.
+// names is a DNS server. Until peer is set, it answers each question with a failure.
 type names struct {
 	mu   sync.Mutex
 	peer *net.TCPAddr
@@ -176,7 +178,7 @@ func (n *names) serve(conn net.PacketConn) {
 			return
 		}
 		if answer := n.answer(question[:length]); answer != nil {
-			_, _ = conn.WriteTo(answer, from) // who does not get it asks again
+			_, _ = conn.WriteTo(answer, from) // if the answer is lost, the client asks again
 		}
 	}
 }
@@ -207,7 +209,8 @@ func (n *names) answer(question []byte) []byte {
 	return answer
 }
 
-// TestAStoreWaitsForDNS opens a store of mongodb+srv while DNS fails.
+// TestAStoreWaitsForDNS opens a store with an address of mongodb+srv while DNS fails. The store must become
+// ready once DNS answers.
 func TestAStoreWaitsForDNS(t *testing.T) {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

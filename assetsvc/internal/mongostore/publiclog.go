@@ -13,8 +13,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// headID is the id of the document with the public log's head. The other documents of
-// the collection are its full parts.
+// headID is the id of the document that has the head of the public log. The other documents of the collection are
+// full parts of the log.
 const headID = "head"
 
 // logHead is the head of the public log (publiclog.Head).
@@ -68,7 +68,7 @@ func (s *Store) ExtendLog(ctx context.Context, head publiclog.Head, parts []tran
 	return stored, nil
 }
 
-// addParts stores full parts. It ignores those that are stored already.
+// addParts stores full parts. Parts that are in the store already stay unchanged.
 func (d *database) addParts(ctx context.Context, parts []translog.Part) error {
 	if len(parts) == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (d *database) addParts(ctx context.Context, parts []translog.Part) error {
 	return err
 }
 
-// replaceHead stores a head if the stored one has the version before.
+// replaceHead stores a head if the version of the stored head is one lower.
 func (d *database) replaceHead(ctx context.Context, next logHead) (stored bool, err error) {
 	if next.Version == 1 {
 		_, err := d.log.InsertOne(ctx, next)

@@ -10,9 +10,9 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Range returns listed assets in the order of their ids. It first reads the sizes of
-// the next q.Limit documents, then the bodies that fit. Both are ranges of the index
-// by id, so drafts and voids cost no more than q.Limit looks.
+// Range returns listed assets in the order of their ids. It first reads the sizes of the next q.Limit documents,
+// and then the bodies that fit on the page. Both reads use the index by id. So a page looks at no more than
+// q.Limit documents, even if many of them are drafts and voids.
 func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry.RangePage, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {
 		onwards := bson.D{{Key: "_id", Value: bson.D{{Key: "$gte", Value: q.From}}}}
@@ -29,7 +29,7 @@ func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry
 			{Key: "_id", Value: bson.D{{Key: "$gte", Value: q.From}, {Key: "$lte", Value: last}}},
 			{Key: "listed", Value: true},
 		}
-		// Assets that were created meanwhile may fill the page before its last id.
+		// Assets that were created since the first read may fill the page before it reaches the id in last.
 		found, err := s.db.byID(ctx, within, q.Limit, "position", "body")
 		for _, d := range found {
 			page.Entries = append(page.Entries, registry.Entry{ID: d.ID, Position: d.Position, Body: d.Body})
@@ -51,8 +51,8 @@ func (d *database) byID(ctx context.Context, filter bson.D, limit int, names ...
 		SetBatchSize(int32(limit)+1).SetProjection(only(names...)))
 }
 
-// fittingListed returns how many of the first documents have listed bodies of at most
-// most bytes together, and at least 1 of them.
+// fittingListed returns how many of the first documents fit on a page: the bodies of the listed ones together
+// have no more bytes than the limit most. The first listed body always fits.
 func fittingListed(looked []document, most int) int {
 	sum := 0
 	for i, d := range looked {

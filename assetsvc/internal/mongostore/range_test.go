@@ -18,7 +18,8 @@ func TestRange(t *testing.T) {
 	})
 }
 
-// TestARangeHasNoVoids walks over an id that a fence has made unusable.
+// TestARangeHasNoVoids reads a range that contains an id which a fence has made unusable. The page must be
+// empty.
 func TestARangeHasNoVoids(t *testing.T) {
 	s := open(t, mongotest.Start(t), "void", time.Now)
 	id := storetest.NewID()

@@ -14,12 +14,13 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// boundedReads is how often Get reads an asset that has shrunk between its two
-// reads. A client that changes sizes all the time causes no more reads.
+// boundedReads is how often Get tries to read an asset within the limit of bytes. It tries again if the asset was
+// too large in the first read and has become small enough since. The bound stops a client that changes the size
+// all the time from causing more reads.
 const boundedReads = 2
 
-// Get returns an asset. It returns registry.ErrNotFound if there is none, and
-// registry.ErrLarge if its body has more than most bytes.
+// Get returns an asset. It returns registry.ErrNotFound if the asset does not exist, and registry.ErrLarge if
+// its body has more bytes than the limit most.
 func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, error) {
 	if err := s.db.fresh(ctx); err != nil {
 		return registry.Record{}, fmt.Errorf("get asset: %w", err)
@@ -41,10 +42,10 @@ func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, 
 			return registry.Record{}, registry.ErrLarge
 		}
 	}
-	return registry.Record{}, registry.ErrLarge // it changes too often: the caller allows more bytes next
+	return registry.Record{}, registry.ErrLarge // the size changes too often; the caller allows more bytes next time
 }
 
-// recordOf returns an asset as Get does.
+// recordOf returns the record of an asset that Get returns. A removed asset has only its id and its origin.
 func (d *database) recordOf(found document) registry.Record {
 	if found.Removed {
 		return registry.Record{ID: found.ID, Origin: found.Origin}
@@ -56,8 +57,8 @@ func (d *database) recordOf(found document) registry.Record {
 	return r
 }
 
-// findUpTo returns an asset, and whether its body has at most most bytes. If not,
-// or if there is no asset, no body is read.
+// findUpTo returns an asset if its body has no more bytes than the limit most; the result fits is then true. If
+// the body is larger, or if the asset does not exist, it reads no body.
 func (s *Store) findUpTo(ctx context.Context, id string, most int) (found document, fits bool, err error) {
 	small := append(withID(id), bson.E{Key: "size", Value: bson.D{{Key: "$lte", Value: most}}})
 	err = s.db.do(ctx, func(ctx context.Context) error {
@@ -74,15 +75,14 @@ func (s *Store) findUpTo(ctx context.Context, id string, most int) (found docume
 	return found, true, nil
 }
 
-// size returns the bytes of an asset's body, or registry.ErrNotFound.
+// size returns the number of bytes of an asset's body, or registry.ErrNotFound.
 func (s *Store) size(ctx context.Context, id string) (int64, error) {
 	found, err := s.find(ctx, id, only("revision", "removed", "size"))
 	return found.Size, err
 }
 
-// find returns some fields of an asset, or registry.ErrNotFound. The fields must
-// include revision and removed; none is all. For a removed asset it returns
-// registry.ErrRemoved and the fields.
+// find returns the given fields of an asset, or registry.ErrNotFound. fields must include revision and removed;
+// empty fields mean all. For a removed asset, find returns its fields and registry.ErrRemoved.
 func (s *Store) find(ctx context.Context, id string, fields bson.D) (found document, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {
 		return s.db.assets.FindOne(ctx, withID(id), options.FindOne().SetProjection(fields)).Decode(&found)
@@ -101,18 +101,19 @@ func (s *Store) find(ctx context.Context, id string, fields bson.D) (found docum
 // horizonFields are the fields of the clock that determine the horizon.
 var horizonFields = only("last", "open")
 
-// pageTurns is how often Page reads a page whose clock it has read too long ago.
+// pageTurns is how often readPage reads a page whose clock turns out to be too old.
 const pageTurns = 4
 
-// Pauses of Page while too many assets are above the horizon.
+// Pauses of Page between two attempts while too many assets are above the horizon. Each is twice as long as the
+// one before, up to mostPagePause.
 const (
 	firstPagePause = 20 * time.Millisecond
 	mostPagePause  = 200 * time.Millisecond
 )
 
-// Page returns assets of the feed or of a broker up to the horizon. It reads the horizon first,
-// because every change up to it is already stored (package feed). While too many assets are
-// above the horizon, Page waits, at most for Store.patience.
+// Page returns assets of the feed, or of a broker, up to the horizon. It reads the horizon first, because every
+// change up to the horizon is already stored (package feed). While too many assets are above the horizon, Page
+// waits, but not longer than Store.patience.
 func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
 	if err := s.db.fresh(ctx); err != nil {
 		return page, fmt.Errorf("read page: %w", err)
@@ -132,7 +133,8 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedP
 	}
 }
 
-// readPage reads a page, and reads it again if its clock was read too long ago.
+// readPage reads a page. If an asset has changed too often since the clock was read, readPage reads the clock
+// again and starts anew.
 func (s *Store) readPage(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
 	for range pageTurns {
 		err = s.db.do(ctx, func(ctx context.Context) (err error) {
@@ -165,7 +167,7 @@ func (d *database) feedPage(ctx context.Context, q registry.Query) (page registr
 	if err != nil {
 		return page, err
 	}
-	if len(found) == q.Limit { // the range ends with the last entry
+	if len(found) == q.Limit { // the page is full: its range ends with the last entry
 		if last := found[q.Limit-1].Position; q.Descending {
 			after = last - 1
 		} else {
@@ -207,10 +209,10 @@ func (d *database) page(
 	return found, err
 }
 
-// addBodies adds the bodies to the entries of a page. An asset that has changed since the
-// entries were read has moved.
+// addBodies adds the bodies to the entries of a page. If an asset is no longer at the position of its entry, the
+// asset has changed since the entries were read, and addBodies marks the entry as moved.
 func (d *database) addBodies(ctx context.Context, q registry.Query, entries []document) error {
-	at := make(map[int64]*document, len(entries)) // no two assets have a position
+	at := make(map[int64]*document, len(entries)) // by position, which no two assets share
 	var positions bson.A
 	for i := range entries {
 		if e := &entries[i]; !e.moved {
@@ -234,8 +236,8 @@ func (d *database) addBodies(ctx context.Context, q registry.Query, entries []do
 	return err
 }
 
-// fitting returns how many of the first entries have bodies of at most most
-// bytes together, and at least 1.
+// fitting returns how many of the first entries fit on a page: their bodies together have no more bytes than the
+// limit most. The first entry always fits.
 func fitting(entries []document, most int) int {
 	sum := 0
 	for i, e := range entries {
@@ -246,7 +248,8 @@ func fitting(entries []document, most int) int {
 	return len(entries)
 }
 
-// rangeOf returns the positions that a page may have: after the first, up to the second.
+// rangeOf returns the range of positions that a page may have: greater than the first result, and at most the
+// second.
 func rangeOf(q registry.Query, horizon int64) (after, upto int64) {
 	switch {
 	case !q.Descending:
@@ -263,7 +266,7 @@ func pageFilter(q registry.Query, after, upto int64) bson.D {
 	return append(selected(q), bson.E{Key: "position", Value: within})
 }
 
-// selected selects the assets that pages of a query have, wherever they begin.
+// selected returns a filter for all assets that the pages of a query list, whatever the offset of the page.
 func selected(q registry.Query) bson.D {
 	filter := bson.D{{Key: "listed", Value: true}}
 	if q.Owner != "" {
@@ -298,6 +301,6 @@ func pageOptions(q registry.Query, names ...string) *options.FindOptionsBuilder 
 		SetHint(indexOf(q)).
 		SetSort(bson.D{{Key: "position", Value: direction}}).
 		SetLimit(int64(q.Limit)).
-		SetBatchSize(int32(q.Limit) + 1). // all entries in one answer, and no cursor is left
+		SetBatchSize(int32(q.Limit) + 1). // so that one answer has all entries, and no cursor stays open
 		SetProjection(only(names...))
 }

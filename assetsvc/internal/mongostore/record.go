@@ -19,11 +19,11 @@ import (
 // batchRecord is the record of a batch (package feed), or one imported change.
 type batchRecord struct {
 	ID      string            `bson:"_id"` // recordID or importID
-	At      int64             `bson:"at"`  // first position of the batch
+	At      int64             `bson:"at"`  // first position of the batch, or position of the imported change
 	Shown   bool              `bson:"shown,omitempty"`
 	IDs     []string          `bson:"ids"`         // assets that the batch changes
 	Changes map[string]noted  `bson:"c"`           // by asset
-	Wholes  map[string][]byte `bson:"w,omitempty"` // Revision.Whole by asset
+	Wholes  map[string][]byte `bson:"w,omitempty"` // whole assets (Revision.Whole) of some changes, by asset
 }
 
 // noted is a change in a batchRecord.
@@ -39,7 +39,7 @@ type noted struct {
 // recordID returns the id of a batch's record.
 func recordID(writer string, first int64) string { return fmt.Sprintf("%s/%d", writer, first) }
 
-// newRecord returns the record of a batch, not shown.
+// newRecord returns the record of a batch. The record is not shown yet.
 func newRecord(writer string, b feed.Batch, writes []feed.Write) batchRecord {
 	record := batchRecord{
 		ID: recordID(writer, b.First), At: b.First, IDs: b.IDs,
@@ -58,8 +58,7 @@ func newRecord(writer string, b feed.Batch, writes []feed.Write) batchRecord {
 	return record
 }
 
-// revisions returns the changes of the record after a position, in the order of their
-// positions.
+// revisions returns the record's changes with positions greater than the given one, ordered by position.
 func (r batchRecord) revisions(after int64) []registry.Revision {
 	var changes []registry.Revision
 	for id := range r.Changes {
@@ -71,7 +70,7 @@ func (r batchRecord) revisions(after int64) []registry.Revision {
 	return changes
 }
 
-// revision returns the change of an asset.
+// revision returns the change of one asset in the record.
 func (r batchRecord) revision(id string) registry.Revision {
 	c := r.Changes[id]
 	return registry.Revision{
@@ -80,7 +79,7 @@ func (r batchRecord) revision(id string) registry.Revision {
 	}
 }
 
-// note stores a record if there is none with its id.
+// note stores a record, unless the store has a record with its id.
 func (d *database) note(ctx context.Context, r batchRecord) error {
 	return d.do(ctx, func(ctx context.Context) error {
 		if _, err := d.changes.InsertOne(ctx, r); err != nil && !isDuplicate(err) {
@@ -90,11 +89,11 @@ func (d *database) note(ctx context.Context, r batchRecord) error {
 	})
 }
 
-// errNoRecord is returned for a batch whose record is not in the store, although the store
-// has acknowledged it.
+// errNoRecord is returned if the record of a batch is missing, although the store has acknowledged that it stored
+// the record.
 var errNoRecord = errors.New("the store has lost the record of a batch")
 
-// show shows a record.
+// show marks a record as shown, so that readers see it.
 func (d *database) show(ctx context.Context, id string) error {
 	return d.do(ctx, func(ctx context.Context) error {
 		result, err := d.changes.UpdateOne(ctx, withID(id), set(bson.E{Key: "shown", Value: true}))
@@ -138,7 +137,7 @@ func (f feedStore) Settle(ctx context.Context, writer string, first int64) (map[
 	return landed, err
 }
 
-// settled returns the update that removes changes from a record and shows it.
+// settled returns the update that shows a record and removes the changes of the assets in the list gone.
 func settled(gone []string) bson.D {
 	update := set(bson.E{Key: "shown", Value: true})
 	if len(gone) == 0 {
@@ -153,9 +152,9 @@ func settled(gone []string) bson.D {
 		bson.E{Key: "$pullAll", Value: bson.D{{Key: "ids", Value: gone}}})
 }
 
-// applied tells which changes were applied, by asset. None can be applied any more. A
-// change was applied if the asset has its position, or if another change was made from
-// that position.
+// applied reports for each asset whether its change was applied. No change of the batch may still be under way. A
+// change was applied if the asset has the position of the change, or if another change was made from that
+// position.
 func (f feedStore) applied(ctx context.Context, changes []registry.Revision) (map[string]bool, error) {
 	ids := make([]string, len(changes))
 	for i, r := range changes {
@@ -181,7 +180,7 @@ func (f feedStore) applied(ctx context.Context, changes []registry.Revision) (ma
 	return applied, nil
 }
 
-// followed tells whether a change was made from the position of r.
+// followed reports whether another change of the asset was made from the position of r.
 func (f feedStore) followed(ctx context.Context, r registry.Revision) (bool, error) {
 	next := bson.D{
 		{Key: "ids", Value: r.ID},
@@ -195,9 +194,8 @@ func (f feedStore) followed(ctx context.Context, r registry.Revision) (bool, err
 	return err == nil, err
 }
 
-// Log returns changes of an asset, the newest first, or registry.ErrNotFound. It
-// leaves out batches that were open when it read the clock, and those that were
-// opened since: they may not be settled yet.
+// Log returns changes of an asset, the newest first, or registry.ErrNotFound. The result lacks the changes of
+// batches that were open when Log read the clock, or were opened later: these batches may not be settled yet.
 func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []registry.Revision, err error) {
 	if _, ok := registry.ParseID(id); !ok {
 		return nil, registry.ErrNotFound
@@ -216,7 +214,7 @@ func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []
 	if err != nil {
 		return nil, fmt.Errorf("read the changes of an asset: %w", err)
 	}
-	if len(log) == 0 || !log[0].Listed { // only an asset that was never listed can have been removed
+	if len(log) == 0 || !log[0].Listed { // if the newest change is listed, the asset cannot have been removed
 		if _, err := s.size(ctx, id); err != nil {
 			return nil, err
 		}
@@ -239,7 +237,7 @@ func (d *database) readLog(
 	if q.Whole {
 		fields = append(fields, bson.E{Key: "w." + id, Value: 1})
 	}
-	limit := q.Limit + 1 // the change of the newest batch may be at q.Before or above
+	limit := q.Limit + 1 // one more, because the change in the newest batch may be at q.Before or above
 	cursor, err := d.changes.Find(ctx, filter, options.Find().
 		SetHint(logIndex).
 		SetSort(bson.D{{Key: "at", Value: -1}}).
@@ -262,8 +260,8 @@ func (d *database) readLog(
 	return log[:min(len(log), q.Limit)], nil
 }
 
-// Changes returns changes of all assets up to the horizon. It reads the horizon first:
-// every record up to it is final.
+// Changes returns changes of all assets up to the horizon. It reads the horizon first, because every record up to
+// the horizon is final.
 func (s *Store) Changes(ctx context.Context, q registry.ChangesQuery) (page registry.ChangesPage, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {
 		now, err := s.db.readClock(ctx, horizonFields)
@@ -279,7 +277,7 @@ func (s *Store) Changes(ctx context.Context, q registry.ChangesQuery) (page regi
 	return page, nil
 }
 
-// recordBatch is how many records one answer of the database has at most.
+// recordBatch is the largest number of records in one answer of the database.
 const recordBatch = 100
 
 func (d *database) readRecord(
@@ -288,7 +286,7 @@ func (d *database) readRecord(
 	if horizon <= q.After {
 		return registry.ChangesPage{Upto: horizon}, nil
 	}
-	// A batch that begins up to maxBatch positions earlier may reach beyond q.After.
+	// A batch that begins below q.After, by less than maxBatch positions, may have changes above q.After.
 	within := bson.D{{Key: "$gt", Value: q.After - maxBatch}, {Key: "$lte", Value: horizon}}
 	fields := only("at", "c")
 	if q.Whole {
@@ -335,7 +333,7 @@ func (s *Store) Rewrite(ctx context.Context, old registry.Revision, change, whol
 		return false, nil
 	}
 	at, wholeAt := "c."+old.ID, "w."+old.ID
-	// The batch of the change begins at most maxBatch positions earlier.
+	// The batch of the change begins less than maxBatch positions below the change.
 	within := bson.D{{Key: "$gt", Value: old.Position - maxBatch}, {Key: "$lte", Value: old.Position}}
 	same := bson.D{
 		{Key: "ids", Value: old.ID},

@@ -8,15 +8,15 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// reference is the document of a reference. Its id is of registry.ReferenceKey.
+// reference is the document of a reference. Its id comes from registry.ReferenceKey.
 type reference struct {
 	ID    string `bson:"_id"`
 	Asset string `bson:"asset"`
-	Asked int64  `bson:"asked"` // how often ClaimReference has met it
+	Asked int64  `bson:"asked"` // how often ClaimReference was called for this reference
 }
 
-// ClaimReference implements registry.Store. Each call writes. So its answer has a majority, also
-// for a reference that another call has inserted a moment ago.
+// ClaimReference implements registry.Store. Each call writes to the document, even if another call has just
+// inserted it. So a majority has acknowledged the id that a call returns.
 func (s *Store) ClaimReference(ctx context.Context, key, from, to string) (id string, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {
 		if from != "" {
@@ -35,7 +35,7 @@ func (s *Store) ClaimReference(ctx context.Context, key, from, to string) (id st
 	return id, nil
 }
 
-// claimReference inserts a reference unless it is there, and returns its asset.
+// claimReference inserts a reference unless the database has it, and returns the asset of the stored reference.
 func (d *database) claimReference(ctx context.Context, key, to string) (string, error) {
 	for {
 		var found reference
@@ -46,13 +46,13 @@ func (d *database) claimReference(ctx context.Context, key, to string) (string, 
 			},
 			options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After),
 		).Decode(&found)
-		if !isDuplicate(err) { // else another call has inserted it at the same time
+		if !isDuplicate(err) { // a duplicate: another call inserted it at the same time, so try again
 			return found.Asset, err
 		}
 	}
 }
 
-// PutReferences stores references of assets: their keys, and the ids of their assets.
+// PutReferences stores references. assets has their keys, each with the id of its asset.
 func (i *Import) PutReferences(ctx context.Context, assets map[string]string) error {
 	return i.db.do(ctx, func(ctx context.Context) error {
 		for key, id := range assets {

@@ -6,11 +6,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 )
 
-// member is the replication state of a server of the replica set. The driver
-// learns it from each server every ten seconds, without any privilege.
+// member is the replication state of one server of the replica set. The driver asks each server for it every ten
+// seconds; that needs no privilege.
 type member struct {
-	wrote time.Time // newest write that the server has
-	heard time.Time // when the server reported it
+	wrote time.Time // time of the newest write that the server has
+	heard time.Time // when the server reported this time
 }
 
 // heartbeat records the state that a server reports.
@@ -22,8 +22,7 @@ func (c *connections) heartbeat(e *event.ServerHeartbeatSucceededEvent) {
 	}
 }
 
-// keepMembers forgets servers that have left the replica set. A server that is
-// down has not left it.
+// keepMembers forgets servers that have left the replica set. A server that is down still belongs to it.
 func (c *connections) keepMembers(servers []event.ServerDescription) {
 	kept := map[string]member{}
 	for _, s := range servers {
@@ -34,18 +33,18 @@ func (c *connections) keepMembers(servers []event.ServerDescription) {
 	c.members = kept
 }
 
-// silentAfter is the longest time between two reports of a server that is up.
+// silentAfter is the time after which a server that has not reported counts as silent.
 const silentAfter = 30 * time.Second
 
-// lags returns how far each server is behind the primary. The lag of a silent
-// server grows with time. Without a primary it returns nil.
+// lags returns how far each server is behind the primary. For a server that has been silent longer than
+// silentAfter, the lag grows with time. Without a primary, lags returns nil.
 func (c *connections) lags(now time.Time) map[string]time.Duration {
 	if c.primary == "" {
 		return nil
 	}
 	behind := map[string]time.Duration{c.primary: 0}
 	primary, known := c.members[c.primary]
-	if !known { // not a replica set
+	if !known { // the server is not in a replica set
 		return behind
 	}
 	for server, m := range c.members {
@@ -56,7 +55,8 @@ func (c *connections) lags(now time.Time) map[string]time.Duration {
 		if now.Sub(heard) > silentAfter {
 			heard = now
 		}
-		// Servers report at different times, so each age is taken at its own report.
+		// Servers report at different times. So the age of a server's newest write is its age at the moment of
+		// that server's report.
 		behind[server] = max(0, heard.Sub(m.wrote)-primary.heard.Sub(primary.wrote))
 	}
 	return behind

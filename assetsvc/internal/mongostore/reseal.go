@@ -10,8 +10,8 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// SealedAfter returns up to limit token records, ordered by asset id, starting
-// after the given id. An empty id starts at the first asset.
+// SealedAfter returns up to limit token records, ordered by asset id, for the assets with ids greater than the
+// given one; an empty id starts at the first asset.
 func (s *Store) SealedAfter(ctx context.Context, after string, limit int) ([]registry.Sealed, error) {
 	filter := bson.D{afterID(after), {Key: "revision", Value: bson.D{{Key: "$gte", Value: 0}}}} // no voids
 	var found []document
@@ -32,8 +32,8 @@ func (s *Store) SealedAfter(ctx context.Context, after string, limit int) ([]reg
 	return sealed, nil
 }
 
-// Reseal replaces the token record of an asset if the asset still has the old
-// one. It disturbs no batch: the position and the revision stay.
+// Reseal replaces the token record of an asset if the asset still has the old token record. It changes neither
+// position nor revision, so it does not disturb the writing of batches.
 func (s *Store) Reseal(ctx context.Context, old, anew registry.Sealed) error {
 	return s.db.do(ctx, func(ctx context.Context) error {
 		_, err := s.db.assets.UpdateOne(ctx,

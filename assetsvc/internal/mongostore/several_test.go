@@ -19,8 +19,8 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// several stands for several processes that share one database. Each call goes to a
-// random store.
+// several has the stores of several processes that share one database. Each call goes to one of them, chosen at
+// random.
 type several []registry.Store
 
 func (s several) any() registry.Store { return s[rand.IntN(len(s))] }
@@ -84,8 +84,8 @@ func TestTheFeedOfSeveralStores(t *testing.T) {
 	}
 }
 
-// TestTheFeedNeedsTheOpenBatches lets stores read up to the newest position, not up to the first open batch. The check
-// of the feed must find a change that appears behind a reader.
+// TestTheFeedNeedsTheOpenBatches lets stores read up to the newest position, although batches below it are open.
+// The checker of the feed must notice that a change appears at a position that a reader has passed.
 func TestTheFeedNeedsTheOpenBatches(t *testing.T) {
 	server := mongotest.Start(t)
 	for round := range uint64(30) {
@@ -99,7 +99,7 @@ func TestTheFeedNeedsTheOpenBatches(t *testing.T) {
 			Seed: round, Writers: 12, Followers: 6, Changes: 60, Assets: 30, Patience: time.Second,
 		})
 		for _, v := range report.Violations {
-			if v[:3] == "F1:" { // the others may be those of a slow machine
+			if v[:3] == "F1:" { // on a slow machine, other rules may be violated too
 				t.Logf("round %d: %s", round, v)
 				return
 			}
@@ -127,8 +127,8 @@ func TestSeveralStoresGiveNoNumberTwice(t *testing.T) {
 	wg.Wait()
 }
 
-// TestABatchOfADeadWriterIsFenced opens a batch for a process that then dies. The
-// writes of the batch arrive after the fence.
+// TestABatchOfADeadWriterIsFenced opens a batch for a process that then dies. The watcher must fence the batch.
+// The writes of that batch arrive later, and must be refused.
 func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 	const lease = 300 * time.Millisecond
 	uri := mongotest.Start(t).URI(t, "fenced")
@@ -190,9 +190,9 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 	}
 }
 
-// TestSettleKeepsTheChangesThatWereApplied settles a batch of four changes: one was
-// applied, one was applied and followed by another, one was refused, and one is of an
-// asset that does not exist.
+// TestSettleKeepsTheChangesThatWereApplied settles a batch of four changes. The first was applied; the second
+// was applied, and another change followed it; the third was refused; the fourth is for an asset that does not
+// exist. The record must keep only the first two.
 func TestSettleKeepsTheChangesThatWereApplied(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "settle"), Options{Lease: time.Hour})
 	f := feedStore{database: s.db}
@@ -206,7 +206,7 @@ func TestSettleKeepsTheChangesThatWereApplied(t *testing.T) {
 			Position: first + int64(i), Document: r})
 		b.IDs = append(b.IDs, r.ID)
 	}
-	writes[2].Revision++ // its guard does not hold
+	writes[2].Revision++ // so that its guard does not hold
 	if _, opened, err := f.Open(t.Context(), "w", b, writes); err != nil || !opened {
 		t.Fatalf("open: got %v, %v; want true", opened, err)
 	}
@@ -243,7 +243,8 @@ func TestSettleKeepsTheChangesThatWereApplied(t *testing.T) {
 	}
 }
 
-// TestARefusedOpenLeavesNoRecord opens a batch below the newest position.
+// TestARefusedOpenLeavesNoRecord opens a batch at the newest position. The store must refuse the batch, and
+// remove its record.
 func TestARefusedOpenLeavesNoRecord(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "refused"), Options{})
 	r := mustCreate(t, s)
@@ -260,7 +261,8 @@ func TestARefusedOpenLeavesNoRecord(t *testing.T) {
 	}
 }
 
-// TestAWriterClosesItsOwnBatch closes the batch before again, as a late message may.
+// TestAWriterClosesItsOwnBatch closes the batch that the writer had before, as a message that arrives late may
+// do. The current batch must stay open.
 func TestAWriterClosesItsOwnBatch(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "closes"), Options{Lease: time.Hour})
 	f := feedStore{database: s.db}
@@ -282,7 +284,8 @@ func TestAWriterClosesItsOwnBatch(t *testing.T) {
 	}
 }
 
-// TestARecordThatIsNotShownIsNotRead has the record of a batch that was refused, whose removal has failed.
+// TestARecordThatIsNotShownIsNotRead stores the record of a refused batch, which stays in the store if its
+// removal fails. No reader may see it.
 func TestARecordThatIsNotShownIsNotRead(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "hidden"), Options{Lease: time.Hour})
 	r := mustCreate(t, s)
@@ -301,9 +304,9 @@ func TestARecordThatIsNotShownIsNotRead(t *testing.T) {
 	}
 }
 
-// TestASettledRecordOutlivesALateOpen settles a batch whose record never came, closes it,
-// and then sends its Open again. The record must stay, so that the late insert of the
-// first Open has no effect.
+// TestASettledRecordOutlivesALateOpen settles a batch whose record has not arrived, closes the batch, and sends
+// its Open again. The record that Settle inserted must stay, so that the late record of the first Open is not
+// inserted.
 func TestASettledRecordOutlivesALateOpen(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "outlives"), Options{Lease: time.Hour})
 	f := feedStore{database: s.db}
@@ -337,8 +340,8 @@ func TestASettledRecordOutlivesALateOpen(t *testing.T) {
 	}
 }
 
-// TestTheLogLeavesOutLaterBatches opens and shows a batch after a reader of
-// the log has read the clock.
+// TestTheLogLeavesOutLaterBatches opens and shows a batch after a reader of the log has read the clock. The
+// reader must not see that batch.
 func TestTheLogLeavesOutLaterBatches(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "since"), Options{Lease: time.Hour})
 	r := mustCreate(t, s)

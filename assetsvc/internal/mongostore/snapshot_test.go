@@ -18,15 +18,14 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// lateStore tells no horizon: it is read after the assets.
+// lateStore reports no horizon. The test reads the horizon after the assets instead.
 type lateStore struct{ *Store }
 
 func (lateStore) Page(context.Context, registry.Query) (registry.FeedPage, error) {
 	return registry.FeedPage{}, nil
 }
 
-// TestASnapshotMissesNothing takes snapshots while assets are written
-// (storetest.CheckSnapshot).
+// TestASnapshotMissesNothing takes snapshots while assets are being written (storetest.CheckSnapshot).
 // Promises: snapshot-whole
 func TestASnapshotMissesNothing(t *testing.T) {
 	s := open(t, mongotest.Start(t), "", time.Now)
@@ -37,8 +36,8 @@ func TestASnapshotMissesNothing(t *testing.T) {
 	}
 }
 
-// TestTheCheckCatchesALatePosition makes snapshots with positions that are read after
-// the assets, until one lacks a change.
+// TestTheCheckCatchesALatePosition makes snapshots whose position is read after the assets, until the check finds
+// a snapshot that lacks a change.
 func TestTheCheckCatchesALatePosition(t *testing.T) {
 	server := mongotest.Start(t)
 	for range 10 {
@@ -77,7 +76,7 @@ func newKeeper(t *testing.T, s snapshot.Store) *snapshot.Keeper {
 	return k
 }
 
-// copyOf makes a snapshot and reads it.
+// copyOf makes a snapshot and returns a copy of its content.
 func copyOf(ctx context.Context, k *snapshot.Keeper) (storetest.Copy, error) {
 	m, err := k.Make(ctx)
 	if err != nil {

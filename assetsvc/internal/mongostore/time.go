@@ -9,22 +9,23 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// maxAhead is how far positions by the store's clock may be ahead of this machine's.
+// maxAhead is the largest lead of the store's clock over this machine's clock. If the store's clock is further
+// ahead, positions do not follow that clock.
 const maxAhead = time.Second
 
-// storeTime is the store's clock, which all processes read, so their positions agree
-// however their machines' clocks differ or jump. It is limited by this machine's clock.
-// Positions never step back, so a clock one day ahead would move all later positions of
-// the registry a day ahead. Only if both clocks are ahead can that happen.
+// storeTime is MongoDB's clock. All processes take positions from it, so that positions agree even if the
+// machines' clocks differ or jump. The machine's clock limits it: positions never step back, so a store's clock
+// that is a day ahead would move all later positions of the registry a day ahead. With the limit, this happens
+// only if both clocks are a day ahead.
 type storeTime struct {
 	own    func() time.Time
-	before time.Time // own when the process began
-	began  time.Time // when that was, on this process's monotonic clock
+	before time.Time // time that the function own returned when the process began
+	began  time.Time // when the process began, on its monotonic clock
 	log    *slog.Logger
 
 	mu     sync.Mutex
-	store  time.Time // the store's clock when it was read
-	at     time.Time // when it was read, on this process's monotonic clock
+	store  time.Time // what the store's clock showed when it was last read
+	at     time.Time // when it was last read, on this process's monotonic clock
 	differ bool
 }
 
@@ -32,9 +33,10 @@ func newStoreTime(own func() time.Time, log *slog.Logger) *storeTime {
 	return &storeTime{own: own, before: own(), began: time.Now(), log: log}
 }
 
-// now returns the store's time, or this machine's before measure has read that. If the store's is
-// more than maxAhead after this machine's time, now returns this machine's. A step back of this
-// machine's clock does not count: the time since the process began is enough.
+// now returns the store's time, or this machine's time until measure has read the store's. If the store's time
+// is more than maxAhead ahead of this machine's clock, now returns the time of this machine's clock. But that
+// clock may only have been set back. So the store's time must also be more than maxAhead ahead of what that
+// clock would show if nobody had set it since the process began.
 func (t *storeTime) now() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,8 +51,8 @@ func (t *storeTime) now() time.Time {
 	return store
 }
 
-// measure reads the store's clock and returns how far this machine's clock is
-// ahead of it. It logs when they differ by more than maxAhead, and when they no longer do.
+// measure reads the store's clock, and returns how far this machine's clock is ahead of it. It logs when the two
+// begin to differ by more than maxAhead, and when they agree again.
 func (t *storeTime) measure(ctx context.Context, d *database) (lead time.Duration, err error) {
 	var hello struct {
 		LocalTime time.Time `bson:"localTime"`

@@ -14,9 +14,9 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// TestStoresWithDifferentClocksAreServedAlike has four stores create assets at once. The
-// stand-in for MongoDB runs one command at a time in any order, so chance decides more there.
-// Package feed has the same test in virtual time.
+// TestStoresWithDifferentClocksAreServedAlike lets four stores create assets at the same time. No store may
+// create far fewer than another. The stand-in for MongoDB runs one command at a time, in any order, so chance
+// has more influence there. Package feed has the same test in virtual time.
 func TestStoresWithDifferentClocksAreServedAlike(t *testing.T) {
 	server := mongotest.Start(t)
 	count, tenths := int64(160), int64(3)
@@ -39,8 +39,8 @@ func TestStoresWithDifferentClocksAreServedAlike(t *testing.T) {
 	}
 }
 
-// createAtOnce creates assets in all stores at once until there are so many. It returns how
-// many each store made.
+// createAtOnce creates the given number of assets, in all stores at the same time. It returns how many each
+// store has created.
 func createAtOnce(t *testing.T, stores []*Store, count int64) (made []int64) {
 	const clients = 4 // of each store
 	var left atomic.Int64
@@ -66,12 +66,12 @@ func createAtOnce(t *testing.T, stores []*Store, count int64) (made []int64) {
 	return made
 }
 
-// TestPositionsFollowTheStoresClock has the clock of a machine differ from the store's, and
-// jump after both were read.
+// TestPositionsFollowTheStoresClock gives a machine a clock that differs from the store's, and that jumps after
+// both were read. Positions must follow the store's clock, unless that is far ahead of the machine's.
 func TestPositionsFollowTheStoresClock(t *testing.T) {
 	for _, c := range []struct {
 		name              string
-		ahead, jump, want time.Duration // of the machine's clock; of the position's time; the store's clock is right
+		ahead, jump, want time.Duration // ahead, jump: of the machine's clock; want: how far positions lead
 	}{
 		{"both agree", 0, 0, 0},
 		{"100 ms behind", -100 * time.Millisecond, 0, 0},

@@ -12,14 +12,14 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// errCommand is the only error text in spans: the server's text may quote data.
+// errCommand is the only error that spans show, because the text of the server's error may quote data.
 var errCommand = errors.New("the command failed")
 
-// tracing returns a monitor that measures each command and, in a recorded trace,
-// makes a span of it. The span names the command and the collection, but no
-// content of documents. The monitor also reports to another one, unless it is nil.
+// tracing returns a monitor that measures each command. If the trace is recorded, it also makes a span for the
+// command. The span has the names of the command and the collection, but no content of documents. The start of
+// each command is reported to the second monitor (also) too, unless it is nil.
 func tracing(operations *telemetry.Operations, also *event.CommandMonitor) *event.CommandMonitor {
-	var spans sync.Map // request id -> trace.Span of a command under way
+	var spans sync.Map // by request id: the trace.Span of each command under way
 	end := func(ctx context.Context, e event.CommandFinishedEvent, err error) {
 		operations.Took(ctx, e.CommandName, e.Duration, err)
 		if span, recorded := spans.LoadAndDelete(e.RequestID); recorded {
@@ -51,9 +51,8 @@ func tracing(operations *telemetry.Operations, also *event.CommandMonitor) *even
 	}
 }
 
-// beginBatch records the size of a batch and starts its span (feed.Options). The
-// span belongs to the trace of the first caller whose request is recorded, and
-// links to the traces of the others.
+// beginBatch records the size of a batch and starts a span for it (feed.Options). The span belongs to the trace
+// of the first caller whose request is recorded, and has links to the traces of the other callers.
 func (s *Store) beginBatch(ctx context.Context, callers []context.Context) (context.Context, func()) {
 	s.metrics.batch.Record(ctx, int64(len(callers)))
 	var links []trace.Link

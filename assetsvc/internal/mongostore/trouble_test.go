@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// duplicates is the answer of a write whose document exists.
+// duplicates returns the answer to a write whose document exists already.
 func duplicates(more ...bson.E) bson.D {
 	return accepted(append(more, bson.E{Key: "n", Value: 0}, bson.E{Key: "nModified", Value: 0},
 		bson.E{Key: "writeErrors", Value: bson.A{bson.D{
@@ -23,14 +23,13 @@ func duplicates(more ...bson.E) bson.D {
 		}}})...)
 }
 
-// noMajority is the error of a write that a majority may not have.
+// noMajority returns the error of a write that a majority may not have acknowledged.
 func noMajority(code int32) bson.E {
 	why := bson.D{{Key: "code", Value: code}, {Key: "errmsg", Value: "no majority"}}
 	return bson.E{Key: "writeConcernError", Value: why}
 }
 
-// creations are all operations to which a document that exists is an answer, not an error
-// of the store.
+// creations are all operations for which "the document exists already" is a result, and not an error.
 var creations = []struct {
 	name string
 	do   func(context.Context, *database) error
@@ -63,18 +62,18 @@ var creations = []struct {
 	}},
 }
 
-// TestADuplicateWithoutAMajorityIsNoProof has a primary without a majority answer that a
-// document exists. The document may be rolled back, so each operation must fail.
+// TestADuplicateWithoutAMajorityIsNoProof has a primary without a majority, which answers that a document exists.
+// Each operation must fail, because the document may be rolled back.
 func TestADuplicateWithoutAMajorityIsNoProof(t *testing.T) {
 	for _, c := range creations {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // the driver waits a second after the last code
+			t.Parallel() // after an error with the last code, the driver waits for a second
 			p, d := scripted(t)
 			for _, code := range []int32{0, 64, 50, 189} {
 				p.answers(func(asked command) bson.D {
 					switch written := asked.body[0]; {
 					case written.Key == "hello" || written.Key == "update" && written.Value == "census":
-						return nil // the next step of the claim of a census
+						return nil // so that the claim of a census goes on to its next step
 					case code == 0:
 						return duplicates()
 					default:
@@ -89,8 +88,8 @@ func TestADuplicateWithoutAMajorityIsNoProof(t *testing.T) {
 	}
 }
 
-// TestALostDocumentIsAnError has a primary that has lost what it acknowledged: updates that
-// always find their document match none.
+// TestALostDocumentIsAnError has a primary that has lost documents which it acknowledged. Updates of these
+// documents match nothing, and must fail.
 func TestALostDocumentIsAnError(t *testing.T) {
 	p, d := scripted(t)
 	p.answers(func(c command) bson.D {
@@ -113,9 +112,9 @@ func TestALostDocumentIsAnError(t *testing.T) {
 	}
 }
 
-// TestReadsWaitOnlyForWhatAMajorityHas simulates a primary whose secondaries lag: it has
-// written up to time 100, and a majority has time 10. A read after a later time gets no
-// answer in time.
+// TestReadsWaitOnlyForWhatAMajorityHas simulates a primary whose secondaries lag: the primary has written up to
+// time 100, and a majority has only time 10. A read that asks for a later time than 10 gets no answer before its
+// timeout.
 func TestReadsWaitOnlyForWhatAMajorityHas(t *testing.T) {
 	const majority, written = 10, 100
 	clockDocument := bson.D{{Key: "_id", Value: clockID}, {Key: "last", Value: int64(7)}}
@@ -203,8 +202,8 @@ func TestReadsWaitOnlyForWhatAMajorityHas(t *testing.T) {
 	}
 }
 
-// TestAReadFollowsWhatTheProcessHasSeen has acknowledged commands, whose times later reads
-// must ask for.
+// TestAReadFollowsWhatTheProcessHasSeen sends commands that are acknowledged. Later reads must ask for a state
+// after the times of these commands.
 func TestAReadFollowsWhatTheProcessHasSeen(t *testing.T) {
 	p, d := scripted(t)
 	var now uint32

@@ -16,10 +16,10 @@ import (
 	"asset-registry/assetsvc/internal/webhook"
 )
 
-// hook is a webhook.Endpoint.
+// hook is the stored form of a webhook.Endpoint.
 type hook struct {
 	ID         string    `bson:"_id"`
-	Place      string    `bson:"place,omitempty"` // "": of an administrator, or imported
+	Place      string    `bson:"place,omitempty"` // "": an administrator's webhook, or an imported one
 	Broker     string    `bson:"broker"`
 	ByAdmin    bool      `bson:"byAdmin"`
 	KeyID      string    `bson:"key"`
@@ -35,11 +35,11 @@ type hook struct {
 	Request    string    `bson:"request,omitempty"`
 	Generation int64     `bson:"generation"`
 	Saves      int64     `bson:"saves"`
-	Term       int64     `bson:"term"` // of the newest saved progress
+	Term       int64     `bson:"term"` // term of the sender that saved the progress last
 	Progress   progress  `bson:"progress"`
 }
 
-// progress is a webhook.Progress.
+// progress is the stored form of a webhook.Progress.
 type progress struct {
 	Position  int64     `bson:"position"`
 	State     string    `bson:"state"`
@@ -79,7 +79,7 @@ func (h hook) endpoint() webhook.Endpoint {
 	}
 }
 
-// ofBroker matches the endpoints of a broker, without those of administrators.
+// ofBroker matches the endpoints that a broker has, without those that administrators have made for it.
 func ofBroker(broker string) bson.D {
 	return bson.D{{Key: "broker", Value: broker}, {Key: "byAdmin", Value: false}}
 }
@@ -131,7 +131,7 @@ func (s *Store) Endpoint(ctx context.Context, id string) (webhook.Endpoint, erro
 	return found.endpoint(), nil
 }
 
-// Put implements webhook.Store. It leaves the term of the saved progress as it is.
+// Put implements webhook.Store. It does not change the term of the saved progress.
 func (s *Store) Put(ctx context.Context, e webhook.Endpoint) error {
 	next := hookOf(e)
 	next.Generation++
@@ -158,7 +158,7 @@ func (s *Store) Put(ctx context.Context, e webhook.Endpoint) error {
 	return nil
 }
 
-// createHook stores a new endpoint.
+// createHook stores a new endpoint, or returns an error if the limit of endpoints is reached.
 func (d *database) createHook(ctx context.Context, h hook) error {
 	count, err := d.hooks.CountDocuments(ctx, bson.D{})
 	switch {
@@ -172,7 +172,7 @@ func (d *database) createHook(ctx context.Context, h hook) error {
 	return d.insertHook(ctx, h)
 }
 
-// insertHook stores a new endpoint. It returns ErrStale if its id or its place is taken.
+// insertHook stores a new endpoint. It returns ErrStale if another endpoint has its id or its place.
 func (d *database) insertHook(ctx context.Context, h hook) error {
 	_, err := d.hooks.InsertOne(ctx, h)
 	if isDuplicate(err) {
@@ -181,7 +181,7 @@ func (d *database) insertHook(ctx context.Context, h hook) error {
 	return err
 }
 
-// orStale returns ErrStale if an endpoint exists, otherwise err.
+// orStale returns ErrStale if an endpoint with this id exists, otherwise err.
 func (d *database) orStale(ctx context.Context, id string, err error) error {
 	switch found := d.hooks.FindOne(ctx, withID(id)).Err(); {
 	case found == nil:
@@ -192,8 +192,8 @@ func (d *database) orStale(ctx context.Context, id string, err error) error {
 	return err
 }
 
-// takePlace stores a new endpoint at one of the places of its broker, each of which has
-// at most one endpoint. Endpoints without a place count as if they had the last ones.
+// takePlace stores a new endpoint in a free place of its broker. Each place has at most one endpoint. For each
+// endpoint without a place, the last of the remaining places counts as taken.
 func (d *database) takePlace(ctx context.Context, h hook) error {
 	tried := map[string]bool{}
 	for range webhook.MaxOfBroker {
@@ -227,15 +227,16 @@ func (d *database) takePlace(ctx context.Context, h hook) error {
 		if err := d.insertHook(ctx, h); !errors.Is(err, webhook.ErrStale) {
 			return err
 		}
-		tried[h.Place] = true // or its id is taken, which the next reading shows
+		tried[h.Place] = true // taken by another endpoint; if the id is taken, the next reading shows it
 	}
 	return webhook.ErrStale
 }
 
-// placeOf names a place of a broker.
+// placeOf returns the name of a broker's place with the number n.
 func placeOf(n int, broker string) string { return strconv.Itoa(n) + " " + broker }
 
-// changeHook stores an endpoint that exists, if it is still the one before.
+// changeHook replaces the stored endpoint by the endpoint next, if its generation and its saves are still as in
+// the argument before. Otherwise it returns ErrStale.
 func (d *database) changeHook(ctx context.Context, before webhook.Endpoint, next hook) error {
 	fields, err := fieldsOf(next, "_id", "term", "place")
 	if err != nil {
@@ -249,7 +250,7 @@ func (d *database) changeHook(ctx context.Context, before webhook.Endpoint, next
 	return err
 }
 
-// fieldsOf returns the fields of a document, without some.
+// fieldsOf returns the fields of a document, except those whose names are in the list without.
 func fieldsOf(document any, without ...string) (fields bson.D, err error) {
 	text, err := bson.Marshal(document)
 	if err != nil {
@@ -288,7 +289,7 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 // senderID is the id of the document with the term of the process that sends webhooks.
 const senderID = "webhooks"
 
-// hookSender is the process that sends webhooks (webhook.Term).
+// hookSender is the document with the term of the process that sends webhooks (webhook.Term).
 type hookSender struct {
 	Holder  string    `bson:"holder"`
 	Number  int64     `bson:"number"`
@@ -296,7 +297,8 @@ type hookSender struct {
 	Changes int64     `bson:"changes"`
 }
 
-// noSender creates the document of the sender if there is none: a term that has ended.
+// noSender returns the update that creates the document of the sender, with a term that has ended. It does not
+// change a document that exists.
 func noSender() bson.D {
 	return bson.D{{Key: "$setOnInsert", Value: bson.D{
 		{Key: "holder", Value: ""}, {Key: "number", Value: int64(0)}, {Key: "until", Value: time.UnixMilli(0)},
@@ -334,7 +336,7 @@ func (s *Store) Lead(
 	var found hookSender
 	err = s.db.do(ctx, func(ctx context.Context) error {
 		found, held, err = s.db.lead(ctx, holder, now, until)
-		if errors.Is(err, mongo.ErrNoDocuments) { // nobody has ever sent
+		if errors.Is(err, mongo.ErrNoDocuments) { // no process has sent webhooks yet
 			if err = s.db.createSender(ctx); err == nil {
 				found, held, err = s.db.lead(ctx, holder, now, until)
 			}
@@ -347,11 +349,13 @@ func (s *Store) Lead(
 	return webhook.Term{Number: found.Number, Until: found.Until, Changes: found.Changes}, held, nil
 }
 
-// wrongTerm is how much longer than a new term a term is that a wrong clock has noted.
+// wrongTerm is how far the end of a stored term may be after the end of a new term. A later end must come from a
+// wrong clock.
 const wrongTerm = time.Hour
 
-// lead renews the term, or takes it if it has ended, or returns whose it is. A term that lasts much
-// longer than a new one was noted by a clock that was wrong: it has ended.
+// If the given process (holder) has the term, lead renews the term. If the term has ended, lead gives a new term
+// to this process. Otherwise lead returns the term of the other process. A term whose end is more than wrongTerm
+// later than the time until counts as ended.
 func (d *database) lead(
 	ctx context.Context, holder string, now, until time.Time,
 ) (found hookSender, held bool, err error) {
@@ -388,8 +392,8 @@ func (s *Store) Release(ctx context.Context, term int64) error {
 	return nil
 }
 
-// Save implements webhook.Store. The guard of each document holds even if a later term
-// begins meanwhile.
+// Save implements webhook.Store. If a later term begins during the call, the guard of each document still keeps
+// this call from replacing progress that the later term has saved.
 func (s *Store) Save(ctx context.Context, term int64, steps []webhook.Step) (stale []string, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {
 		var now hookSender
@@ -415,7 +419,8 @@ func (s *Store) Save(ctx context.Context, term int64, steps []webhook.Step) (sta
 	return stale, nil
 }
 
-// saveSteps stores progress in one bulk write. It returns the ids that it left out.
+// saveSteps stores the progress of the steps in one bulk write. It returns the ids of the steps that it could not
+// store.
 func (d *database) saveSteps(ctx context.Context, term int64, steps []webhook.Step) (stale []string, err error) {
 	var writes []mongo.WriteModel
 	for _, step := range steps {
@@ -434,7 +439,7 @@ func (d *database) saveSteps(ctx context.Context, term int64, steps []webhook.St
 	return d.staleSteps(ctx, term, steps)
 }
 
-// staleSteps returns the ids of the steps that the store does not have.
+// staleSteps returns the ids of the steps whose progress the store did not take.
 func (d *database) staleSteps(ctx context.Context, term int64, steps []webhook.Step) (stale []string, err error) {
 	ids := make([]string, len(steps))
 	for i, step := range steps {

@@ -13,8 +13,8 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// TestAnImportHasTheWebhooks imports webhooks, twice after an interruption. The sender
-// then saves their progress in its first term.
+// TestAnImportHasTheWebhooks imports webhooks twice, as after an interruption. The store must have all of them.
+// Then the sender saves their progress in its first term.
 func TestAnImportHasTheWebhooks(t *testing.T) {
 	uri := mongotest.Start(t).URI(t, "timportwebhooks")
 	all := []webhook.Endpoint{
@@ -56,7 +56,8 @@ func TestAnImportHasTheWebhooks(t *testing.T) {
 	}
 }
 
-// TestALateSaveOfAFormerTermIsStale saves progress in a term that was the newest one when the save began.
+// TestALateSaveOfAFormerTermIsStale lets a save of an old term arrive after a newer term has saved. The late save
+// must not change the webhook.
 func TestALateSaveOfAFormerTermIsStale(t *testing.T) {
 	s := open(t, mongotest.Start(t), "", time.Now)
 	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b"}); err != nil {
@@ -89,7 +90,8 @@ func TestSeveralStoresKeepTheBoundOfABroker(t *testing.T) {
 		open(t, server, "hooks", time.Now))
 }
 
-// TestWebhooksWithoutAPlaceCount has webhooks as imports store them.
+// TestWebhooksWithoutAPlaceCount stores webhooks without places, as imports do. They must count towards the
+// limit of the broker.
 func TestWebhooksWithoutAPlaceCount(t *testing.T) {
 	s := open(t, mongotest.Start(t), "", time.Now)
 	const imported = 5

@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// Create stores a new asset. It returns registry.ErrExists if the id is taken, and
-// registry.ErrVoid if a fence has made the id unusable.
+// Create stores a new asset. It returns registry.ErrExists if an asset has the id already, and registry.ErrVoid
+// if a fence has made the id unusable.
 func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
 	if _, ok := registry.ParseID(r.ID); !ok {
 		return 0, fmt.Errorf("create asset: the id %q is malformed", r.ID)
@@ -26,7 +26,7 @@ func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
 	case err == nil, errors.Is(err, registry.ErrRemoved):
 		return 0, registry.ErrExists
 	case errors.Is(err, registry.ErrNotFound):
-		return 0, registry.ErrVoid // a void of a fenced batch
+		return 0, registry.ErrVoid // the id belongs to a void, which a fence left
 	default:
 		return 0, err
 	}
@@ -44,7 +44,7 @@ func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
 	position, err := s.commit(ctx, feed.Write{ID: r.ID, Revision: r.Revision, Before: r.Position, Document: r})
 	switch {
 	case errors.Is(err, feed.ErrNotDone) && ctx.Err() == nil:
-		return 0, registry.ErrStale // the batch was fenced, which raised the revision
+		return 0, registry.ErrStale // the batch was fenced, and the fence raised the revision
 	case !errors.Is(err, feed.ErrRefused):
 		return position, err
 	}
@@ -54,8 +54,8 @@ func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
 	return 0, registry.ErrStale
 }
 
-// commit hands a write to the feed. The error is one of feed.Writer.Commit,
-// joined with the reason if ctx has ended.
+// commit hands a write to the feed. It returns the error of feed.Writer.Commit. If ctx has ended, the error also
+// has the reason why ctx ended.
 func (s *Store) commit(ctx context.Context, w feed.Write) (int64, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -71,7 +71,7 @@ func (s *Store) commit(ctx context.Context, w feed.Write) (int64, error) {
 	return position, err
 }
 
-// sizeOfWrite returns the bytes that a write adds to its batch.
+// sizeOfWrite returns the bytes that a write adds to the size of its batch.
 func sizeOfWrite(w feed.Write) int {
 	r := w.Document.(registry.Record)
 	return len(r.Body) + len(r.Change) + len(r.Whole)

@@ -16,31 +16,32 @@ import (
 var (
 	// ErrOtherLog is returned if the source has another log than the copy.
 	ErrOtherLog = errors.New("the registry has another log than the copy")
-	// ErrAhead is returned for leaves that Check cannot compare yet.
+	// ErrAhead is returned by Check for leaves that it cannot compare yet.
 	ErrAhead = errors.New("the log has changes that the copy of the assets does not have yet")
 )
 
 const (
-	copyBundles = 64                    // entry bundles of one step
-	copyEvery   = 2 * time.Second       // between two looks at the source
-	copyAgain   = 50 * time.Millisecond // after ErrAhead
+	copyBundles = 64                    // most entry bundles of one step
+	copyEvery   = 2 * time.Second       // time between two reads of the source's checkpoint
+	copyAgain   = 50 * time.Millisecond // time until the next read after ErrAhead
 )
 
-// Copier copies a log from a source into a store. It stores nothing that it has not
-// verified: each part is one of the tree of a checkpoint that the source has signed, and
-// each checkpoint continues the one before. It is not safe for concurrent use.
+// Copier copies a log from a source into a store. Before it stores anything, it verifies the data: each part
+// must belong to the tree of a checkpoint that the source has signed, and each checkpoint must continue the one
+// before. A Copier is not safe for concurrent use.
 type Copier struct {
 	Store  Store
 	Source translog.Source
-	// Policy says which checkpoints to trust. Nil: their signatures are not looked at.
+	// Policy says which checkpoints to trust. Nil: the signatures are not verified.
 	Policy translog.Opener
-	// Check compares new leaves with the assets before they are stored: all leaves after
-	// the position after, up to the last one. It returns ErrAhead to see them again later.
+	// Check compares new leaves with the assets before the leaves are stored. It gets all leaves whose position
+	// is greater than the argument after, up to the position of the last leaf. If Check returns ErrAhead, it is
+	// called again later with these leaves.
 	Check func(after int64, leaves []translog.Leaf) error
 }
 
-// Run copies the log until ctx is done. Report gets the outcome of each look at the
-// source: nil once the copy has its newest checkpoint.
+// Run copies the log until ctx is done. It calls the function report after each attempt to copy what is new,
+// with the error of the attempt. Nil means that the copy has the newest checkpoint.
 func (c *Copier) Run(ctx context.Context, report func(error)) {
 	for ctx.Err() == nil {
 		err := c.CatchUp(ctx)
@@ -54,10 +55,9 @@ func (c *Copier) Run(ctx context.Context, report func(error)) {
 	}
 }
 
-// CatchUp copies the log up to the newest checkpoint of the source. A source without a log
-// is no error. Its errors have the causes of Policy.Open, ErrOtherLog, ErrAhead,
-// translog.ErrTampered, ErrConsistency, ErrPart, ErrLeaf or ErrOrder, or those of Check, the
-// source or the store.
+// CatchUp copies the log up to the newest checkpoint of the source. It returns no error if the source has no
+// log. An error may have the cause ErrOtherLog, ErrAhead, translog.ErrTampered, ErrConsistency, ErrPart,
+// ErrLeaf or ErrOrder, or a cause that Policy.Open, Check, the source or the store has given.
 func (c *Copier) CatchUp(ctx context.Context) error {
 	signed, err := c.Source.ReadCheckpoint(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,7 +89,7 @@ func (c *Copier) CatchUp(ctx context.Context) error {
 		}
 	}
 	if head.Tree.Size() > next.Size || bytes.Equal(head.Checkpoint, signed) {
-		return nil // a server of the source that is behind, or nothing new
+		return nil // nothing is new, or the server that answered has an old checkpoint
 	}
 	if root := head.Tree.Root(); root != next.Root {
 		return fmt.Errorf("%w: its %d leaves have the root %s, the checkpoint has %s", translog.ErrTampered,
@@ -108,8 +108,8 @@ func (c *Copier) open(signed []byte) (translog.Checkpoint, error) {
 	return opened.Checkpoint, err
 }
 
-// extend adds some leaves to the copy, after it has verified that the tree of next begins
-// with them.
+// extend adds some leaves to the copy. Before that, it verifies that the tree of the new checkpoint begins with
+// the copied leaves and the added ones.
 func (c *Copier) extend(ctx context.Context, head Head, next translog.Checkpoint) (Head, error) {
 	var entries [][]byte
 	for size := head.Tree.Size(); size < next.Size && len(entries) < copyBundles*translog.TileWidth; {
@@ -145,7 +145,7 @@ func (c *Copier) extend(ctx context.Context, head Head, next translog.Checkpoint
 	return c.store(ctx, head, parts)
 }
 
-// begins returns nil if the tree of a checkpoint begins with tree.
+// begins returns nil if the tree of the new checkpoint begins with the leaves of the given tree.
 func (c *Copier) begins(ctx context.Context, tree translog.Tree, next translog.Checkpoint) error {
 	older := translog.Checkpoint{Origin: next.Origin, Size: tree.Size(), Root: tree.Root()}
 	if older == next {
@@ -162,11 +162,12 @@ func (c *Copier) begins(ctx context.Context, tree translog.Tree, next translog.C
 	return translog.CheckConsistency(older, next, proof)
 }
 
-// bundle returns the entries from a leaf to the end of its bundle.
+// bundle returns the entries from a given one to the end of the bundle that has this entry. The argument from is
+// the entry's number.
 func (c *Copier) bundle(ctx context.Context, from, size int64) ([][]byte, error) {
 	tile := translog.BundleOf(from, size)
 	data, err := c.Source.ReadPart(ctx, tile)
-	if errors.Is(err, fs.ErrNotExist) && !tile.IsFull() { // it has become full since
+	if errors.Is(err, fs.ErrNotExist) && !tile.IsFull() { // the bundle has become full meanwhile
 		if data, err = c.Source.ReadPart(ctx, tile.Full()); err == nil {
 			data, err = tile.Cut(data)
 		}

@@ -13,16 +13,16 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// origin is a log that is copied.
+// origin is the source of a copy: a log in memory.
 type origin struct {
 	key    translog.Key
 	name   string
 	tree   translog.Tree
 	parts  map[string][]byte
 	signed []byte
-	behind int64                                 // how much lower positions of new leaves are
-	spoil  func(path string, data []byte) []byte // what is read instead; nil: what is there
-	asked  func() error                          // the error of a call; nil: none fails
+	behind int64                                 // new leaves get positions that are lower by this number
+	spoil  func(path string, data []byte) []byte // returns the data to use in place of the real data; nil: real data
+	asked  func() error                          // returns the error of the current call; nil: no call fails
 }
 
 func newOrigin(t *testing.T, name string, size int) *origin {
@@ -36,7 +36,7 @@ func newOrigin(t *testing.T, name string, size int) *origin {
 	return o
 }
 
-// grow adds leaves. Those of another kind make another tree.
+// grow adds leaves until the log has the given number of leaves. Leaves of different kinds make different trees.
 func (o *origin) grow(t *testing.T, size, kind int) {
 	t.Helper()
 	var leaves [][]byte
@@ -57,7 +57,7 @@ func (o *origin) grow(t *testing.T, size, kind int) {
 	}
 }
 
-// repeat adds a leaf with the position of the last one.
+// repeat adds a leaf that has the same position as the last one.
 func (o *origin) repeat(t *testing.T) {
 	t.Helper()
 	size := int(o.tree.Size())
@@ -93,7 +93,8 @@ func (o *origin) ReadPart(_ context.Context, tile translog.Tile) ([]byte, error)
 	return data, nil
 }
 
-// newCopier returns a copier into memory that trusts the key of o.
+// newCopier returns a copier that trusts the key of the origin o. It also returns the world to which the copier
+// copies.
 func newCopier(t *testing.T, o *origin) (*publiclog.Copier, *world) {
 	t.Helper()
 	policy, err := translog.LogPolicy(o.key.Public())
@@ -106,7 +107,7 @@ func newCopier(t *testing.T, o *origin) (*publiclog.Copier, *world) {
 		Check: func(int64, []translog.Leaf) error { return nil }}, to
 }
 
-// equalParts compares the copy with the log at its newest checkpoint.
+// equalParts checks that the copy has the same parts as the log at its newest checkpoint.
 func equalParts(t *testing.T, o *origin, to publiclog.Store) {
 	t.Helper()
 	reader := publiclog.NewReader(to)
@@ -135,7 +136,7 @@ func TestACopyOfALogFollowsIt(t *testing.T) {
 		checked = append(checked, leaves...)
 		return nil
 	}
-	for _, size := range []int{0, 1, 300, 300, 511, 512, 20_000} { // a step has 16,384 leaves
+	for _, size := range []int{0, 1, 300, 300, 511, 512, 20_000} { // one step copies at most 16,384 leaves
 		o.grow(t, size, 0)
 		if err := copier.CatchUp(t.Context()); err != nil {
 			t.Fatalf("size %d: %v", size, err)
@@ -154,7 +155,8 @@ func TestACopyOfALogFollowsIt(t *testing.T) {
 }
 
 func TestNothingIsStoredThatIsNotVerified(t *testing.T) {
-	// spoilt makes a change of the first bundle. A small log has one step, a large one several.
+	// spoilt returns a function that changes the first bundle of the source. A small log is copied in one step,
+	// a large one in several.
 	spoilt := func(change func(data []byte) []byte) func(*testing.T, *origin, *publiclog.Copier) {
 		return func(_ *testing.T, o *origin, _ *publiclog.Copier) {
 			o.spoil = func(path string, data []byte) []byte {
@@ -180,7 +182,7 @@ func TestNothingIsStoredThatIsNotVerified(t *testing.T) {
 		{"a changed entry of the first step", 20_000, spoilt(otherAsset), translog.ErrConsistency},
 		{"a changed entry of the only step", 300, spoilt(otherAsset), translog.ErrTampered},
 		{"an entry that is no leaf", 300, spoilt(func(data []byte) []byte {
-			data[2] = 'x' // behind its length
+			data[2] = 'x' // the first byte after the length of the entry
 			return data
 		}), translog.ErrLeaf},
 		{"a bundle that is cut off", 300, spoilt(func(data []byte) []byte { return data[:50] }), translog.ErrPart},
@@ -211,7 +213,8 @@ func TestNothingIsStoredThatIsNotVerified(t *testing.T) {
 	}
 }
 
-// TestACopyReadsPartsThatHaveBecomeFull has a log that grows after its checkpoint was read.
+// TestACopyReadsPartsThatHaveBecomeFull has a log that grows after the copier has read its checkpoint. The copy
+// must have the leaves of that checkpoint.
 func TestACopyReadsPartsThatHaveBecomeFull(t *testing.T) {
 	o := newOrigin(t, "log.example/log", 300)
 	signed, tree := o.signed, o.tree
@@ -224,7 +227,8 @@ func TestACopyReadsPartsThatHaveBecomeFull(t *testing.T) {
 	}
 }
 
-// TestACopyThatOthersChangeIsAnError has a process that changes the copy during a step, and one that has damaged it.
+// TestACopyThatOthersChangeIsAnError lets another process change the copy during a step, and then uses a copy
+// with a malformed checkpoint. Each must return an error.
 func TestACopyThatOthersChangeIsAnError(t *testing.T) {
 	copier, to := newCopier(t, newOrigin(t, "log.example/log", 300))
 	copier.Check = func(int64, []translog.Leaf) error {
@@ -241,7 +245,7 @@ func TestACopyThatOthersChangeIsAnError(t *testing.T) {
 	}
 }
 
-// newPolicy trusts a key with a name that no log of these tests has.
+// newPolicy returns a policy that trusts only a new key, with the given name and seed.
 func newPolicy(t *testing.T, name string, seed byte) translog.Opener {
 	t.Helper()
 	bytes := make([]byte, 32)
@@ -261,7 +265,7 @@ func TestALogThatDoesNotContinueItsCopyIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		other func(t *testing.T) *origin
-		want  error // nil: any
+		want  error // error of the copier
 	}{
 		{"another log", func(t *testing.T) *origin { return newOrigin(t, "other.example/log", 400) }, publiclog.ErrOtherLog},
 		{"another tree", func(t *testing.T) *origin {

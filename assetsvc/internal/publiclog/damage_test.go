@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// damages are damages of the first bundle of a log.
+// damages has functions that damage the first bundle of a log in different ways.
 var damages = map[string]func(w *world){
 	"a bundle is lost":    func(w *world) { delete(w.parts, translog.BundleOf(0, 300)) },
 	"a bundle is cut off": func(w *world) { w.parts[translog.BundleOf(0, 300)] = w.parts[translog.BundleOf(0, 300)][:50] },
@@ -50,7 +50,8 @@ func TestADamagedLogIsFound(t *testing.T) {
 	})
 }
 
-// TestPartsOfALogAreReadAsTheyAre asks for parts that there are not, and for one that becomes full.
+// TestPartsOfALogAreReadAsTheyAre reads existing parts, parts that do not exist, and a part that becomes full
+// during the read. Only parts that do not exist may return an error.
 func TestPartsOfALogAreReadAsTheyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := written(t)
@@ -85,7 +86,8 @@ func TestPartsOfALogAreReadAsTheyAre(t *testing.T) {
 	})
 }
 
-// growing is a log that grows between the first look at a part and the look at the head.
+// growing is a log that grows once, at the next read of its head. A reader of a part first looks for the full
+// part, and then reads the head.
 type growing struct {
 	*world
 	grow func()
@@ -99,7 +101,8 @@ func (g *growing) LogHead(ctx context.Context) (publiclog.Head, error) {
 	return g.world.LogHead(ctx)
 }
 
-// TestAPatrolTellsWhatItFinds verifies a log that is damaged, then away, then whole again.
+// TestAPatrolTellsWhatItFinds verifies a log while the log is damaged, while the store is down, and after a
+// repair. A store that is down must not change what Damage returns.
 func TestAPatrolTellsWhatItFinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		policy, err := translog.LogPolicy(key(t).Public())
@@ -118,7 +121,8 @@ func TestAPatrolTellsWhatItFinds(t *testing.T) {
 				said = append(said, err)
 			})
 		}()
-		// finds changes the log, and reads what the patrol says of it an hour later.
+		// finds calls the function change, waits an hour, and compares the damage that the patrol has found by
+		// then.
 		finds := func(when string, change func(), damaged bool, reports int) {
 			t.Helper()
 			w.mu.Lock()
@@ -155,7 +159,7 @@ func TestAPatrolTellsWhatItFinds(t *testing.T) {
 			defer w.mu.Unlock()
 			return w.calls
 		}
-		for before := calls(); calls() == before; { // until a verification has begun
+		for before := calls(); calls() == before; { // wait until a verification has begun
 			time.Sleep(300 * time.Microsecond)
 		}
 		stop()
@@ -166,7 +170,8 @@ func TestAPatrolTellsWhatItFinds(t *testing.T) {
 	})
 }
 
-// TestAPatrolLeavesTheStoreItsTime reads parts of a store that takes a second for each.
+// TestAPatrolLeavesTheStoreItsTime verifies a log in a store that needs a second for each read. The patrol must
+// pause after each part.
 func TestAPatrolLeavesTheStoreItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		policy, err := translog.LogPolicy(key(t).Public())
@@ -177,7 +182,7 @@ func TestAPatrolLeavesTheStoreItsTime(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 21*time.Second)
 		defer stop()
 		publiclog.NewPatrol(publiclog.NewReader(w), policy, time.Hour).Run(ctx, func(error) {})
-		if got := w.calls - before; got < 4 || got > 6 { // it rests four seconds after each part
+		if got := w.calls - before; got < 4 || got > 6 { // the patrol rests four seconds after each part
 			t.Errorf("got %d calls in 21 s, want 5", got)
 		}
 	})

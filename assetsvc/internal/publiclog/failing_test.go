@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// filled returns a world with 400 changes, of which 300 are public, and a writer for it.
+// filled returns a world with 400 changes, 300 of them public, and a writer for it.
 func filled(t *testing.T) (*world, *publiclog.Writer) {
 	t.Helper()
 	w := newWorld(1)
@@ -24,7 +24,7 @@ func filled(t *testing.T) (*world, *publiclog.Writer) {
 	return w, publiclog.NewWriter(w, w, publiclog.Options{Keys: []translog.Key{key(t)}})
 }
 
-// written returns a world whose log has all changes and is signed.
+// written returns a world whose log has all changes and a checkpoint.
 func written(t *testing.T) *world {
 	t.Helper()
 	w, writer := filled(t)
@@ -38,7 +38,8 @@ func written(t *testing.T) *world {
 
 var errDown = errors.New("down")
 
-// TestAStoreThatDoesNotAnswerIsAnError lets each call of the store fail in turn, alone or with all that follow.
+// TestAStoreThatDoesNotAnswerIsAnError makes each call of the store fail in turn, either only this call, or this
+// and all later calls. The error of the store must be returned.
 func TestAStoreThatDoesNotAnswerIsAnError(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -112,8 +113,8 @@ func TestAStoreThatDoesNotAnswerIsAnError(t *testing.T) {
 	}
 }
 
-// TestASourceThatDoesNotAnswerIsAnError lets each call of the source of a copy fail in turn: the first ones, and those
-// at the end of a step of 64 bundles.
+// TestASourceThatDoesNotAnswerIsAnError makes single calls of the source of a copy fail in turn: the first
+// calls, and the calls at the end of a step of 64 bundles. The error must be returned.
 func TestASourceThatDoesNotAnswerIsAnError(t *testing.T) {
 	small, large := newOrigin(t, "log.example/log", 300), newOrigin(t, "log.example/log", 17_000)
 	for works := 0; ; works++ {
@@ -123,7 +124,7 @@ func TestASourceThatDoesNotAnswerIsAnError(t *testing.T) {
 		}
 		left, failed := works, false
 		large.asked = func() error {
-			if left--; left == -1 { // this call alone
+			if left--; left == -1 { // only this call fails
 				failed = true
 				return errDown
 			}
@@ -147,7 +148,8 @@ func TestASourceThatDoesNotAnswerIsAnError(t *testing.T) {
 	}
 }
 
-// TestACheckpointWithoutWitnessesIsNotPublished has witnesses that do not answer.
+// TestACheckpointWithoutWitnessesIsNotPublished signs a log whose witnesses do not answer. No checkpoint may be
+// stored.
 func TestACheckpointWithoutWitnessesIsNotPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := filled(t)
@@ -166,7 +168,8 @@ func TestACheckpointWithoutWitnessesIsNotPublished(t *testing.T) {
 	})
 }
 
-// TestACopierSaysHowEachLookEnds runs a copier whose source fails at first, and whose check sees leaves ahead.
+// TestACopierSaysHowEachLookEnds runs a copier whose source fails twice. After that, the function Check returns
+// ErrAhead three times. Only the failures of the source may be reported.
 func TestACopierSaysHowEachLookEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOrigin(t, "log.example/log", 300)
@@ -186,7 +189,7 @@ func TestACopierSaysHowEachLookEnds(t *testing.T) {
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 9*time.Second)
 		defer stop()
-		var said []bool // whether each report was an error
+		var said []bool // for each report: whether it had an error
 		began := time.Now()
 		copier.Run(ctx, func(err error) {
 			said = append(said, err != nil)
@@ -201,7 +204,8 @@ func TestACopierSaysHowEachLookEnds(t *testing.T) {
 	})
 }
 
-// TestASecondProcessLeavesTheLogToTheFirst extends and signs one log by two writers.
+// TestASecondProcessLeavesTheLogToTheFirst extends one log with two writers in turn. A writer must do nothing in
+// its first step after the other has changed the head.
 func TestASecondProcessLeavesTheLogToTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, first := filled(t)

@@ -12,27 +12,27 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// load is a simulation of several writers of one log under steady load, in virtual time.
+// load simulates several writers of one log under steady load, in virtual time.
 type load struct {
 	*world
 	t       *testing.T
 	start   time.Time
 	writers int
-	every   time.Duration // between two changes
+	every   time.Duration // time between two changes
 	lasts   time.Duration
 
-	longest time.Duration // without another checkpoint
-	signed  int           // checkpoints
-	behind  time.Duration // most that the report nearest to the end of the record was behind
-	covered time.Time     // newest time up to which a writer says that all is covered
+	longest time.Duration // longest time without a new checkpoint
+	signed  int           // number of checkpoints
+	behind  time.Duration // longest time, during the load, by which a report was behind
+	covered time.Time     // a writer has reported that all changes up to this time are covered
 }
 
-// position is the position of the change that is made at a time: microseconds, and odd, so
+// position returns the position of a change that is made at a time, in microseconds. The position is odd, so
 // that the change is public.
 func (l *load) position(at time.Time) int64 { return at.UnixMicro() | 1 }
 
-// grow makes a change again and again. A batch is always in flight, so the horizon is beyond
-// the newest change and below the next one.
+// grow adds changes, one after the other. It sets the horizon just above the newest change and below the next
+// one, as if a batch were always in flight.
 func (l *load) grow() {
 	for time.Since(l.start) < l.lasts {
 		time.Sleep(l.every)
@@ -44,7 +44,7 @@ func (l *load) grow() {
 	}
 }
 
-// watch measures how long the newest checkpoint stays the newest one.
+// watch measures the longest time in which no new checkpoint appears.
 func (l *load) watch() {
 	var newest []byte
 	since := l.start
@@ -61,7 +61,7 @@ func (l *load) watch() {
 	}
 }
 
-// report checks what a writer says: a checkpoint covers each change up to that time.
+// report verifies the report of a writer: the newest checkpoint must cover all changes up to that time.
 func (l *load) report(upto time.Time, err error) {
 	if err != nil {
 		l.t.Errorf("step: %v", err)
@@ -110,7 +110,7 @@ func (l *load) run() {
 	if behind := time.Since(grown); behind > 6*time.Second {
 		l.t.Errorf("got reports up to %v ago at the end of the load, want at most 6s", behind)
 	}
-	time.Sleep(10 * time.Second) // without a change
+	time.Sleep(10 * time.Second) // a quiet time: no changes
 	stop()
 	writers.Wait()
 	if behind := time.Since(l.covered); behind > 3*time.Second {
@@ -118,8 +118,8 @@ func (l *load) run() {
 	}
 }
 
-// TestTheLogIsSignedUnderSteadyLoad lets services extend and sign one log while the record
-// grows without a pause.
+// TestTheLogIsSignedUnderSteadyLoad lets several services extend and sign one log while changes are added
+// without a pause. New checkpoints must appear often, and the reports must not fall far behind.
 // Promises: checkpoint-pace
 func TestTheLogIsSignedUnderSteadyLoad(t *testing.T) {
 	for _, c := range []struct {
@@ -127,13 +127,14 @@ func TestTheLogIsSignedUnderSteadyLoad(t *testing.T) {
 		writers int
 		every   time.Duration
 		takes   time.Duration
-		gap     time.Duration // most without another checkpoint
-		behind  time.Duration // most that a writer says it is behind
+		gap     time.Duration // longest accepted time without a new checkpoint
+		behind  time.Duration // longest accepted delay of a report
 	}{
 		{"one service", 1, 1250 * time.Microsecond, 3 * time.Millisecond, 2 * time.Second, 6 * time.Second},
 		{"three services", 3, 1250 * time.Microsecond, 3 * time.Millisecond, 2 * time.Second, 6 * time.Second},
 		{"eight services", 8, 5 * time.Millisecond, time.Millisecond, 2 * time.Second, 6 * time.Second},
-		// A step of 90 ms and more is followed by a rest of four times that, or of up to ten times as much.
+		// A step takes at least 90 ms here. The pause after a step is four times as long as the step. If another
+		// writer was faster, the writer waits for up to ten such pauses.
 		{"a slow store", 4, 100 * time.Millisecond, 30 * time.Millisecond, 6 * time.Second, 10 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -150,7 +151,8 @@ func TestTheLogIsSignedUnderSteadyLoad(t *testing.T) {
 				if l.behind > c.behind {
 					t.Errorf("got a writer that says it is %v behind, want at most %v", l.behind, c.behind)
 				}
-				// A look takes three calls and a checkpoint two; each writer looks 5 times a second.
+				// A look at the log makes three calls of the store, and a checkpoint makes two. Each writer
+				// looks 5 times a second.
 				if most := c.writers * 20 * 5 * 6; l.calls > most {
 					t.Errorf("got %d calls of the store, want at most %d", l.calls, most)
 				}

@@ -17,37 +17,37 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// guard is a part of the protocol that a world leaves out, to see that it is needed.
+// guard is a part of the protocol. A test can switch it off in a world, to show that the protocol needs it.
 type guard int
 
 const (
 	_       guard = iota
-	swap          // ExtendLog stores each head, whatever the stored one is
-	horizon       // Changes shows what is above the horizon
+	swap          // without this guard, ExtendLog replaces the head without comparing its version
+	horizon       // without this guard, Changes also returns changes above the horizon
 )
 
-// world is a record and a store in memory. Calls take random times, fail before or after
-// their effect, and end with their context. It is safe for concurrent use.
+// world is a record and a store in memory. Calls take random times, may fail before or after their effect, and
+// return an error when their context ends. It is safe for concurrent use.
 type world struct {
 	leaveOut guard
-	calm     bool          // calls do not fail
-	takes    time.Duration // of each call; 0: a random time
-	most     int           // changes of a page
+	calm     bool          // calls do not fail at random
+	takes    time.Duration // time of each call; 0: random
+	most     int           // most changes in a page
 
 	mu      sync.Mutex
 	random  *rand.Rand
-	changes []registry.Revision // stored, in any order
+	changes []registry.Revision // stored changes, in any order
 	horizon int64
 	head    publiclog.Head
 	parts   map[translog.Tile][]byte
-	signed  []translog.Checkpoint // all that were signed, published or not
+	signed  []translog.Checkpoint // all checkpoints that were signed, even if they were not published
 	failed  []string
 	calls   int
 
-	down    error // of all calls but the first ones; nil: calls fail at random
-	works   int   // the number of the first calls
-	once    bool  // only the first call after these fails
-	refused bool  // a call has failed because of down
+	down    error // error with which calls fail, after some calls that succeed; nil: they fail at random
+	works   int   // how many calls succeed before calls fail with the error in down
+	once    bool  // only one call fails with the error in down
+	refused bool  // a call has failed with the error in down
 }
 
 func newWorld(seed uint64) *world {
@@ -56,7 +56,8 @@ func newWorld(seed uint64) *world {
 
 var errLost = errors.New("no answer")
 
-// call waits, does, and waits again. It may fail before or after it does.
+// call runs the function do as one call of the store. It waits before and after the function, and may fail
+// before or after the function has run.
 func (w *world) call(ctx context.Context, do func()) error {
 	w.mu.Lock()
 	before, after := w.random.IntN(20), w.random.IntN(20)
@@ -126,7 +127,7 @@ func (w *world) LogHead(ctx context.Context) (head publiclog.Head, err error) {
 }
 
 func (w *world) ExtendLog(ctx context.Context, head publiclog.Head, parts []translog.Part) (stored bool, err error) {
-	for _, part := range parts { // one at a time, as a store of several documents does
+	for _, part := range parts { // one after the other, like a store that keeps parts in separate documents
 		if err := w.call(ctx, func() { w.addPart(part) }); err != nil {
 			return false, err
 		}
@@ -161,7 +162,7 @@ func (w *world) LogPart(ctx context.Context, tile translog.Tile) (data []byte, e
 	return slices.Clone(data), nil
 }
 
-// cosign records a checkpoint that a writer has signed.
+// cosign records a checkpoint that a writer has signed. It adds no cosignatures.
 func (w *world) cosign(_ context.Context, _ translog.Checkpoint, checkpoint []byte) ([]byte, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,7 +178,7 @@ func parse(checkpoint []byte) translog.Checkpoint {
 	return c
 }
 
-// change returns a change at a position. Every fourth one is not public.
+// change returns a change at a position. Changes at every fourth position are not public.
 func change(t *testing.T, position int64) registry.Revision {
 	t.Helper()
 	r := registry.Revision{ID: fmt.Sprintf("%032x", position), Revision: 1, Position: position}

@@ -11,8 +11,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// Patrol verifies the stored log again and again, as every reader of it can: all leaves, all
-// parts and the root of the newest checkpoint.
+// Patrol verifies the stored log again and again, in the way that every reader of the log can: it checks all
+// leaves, all parts and the root of the newest checkpoint.
 type Patrol struct {
 	verifier translog.Verifier
 	log      Parts
@@ -20,13 +20,13 @@ type Patrol struct {
 	found    atomic.Pointer[string]
 }
 
-// NewPatrol returns a patrol of a log. The policy opens its checkpoints. Every is the time
-// between two verifications.
+// NewPatrol returns a patrol of a log. The policy verifies the signatures of checkpoints. The parameter every is
+// the time between two verifications.
 func NewPatrol(log *Reader, policy *translog.Policy, every time.Duration) *Patrol {
 	return &Patrol{verifier: translog.Verifier{Policy: policy}, log: Parts{log}, every: every}
 }
 
-// Damage tells what is damaged, as the last verification has found it; "": nothing.
+// Damage describes the damage that the last verification has found. It returns "" if the log was not damaged.
 func (p *Patrol) Damage() string {
 	if found := p.found.Load(); found != nil {
 		return *found
@@ -34,9 +34,10 @@ func (p *Patrol) Damage() string {
 	return ""
 }
 
-// Run verifies the log until ctx is done, at first at once. Report gets the error of each
-// verification, with the cause registry.ErrDamagedLog if the log is damaged. An error of the
-// store says nothing about the log: what was found before stays.
+// Run verifies the log immediately, and then again and again until ctx is done. It calls the function report
+// with the error of each verification that fails. The cause is registry.ErrDamagedLog if the log is damaged.
+// Another error, such as one of the store, says nothing about the log, so it does not change what Damage
+// returns.
 func (p *Patrol) Run(ctx context.Context, report func(err error)) {
 	for {
 		_, err := p.verifier.Verify(ctx, slowly{p.log})
@@ -57,7 +58,7 @@ func (p *Patrol) Run(ctx context.Context, report func(err error)) {
 	}
 }
 
-// slowly reads parts with a pause after each, so that the store has time for other work.
+// slowly reads parts, and pauses after each, so that the store has time for other work.
 type slowly struct{ Parts }
 
 func (s slowly) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error) {

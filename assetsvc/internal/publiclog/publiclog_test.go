@@ -17,7 +17,7 @@ import (
 
 func key(t testing.TB) translog.Key { return keyOf(t, "registry.example/log", 7) }
 
-// keyOf returns the key of a log whose seed is one byte, repeated.
+// keyOf returns a key for a log. Its seed consists of one repeated byte.
 func keyOf(t testing.TB, origin string, seed byte) translog.Key {
 	t.Helper()
 	k, err := translog.NewKey(translog.ForLog, origin, slices.Repeat([]byte{seed}, 32))
@@ -27,8 +27,8 @@ func keyOf(t testing.TB, origin string, seed byte) translog.Key {
 	return k
 }
 
-// simulate lets four processes extend and sign one log, while the record grows. Calls
-// fail, processes are killed at any moment and others start.
+// simulate lets four processes extend and sign one log while the record grows. Calls fail, and processes are
+// killed at any moment and replaced by new ones.
 func simulate(t *testing.T, seed uint64, leaveOut guard) *world {
 	w := newWorld(seed)
 	w.leaveOut = leaveOut
@@ -43,7 +43,7 @@ func simulate(t *testing.T, seed uint64, leaveOut guard) *world {
 	}
 	stops := []context.CancelFunc{start(), start(), start(), start()}
 	for position := int64(1); position <= 1800; {
-		// A batch of changes becomes visible in any order, and then the horizon passes it.
+		// The changes of a batch become visible in any order. After that, the horizon moves past them.
 		w.mu.Lock()
 		last := position + w.random.Int64N(8)
 		w.mu.Unlock()
@@ -82,9 +82,8 @@ func simulate(t *testing.T, seed uint64, leaveOut guard) *world {
 	return w
 }
 
-// check compares the log with the record: each public change below the horizon has one
-// leaf, in the order of positions, and every checkpoint that was ever signed is of a
-// beginning of that log.
+// check compares the log with the record. Each public change below the horizon must have one leaf, in the order
+// of positions. Every checkpoint that was ever signed must belong to a tree with which the final log begins.
 func (w *world) check(t *testing.T) {
 	t.Helper()
 	var want [][]byte
@@ -155,7 +154,8 @@ func TestTheLogNeedsEachGuard(t *testing.T) {
 	}
 }
 
-// TestEachChangeIsProved makes a log of 1,500 changes and proves each public one.
+// TestEachChangeIsProved makes a log of 1,500 changes, and asks for the proofs of many. Each public change must
+// have a valid proof.
 func TestEachChangeIsProved(t *testing.T) {
 	w := newWorld(1)
 	w.calm = true
@@ -184,7 +184,7 @@ func TestEachChangeIsProved(t *testing.T) {
 		}
 		for position := int64(0); position <= 1501; position += 7 {
 			proof, leaf, err := r.Prove(t.Context(), position)
-			if position%4 == 0 { // not public
+			if position%4 == 0 { // the change is not public
 				if !errors.Is(err, registry.ErrNoLeaf) {
 					t.Errorf("position %d: got %v, want %v", position, err, registry.ErrNoLeaf)
 				}
@@ -200,7 +200,7 @@ func TestEachChangeIsProved(t *testing.T) {
 				t.Errorf("position %d: got %v, want a proof that verifies", position, err)
 			}
 		}
-		for _, position := range []int64{1500, 1501, 5000} { // 1500 has no leaf, and none comes after it
+		for _, position := range []int64{1500, 1501, 5000} { // 1500 is not public, and no later position has a leaf
 			if _, _, err := r.Prove(t.Context(), position); !errors.Is(err, registry.ErrNotLogged) {
 				t.Errorf("position %d: got %v, want %v", position, err, registry.ErrNotLogged)
 			}
@@ -208,14 +208,14 @@ func TestEachChangeIsProved(t *testing.T) {
 	})
 }
 
-// TestKeysOfTheLog checks which checkpoints a writer signs when its keys change.
+// TestKeysOfTheLog changes the keys of a writer, and checks which keys sign the next checkpoint.
 func TestKeysOfTheLog(t *testing.T) {
 	old, added := key(t), keyOf(t, "registry.example/log", 8)
 	other := keyOf(t, "registry.example/log/2", 9)
 	for _, c := range []struct {
 		name string
-		keys []translog.Key // after the first checkpoint
-		want []translog.Key // have signed the newest checkpoint
+		keys []translog.Key // keys after the first checkpoint
+		want []translog.Key // keys that must have signed the newest checkpoint
 	}{
 		{"the same key signs a tree once", []translog.Key{old}, []translog.Key{old}},
 		{"an added key signs beside the old one", []translog.Key{added, old}, []translog.Key{added, old}},
@@ -252,8 +252,8 @@ func TestKeysOfTheLog(t *testing.T) {
 	}
 }
 
-// TestALogIsNeverCutOff checks that a writer refuses a tree that is smaller than the
-// newest checkpoint.
+// TestALogIsNeverCutOff checks that a writer does not sign a tree with fewer leaves than the newest checkpoint
+// has.
 func TestALogIsNeverCutOff(t *testing.T) {
 	w := newWorld(1)
 	w.calm = true

@@ -13,14 +13,14 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// Reader reads the log as of its newest checkpoint. It is safe for concurrent use.
+// Reader reads the log up to its newest checkpoint. It is safe for concurrent use.
 type Reader struct{ store Store }
 
 // NewReader returns a reader of the log in store.
 func NewReader(store Store) *Reader { return &Reader{store} }
 
-// ErrUnsigned is returned while the log has no checkpoint yet. Its cause is
-// registry.ErrNotLogged: no change is covered.
+// ErrUnsigned is returned while the log has no checkpoint yet. Its cause is registry.ErrNotLogged, because no
+// change is covered.
 var ErrUnsigned = fmt.Errorf("the log has no checkpoint yet: %w", registry.ErrNotLogged)
 
 // Checkpoint returns the newest signed checkpoint, or ErrUnsigned.
@@ -35,8 +35,7 @@ func (r *Reader) Checkpoint(ctx context.Context) ([]byte, error) {
 	return head.Checkpoint, nil
 }
 
-// Part returns the data of a full or partial part. It returns ErrNoPart for one that the
-// tree does not have.
+// Part returns the data of a full or partial part. It returns ErrNoPart for a part that the tree does not have.
 func (r *Reader) Part(ctx context.Context, tile translog.Tile) ([]byte, error) {
 	full, err := r.store.LogPart(ctx, tile.Full())
 	if err == nil {
@@ -59,7 +58,7 @@ func (r *Reader) Part(ctx context.Context, tile translog.Tile) ([]byte, error) {
 	return tile.Cut(full)
 }
 
-// Parts is a Reader as a translog.Source.
+// Parts lets a Reader be used as a translog.Source.
 type Parts struct{ *Reader }
 
 // ReadCheckpoint implements translog.Source.
@@ -74,8 +73,8 @@ func (p Parts) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error)
 	return data, err
 }
 
-// damage returns an error with the cause registry.ErrDamagedLog, if err tells that the parts
-// of the log do not fit together, or that one is missing. Otherwise it returns err.
+// damage adds the cause registry.ErrDamagedLog to an error which means that parts of the log do not fit
+// together, or that a part is missing. It returns any other error unchanged.
 func damage(err error) error {
 	for _, cause := range []error{
 		translog.ErrPart, translog.ErrLeaf, translog.ErrTampered, translog.ErrOrder, ErrNoPart, fs.ErrNotExist,
@@ -109,7 +108,7 @@ func (r *Reader) Prove(ctx context.Context, position int64) (translog.Proof, []b
 	return translog.Proof{Index: index, Path: path, Checkpoint: checkpoint}, leaf, nil
 }
 
-// LeafAt returns the leaf with a position. It returns the errors of Prove.
+// LeafAt returns the leaf with a position. It returns the same errors as Prove.
 func (r *Reader) LeafAt(ctx context.Context, position int64) (leaf translog.Leaf, err error) {
 	checkpoint, err := r.Checkpoint(ctx)
 	if err != nil {
@@ -126,17 +125,18 @@ func (r *Reader) LeafAt(ctx context.Context, position int64) (leaf translog.Leaf
 	return translog.ParseLeaf(entry)
 }
 
-// Consistent returns the proof that a checkpoint of the log continues its first leaves
-// (translog.Consistent).
+// Consistent returns the proof that a checkpoint of the log continues an earlier state of the log. The argument
+// older is the number of leaves in the earlier state (translog.Consistent).
 func (r *Reader) Consistent(ctx context.Context, older int64, c translog.Checkpoint) ([]tlog.Hash, error) {
 	return translog.Consistent(ctx, older, c, Parts{r})
 }
 
-// find returns the leaf with a position, among the first size leaves. Positions rise
-// from leaf to leaf, so it halves the number of bundles with each read. Without the leaf
-// it returns registry.ErrNoLeaf if a later position has one, else registry.ErrNotLogged.
+// find searches the first leaves of the log for the leaf with a position. The argument size is the number of
+// these leaves. Positions rise from leaf to leaf, so it searches by bisection: it reads one bundle in each step.
+// If no leaf has the position, find returns registry.ErrNoLeaf if a later position has a leaf, and otherwise
+// registry.ErrNotLogged.
 func (r *Reader) find(ctx context.Context, size, position int64) (index int64, leaf []byte, err error) {
-	low, high := int64(0), (size+translog.TileWidth-1)/translog.TileWidth // bundles
+	low, high := int64(0), (size+translog.TileWidth-1)/translog.TileWidth // numbers of bundles
 	missing := registry.ErrNotLogged
 	for low < high {
 		middle := (low + high) / 2
@@ -164,8 +164,8 @@ func (r *Reader) find(ctx context.Context, size, position int64) (index int64, l
 	return 0, nil, missing
 }
 
-// search returns the index of the entry with a position. Without one, side tells whether
-// it would be before (-1) or after (1) these entries.
+// search returns the index of the entry with the given position. The result side is 0 if the entry is found.
+// Otherwise side says whether the position is before (-1) or after (1) all these entries.
 func search(entries [][]byte, position int64) (at, side int, err error) {
 	for at, entry := range entries {
 		leaf, err := translog.ParseLeaf(entry)
@@ -179,7 +179,7 @@ func search(entries [][]byte, position int64) (at, side int, err error) {
 			if at == 0 {
 				return 0, -1, nil
 			}
-			return 0, 0, registry.ErrNoLeaf // between two leaves
+			return 0, 0, registry.ErrNoLeaf // the position is between two leaves
 		}
 	}
 	return 0, 1, nil

@@ -13,19 +13,19 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// Limits of one step.
+// The limits of one step.
 const (
-	stepChanges = 2000     // changes that one step reads
-	stepBytes   = 16 << 20 // bytes of them
+	stepChanges = 2000     // most changes that one step reads
+	stepBytes   = 16 << 20 // most bytes of these changes
 )
 
-// Options configure a Writer. Keys are required; the zero values of the others work.
+// Options configure a Writer. Keys are required; all other fields may be zero.
 type Options struct {
-	Keys   []translog.Key // sign checkpoints; their one name is the log's origin
-	Every  time.Duration  // between two looks at the record; 0: 200 ms
-	Signed time.Duration  // between two checkpoints; 0: 600 ms, so that a change waits less than 1 s
-	// Cosign returns the signed checkpoint with the cosignatures of witnesses. An error
-	// keeps the checkpoint from being published. Nil: the log has no witnesses.
+	Keys   []translog.Key // keys that sign checkpoints; they have the same name, which is the log's origin
+	Every  time.Duration  // time between two steps, which read the record; 0: 200 ms
+	Signed time.Duration  // time between two checkpoints; 0: 600 ms, so that a change waits less than 1 s
+	// Cosign returns the signed checkpoint with the cosignatures of witnesses. If it returns an error, the
+	// checkpoint is not published. Nil: the log has no witnesses.
 	Cosign func(ctx context.Context, c translog.Checkpoint, signed []byte) ([]byte, error)
 }
 
@@ -39,18 +39,18 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Writer extends the log by the changes of the record, and signs it. Any number of
-// processes may have one. It is not safe for concurrent use.
+// Writer adds the changes of the record to the log, and signs the log. Several processes may each have a Writer
+// of the same log. A Writer is not safe for concurrent use.
 type Writer struct {
 	record  Record
 	store   Store
 	o       Options
-	upto    int64 // the record has no change after the head and up to here
-	version int64 // of the head, as this writer last saw or stored it; 0 at first
+	upto    int64 // the record has no change between the position of the head and this position
+	version int64 // version of the head that this writer saw or stored last; 0 at first
 
-	seen    Head      // as the last look has found or left it
-	signed  time.Time // when this writer last found or stored another checkpoint
-	covered int64     // position up to which the newest checkpoint has all changes
+	seen    Head      // the head after the last look
+	signed  time.Time // when this writer last found or stored a new checkpoint
+	covered int64     // the newest checkpoint has all changes up to this position
 }
 
 // NewWriter returns a writer of the log in store.
@@ -59,22 +59,21 @@ func NewWriter(record Record, store Store, o Options) *Writer {
 }
 
 const (
-	// yields is for how many looks a writer leaves the log to the process that was faster.
+	// yields is the greatest number of pauses for which a writer waits if another process was faster.
 	yields = 10
-	// rest is how much longer than a step the pause after it is, up to longestPause. So a
-	// slow store has time for other work.
+	// rest is the length of the pause after a step, as a multiple of the step's length. The pause is at most
+	// longestPause. Without these pauses, a slow store would have no time for other work.
 	rest         = 4
 	longestPause = 10 * time.Second
-	// signings is how often a writer signs anew at once, if the head changes meanwhile.
+	// signings is the number of attempts to sign, one right after the other, if the head changes meanwhile.
 	signings = 3
 )
 
-// Run extends and signs the log until ctx is done. It repeats what failed. It signs whenever
-// the newest checkpoint is old enough, also while the record grows faster than it looks. A
-// Writer that sees a head of another process rests for a while, so that one process does
-// most of the work. Report gets the outcome of each step: a time up to which a checkpoint
-// covers all changes, zero if the step has not found one, and the error of a step that
-// failed.
+// Run extends and signs the log until ctx is done. It repeats a step that has failed. It signs whenever the
+// newest checkpoint is old enough, even while the record grows faster than the log. A Writer that sees a head of
+// another process waits longer, so that one process does most of the work. After each step Run calls the
+// function report. The arguments are the error of the step, and a time up to which a checkpoint covers all
+// changes. This time is zero if it is not known.
 func (w *Writer) Run(ctx context.Context, report func(upto time.Time, err error)) {
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -97,9 +96,10 @@ func (w *Writer) Run(ctx context.Context, report func(upto time.Time, err error)
 	}
 }
 
-// uptoTime returns the time up to which the newest checkpoint covers all changes: the
-// beginning of a step after which the log had the whole record, if the checkpoint is of that
-// log; else the time of the last position that it covers.
+// uptoTime returns a time up to which the newest checkpoint covers all changes. The argument began is the start
+// of a step. The argument whole is true if the log has all changes that the record had then. In this case, if
+// the checkpoint covers the whole log, uptoTime returns began. Otherwise it returns the time of the last
+// position that the checkpoint is known to cover.
 func (w *Writer) uptoTime(began time.Time, whole bool) time.Time {
 	switch {
 	case whole && sizeOf(w.seen) == w.seen.Tree.Size():
@@ -111,7 +111,7 @@ func (w *Writer) uptoTime(began time.Time, whole bool) time.Time {
 	}
 }
 
-// signAgain signs the log. It repeats that at once if the head changed meanwhile.
+// signAgain signs the log. If the head changes meanwhile, it tries again immediately.
 func (w *Writer) signAgain(ctx context.Context) error {
 	for range signings {
 		if won, err := w.Sign(ctx); won || err != nil {
@@ -121,7 +121,7 @@ func (w *Writer) signAgain(ctx context.Context) error {
 	return nil
 }
 
-// sizeOf returns the leaves of a head's newest checkpoint.
+// sizeOf returns the number of leaves in the newest checkpoint of a head.
 func sizeOf(head Head) int64 {
 	newest, err := translog.Unverified(head.Checkpoint)
 	if err != nil {
@@ -130,8 +130,8 @@ func sizeOf(head Head) int64 {
 	return newest.Size
 }
 
-// look remembers a head. If its checkpoint covers the tree of the head before, that
-// checkpoint covers the position of that head.
+// look remembers a head, and the newest position that its checkpoint covers. If the checkpoint covers the tree
+// of the previous head, it covers all changes up to the previous head's position.
 func (w *Writer) look(head Head) {
 	size := sizeOf(head)
 	if size >= w.seen.Tree.Size() {
@@ -146,9 +146,9 @@ func (w *Writer) look(head Head) {
 	w.seen = head
 }
 
-// Extend adds some changes of the record to the log. More tells that the record has
-// further changes that did not fit in this step. Won is false if another process changed the head at the same time, or
-// since this Writer last saw it: then Extend does nothing.
+// Extend adds some changes of the record to the log. The result more is true if the record has further changes,
+// which did not fit in this step. The result won is false if another process has changed the head at the same
+// time, or since this Writer last saw the head. Then Extend does nothing.
 func (w *Writer) Extend(ctx context.Context) (more, won bool, err error) {
 	head, err := w.store.LogHead(ctx)
 	if err != nil {
@@ -195,10 +195,9 @@ func (w *Writer) Extend(ctx context.Context) (more, won bool, err error) {
 	return page.More, won, nil
 }
 
-// Sign signs the tree in the stored head, if the newest checkpoint is not of it or is
-// not signed by all keys. Another origin is another log with the same leaves, so a
-// checkpoint of an earlier origin is replaced. Won is false if another process changed
-// the head at the same time.
+// Sign signs the tree in the stored head, unless the newest checkpoint is of that tree and signed by all keys.
+// It also replaces a checkpoint with an earlier origin, because such a checkpoint belongs to another log with
+// the same leaves. The result won is false if another process has changed the head at the same time.
 func (w *Writer) Sign(ctx context.Context) (won bool, err error) {
 	head, err := w.store.LogHead(ctx)
 	if err != nil {
@@ -232,11 +231,11 @@ func (w *Writer) Sign(ctx context.Context) (won bool, err error) {
 	return won, nil
 }
 
-// errAhead is returned for a log whose newest checkpoint has more leaves than the log.
+// errAhead is returned for a log with fewer leaves than its newest checkpoint.
 var errAhead = errors.New("the newest checkpoint of the log has more leaves than the log")
 
-// isSigned tells whether the newest checkpoint is the next one, signed by all keys. It
-// returns errAhead for a checkpoint of this log that the tree does not reach.
+// isSigned reports whether the newest checkpoint equals the argument next and is signed by all keys. It returns
+// errAhead if the newest checkpoint is of this log and has more leaves than next.
 func (w *Writer) isSigned(head Head, next translog.Checkpoint) (bool, error) {
 	if head.Checkpoint == nil {
 		return next.Size == 0, nil
@@ -247,7 +246,7 @@ func (w *Writer) isSigned(head Head, next translog.Checkpoint) (bool, error) {
 			return false, err
 		}
 		newest, err := policy.Open(head.Checkpoint)
-		if err != nil { // another origin, or not signed by this key
+		if err != nil { // the checkpoint has another origin, or no signature of this key
 			return false, nil
 		}
 		if newest.Size > next.Size {

@@ -14,14 +14,14 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// process is the log and the record as one process sees them. It counts the calls.
+// process is the view that one process has of the log and the record. It counts its calls.
 type process struct {
 	*world
-	looks     int               // calls of LogHead
-	after     []int64           // of the calls of Changes
-	meanwhile func()            // is called before the head is stored; nil: nothing
-	changing  func() error      // the error of Changes; nil: none
-	o         publiclog.Options // of its writer
+	looks     int               // number of calls of LogHead
+	after     []int64           // the argument After of each call of Changes
+	meanwhile func()            // called before the head is stored; nil: nothing is called
+	changing  func() error      // returns the error of Changes; nil: no error
+	o         publiclog.Options // options of the process's writer
 }
 
 func (p *process) LogHead(ctx context.Context) (publiclog.Head, error) {
@@ -46,7 +46,7 @@ func (p *process) ExtendLog(ctx context.Context, head publiclog.Head, parts []tr
 	return p.world.ExtendLog(ctx, head, parts)
 }
 
-// newProcess returns a process on a quick store that does not fail, and its writer.
+// newProcess returns a process and its writer. The store is quick and does not fail.
 func newProcess(t *testing.T, w *world) (*process, *publiclog.Writer) {
 	t.Helper()
 	w.calm, w.takes = true, 1
@@ -54,7 +54,7 @@ func newProcess(t *testing.T, w *world) (*process, *publiclog.Writer) {
 	return p, publiclog.NewWriter(p, p, p.o)
 }
 
-// grown adds changes up to a position, which is then the horizon.
+// grown adds changes up to a position, and makes this position the horizon.
 func (w *world) grown(t *testing.T, upto int64) {
 	t.Helper()
 	for position := w.horizon + 1; position <= upto; position++ {
@@ -63,7 +63,7 @@ func (w *world) grown(t *testing.T, upto int64) {
 	w.horizon = upto
 }
 
-// step runs one step of a writer and returns its report.
+// step runs one step of a writer, and returns the report of that step.
 func step(t *testing.T, writer *publiclog.Writer) (upto time.Time, err error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -75,7 +75,7 @@ func step(t *testing.T, writer *publiclog.Writer) (upto time.Time, err error) {
 	return upto, err
 }
 
-// running runs a writer for some time, and returns its reports.
+// running runs a writer for some time, and returns the reports of its steps.
 func running(t *testing.T, writer *publiclog.Writer, lasts time.Duration) (upto []time.Time, errs []error) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), lasts)
@@ -106,14 +106,15 @@ func signed(t *testing.T, writer *publiclog.Writer) {
 	}
 }
 
-// TestAWriterSaysWhatOthersHaveCovered has a process that looks at a log which another one extends and signs.
+// TestAWriterSaysWhatOthersHaveCovered lets one process extend and sign the log. The reports of another process
+// must have the time that is covered.
 func TestAWriterSaysWhatOthersHaveCovered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)
 		w.most = 1000
 		_, writes := newProcess(t, w)
 		p, _ := newProcess(t, w)
-		p.o.Signed = time.Hour // it leaves the signing to the other one, after its first step
+		p.o.Signed = time.Hour // after its first step this process signs nothing, so the other one does
 		looks := publiclog.NewWriter(p, p, p.o)
 		says := func(when string, want time.Time) {
 			t.Helper()
@@ -140,7 +141,8 @@ func TestAWriterSaysWhatOthersHaveCovered(t *testing.T) {
 	})
 }
 
-// TestAWriterSaysNothingBeforeALogIsSigned has witnesses that do not answer. They are asked once in each step.
+// TestAWriterSaysNothingBeforeALogIsSigned uses witnesses that do not answer. Each step must ask them once, and
+// report their error without a time.
 func TestAWriterSaysNothingBeforeALogIsSigned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)
@@ -157,13 +159,14 @@ func TestAWriterSaysNothingBeforeALogIsSigned(t *testing.T) {
 				t.Errorf("step %d: got %v, %v; want no time and the error of the witnesses", i, upto[i], err)
 			}
 		}
-		if asked != len(errs) || asked < 9 { // five steps a second: no step waits longer than others after an error
+		if asked != len(errs) || asked < 9 { // five steps a second: errors do not make the pauses longer
 			t.Errorf("got %d questions to the witnesses in %d steps, want one in each of 9 or 10", asked, len(errs))
 		}
 	})
 }
 
-// TestARecordThatDoesNotAnswerIsReported has a log that could be signed.
+// TestARecordThatDoesNotAnswerIsReported makes the reads of the record fail, while the log could be signed. Each
+// step must report the error, and sign nothing.
 func TestARecordThatDoesNotAnswerIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)
@@ -183,7 +186,8 @@ func TestARecordThatDoesNotAnswerIsReported(t *testing.T) {
 	})
 }
 
-// TestAnEndedWriterReportsNothing ends writers and copiers in a step.
+// TestAnEndedWriterReportsNothing ends a writer and a copier in the middle of a step. Neither may report the
+// interrupted step.
 func TestAnEndedWriterReportsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -204,14 +208,14 @@ func TestAnEndedWriterReportsNothing(t *testing.T) {
 	})
 }
 
-// TestAWriterKeepsItsPace counts the looks and checkpoints of 60 seconds in which the record grows ten times a second,
-// and the looks of 60 seconds without a change.
+// TestAWriterKeepsItsPace counts steps and checkpoints in 60 seconds in which the record grows ten times a
+// second. Then it counts the reads of the head in 60 seconds without a change.
 func TestAWriterKeepsItsPace(t *testing.T) {
 	for _, c := range []struct {
 		name                  string
 		every, signed         time.Duration
 		steps, checkpoints    int
-		lessSteps, lessSigned int // tolerance
+		lessSteps, lessSigned int // by how much the steps and checkpoints may be below those
 	}{
 		{"by itself", 0, 0, 300, 100, 15, 30},
 		{"as set", time.Second, 5 * time.Second, 60, 12, 3, 2},
@@ -252,7 +256,8 @@ func TestAWriterKeepsItsPace(t *testing.T) {
 	}
 }
 
-// TestABacklogIsLoggedWithoutPauses has a record of twenty steps. No report says that all is covered before it is.
+// TestABacklogIsLoggedWithoutPauses starts a writer on a record that needs twenty steps. Only after these may a
+// report say that all changes are covered.
 func TestABacklogIsLoggedWithoutPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)
@@ -260,7 +265,7 @@ func TestABacklogIsLoggedWithoutPauses(t *testing.T) {
 		for position := int64(1); position <= 41; position++ {
 			c := change(t, position)
 			if position > 1 {
-				c.Change = nil // it is not public
+				c.Change = nil // makes the change not public
 			}
 			w.changes = append(w.changes, c)
 		}
@@ -279,11 +284,12 @@ func TestABacklogIsLoggedWithoutPauses(t *testing.T) {
 	})
 }
 
-// TestAnEmptyRecordIsReadFromItsEnd has changes that are not public, which the log skips.
+// TestAnEmptyRecordIsReadFromItsEnd has a record without changes below the horizon. The second read must begin
+// at the horizon.
 func TestAnEmptyRecordIsReadFromItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)
-		w.horizon = 400 // no change is stored up to here
+		w.horizon = 400 // no change is stored up to this position
 		p, writer := newProcess(t, w)
 		extended(t, writer)
 		extended(t, writer)
@@ -293,7 +299,8 @@ func TestAnEmptyRecordIsReadFromItsEnd(t *testing.T) {
 	})
 }
 
-// TestAWriterRestsBehindAFasterOne counts the looks of a process while another one does the work.
+// TestAWriterRestsBehindAFasterOne counts how often a process reads the head while another process extends the
+// log. The first process must rest longer than usual.
 func TestAWriterRestsBehindAFasterOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)
@@ -308,7 +315,7 @@ func TestAWriterRestsBehindAFasterOne(t *testing.T) {
 		before := p.looks
 		var worked sync.WaitGroup
 		worked.Go(func() {
-			for range 3000 { // faster than any look
+			for range 3000 { // extends the log more often than the other process looks
 				w.mu.Lock()
 				w.grown(t, w.horizon+1)
 				w.mu.Unlock()
@@ -326,7 +333,8 @@ func TestAWriterRestsBehindAFasterOne(t *testing.T) {
 	})
 }
 
-// TestAWriterThatLostLeavesTheLogToTheWinner has another process that extends or signs the log at the same moment.
+// TestAWriterThatLostLeavesTheLogToTheWinner lets another process extend or sign the log in the middle of a
+// step. The writer must change nothing then, and go on later.
 func TestAWriterThatLostLeavesTheLogToTheWinner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)
@@ -340,7 +348,7 @@ func TestAWriterThatLostLeavesTheLogToTheWinner(t *testing.T) {
 			p.meanwhile = nil
 			extended(t, winner)
 		}
-		for _, want := range []bool{false, false, true} { // it loses, sees the other head, and goes on
+		for _, want := range []bool{false, false, true} { // the writer loses, sees the head of the other, and goes on
 			if _, won, err := loser.Extend(t.Context()); err != nil || won != want {
 				t.Errorf("extend: got %v, %v; want %v", won, err, want)
 			}
@@ -359,14 +367,15 @@ func TestAWriterThatLostLeavesTheLogToTheWinner(t *testing.T) {
 		extended(t, loser)
 		signed(t, loser)
 		w.grown(t, 40)
-		extended(t, loser) // its own checkpoint is no head of another process
+		extended(t, loser) // a checkpoint of this writer does not make it rest
 		if got := p.looks - before; got != 3 {
 			t.Errorf("got %d looks, want 3", got)
 		}
 	})
 }
 
-// TestANewWriterSignsAtOnce starts on a log whose newest leaves are not signed.
+// TestANewWriterSignsAtOnce starts a writer on a log whose newest leaves are not signed. Its first step must
+// sign them.
 func TestANewWriterSignsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)
@@ -386,7 +395,8 @@ func TestANewWriterSignsAtOnce(t *testing.T) {
 	})
 }
 
-// TestACutOffLogIsReportedInEachStep repeats the error as long as the log is damaged.
+// TestACutOffLogIsReportedInEachStep uses a log with fewer leaves than its checkpoint. Each step must report
+// this error.
 func TestACutOffLogIsReportedInEachStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)

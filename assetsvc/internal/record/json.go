@@ -15,14 +15,13 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// MaxDepth bounds the nesting of objects and lists. It is deeper than any field
-// table, and shallow enough for the stack.
+// MaxDepth is the deepest accepted nesting of objects and lists. All objects that the field tables allow are
+// less deep, and the stack is large enough for this depth.
 const MaxDepth = 32
 
-// Parse reads text as one JSON value (RFC 8259), with the rules of I-JSON (RFC
-// 7493): UTF-8 only, and no name twice in an object. The error is a fault of kind
-// Invalid. It is at body/data if text is not JSON; otherwise it has a detail for
-// each repeated name.
+// Parse reads a text as one JSON value (RFC 8259), with the rules of I-JSON (RFC 7493): UTF-8 only, and no
+// repeated names in an object. The error is a fault of kind Invalid. Its location is body/data if the text is
+// not JSON; otherwise the fault has a detail for each repeated name.
 func Parse(text []byte) (Value, error) { return parse(text, MaxDepth) }
 
 func parse(text []byte, depth int) (Value, error) {
@@ -45,16 +44,15 @@ func parse(text []byte, depth int) (Value, error) {
 	return value, nil
 }
 
-// large is the number of members from which an object gets an index of its names.
-// Valid assets have no object of that size.
+// large is the number of members at which the parser begins to keep an index of an object's names. Valid assets
+// have no object of that size.
 const large = 64
 
-// maxDuplicates bounds the repeated names that an error lists, and so the size of
-// the answer.
+// maxDuplicates is the most repeated names that an error lists. It limits the size of the answer.
 const maxDuplicates = 100
 
 type parser struct {
-	depth      int // the deepest nesting allowed
+	depth      int // deepest accepted nesting
 	decoder    *jsontext.Decoder
 	duplicates []fault.Detail
 }
@@ -85,7 +83,7 @@ func (p *parser) value(path string, depth int) (Value, error) {
 
 func (p *parser) object(path string, depth int) (Value, error) {
 	object := Object{}
-	var names map[string]bool // the names of a large object, where Lookup would be slow
+	var names map[string]bool // for a large object, because Lookup would be slow
 	for p.decoder.PeekKind() != '}' {
 		token, err := p.decoder.ReadToken()
 		if err != nil {
@@ -120,7 +118,7 @@ func (p *parser) object(path string, depth int) (Value, error) {
 	return object, p.syntax(err)
 }
 
-// duplicate reports a name that its object has already.
+// duplicate adds a fault for a name that occurs again in the same object.
 func (p *parser) duplicate(path string) {
 	if len(p.duplicates) < maxDuplicates {
 		name := strings.TrimPrefix(path, "data.")
@@ -142,7 +140,7 @@ func (p *parser) list(path string, depth int) (Value, error) {
 	return list, p.syntax(err)
 }
 
-// end reports text after the value.
+// end returns an error if there is text after the value.
 func (p *parser) end() error {
 	switch _, err := p.decoder.ReadToken(); {
 	case errors.Is(err, io.EOF):
@@ -154,7 +152,7 @@ func (p *parser) end() error {
 	}
 }
 
-// syntax returns the fault for an error of the decoder, nil for nil.
+// syntax returns the fault for an error of the decoder. For a nil error it returns nil.
 func (p *parser) syntax(err error) error {
 	if err == nil {
 		return nil
@@ -162,7 +160,7 @@ func (p *parser) syntax(err error) error {
 	return p.broken()
 }
 
-// broken returns the one fault of all texts that are not JSON, with the place where reading ended.
+// broken returns the fault for a text that is not JSON. The fault names the place where the parser stopped.
 func (p *parser) broken() error {
 	return fault.BrokenJSON(p.decoder.InputOffset())
 }
@@ -171,8 +169,8 @@ func (p *parser) fault(format string, args ...any) error {
 	return fault.New(fault.Invalid, fault.Body, "data", format, args...)
 }
 
-// Members returns the members of a stored JSON object, in their order, each with
-// its value as JSON text. If text is no JSON object, the last value is nil.
+// Members returns the members of a stored JSON object, in their order, each with its value as JSON text. If the
+// text is not a JSON object, the sequence ends with a nil value.
 func Members(text []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		decoder := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
@@ -199,7 +197,8 @@ func Members(text []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// Join returns the dotted path of a member or element of the value at path.
+// Join returns the dotted path of a member or an element. The argument path is the path of the object or list
+// that has it.
 func Join(path, name string) string {
 	if path == "" {
 		return name
@@ -207,7 +206,7 @@ func Join(path, name string) string {
 	return path + "." + name
 }
 
-// Append appends value as JSON to dst, without white space.
+// Append appends a value, as JSON without white space, to dst.
 func Append(dst []byte, value Value) []byte {
 	switch v := value.(type) {
 	case nil:
@@ -238,14 +237,14 @@ func Append(dst []byte, value Value) []byte {
 		}
 		return append(dst, '}')
 	default:
-		panic(fmt.Sprintf("record: a %T is not a JSON value", value)) // a programmer's error
+		panic(fmt.Sprintf("record: a %T is not a JSON value", value)) // a bug in the caller
 	}
 }
 
-// AppendString appends text as a JSON string to dst.
+// AppendString appends a text, as a JSON string, to dst.
 func AppendString(dst []byte, text string) []byte {
 	dst, err := jsontext.AppendQuote(dst, text)
-	if err != nil { // the text is not UTF-8, although Parse accepts nothing else
+	if err != nil { // impossible, because Parse accepts only UTF-8
 		panic(fmt.Sprintf("record: %v", err))
 	}
 	return dst

@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// Patch returns a JSON Patch (RFC 6902) that turns before into after. It has the
-// operations add, remove and replace. It is empty if the values are equal.
+// Patch returns a JSON Patch (RFC 6902) that turns the value before into the value after. Its operations are
+// add, remove and replace. If the values are equal, the patch is empty.
 func Patch(before, after Value) List { return patch(List{}, "", before, after) }
 
-// patchDepth is how much deeper than in an asset a value nests in a patch: inside
-// the list and the operation.
+// patchDepth is how much deeper a value is nested in a patch than in an asset: it is inside the list and the
+// operation.
 const patchDepth = 2
 
-// ParsePatch reads a patch of Patch.
+// ParsePatch reads a patch that Patch has made.
 func ParsePatch(text []byte) (List, error) {
 	value, err := parse(text, MaxDepth+patchDepth)
 	operations, _ := value.(List)
 	return operations, err
 }
 
-// patch appends the operations that turn before into after. At is the JSON Pointer
-// (RFC 6901) of before.
+// patch appends the operations that turn the value before into the value after. The argument at is the JSON
+// Pointer (RFC 6901) of the value before.
 func patch(operations List, at string, before, after Value) List {
 	if Equal(before, after) {
 		return operations
@@ -59,8 +59,8 @@ func patchObject(operations List, at string, before, after Object) List {
 	return operations
 }
 
-// patchList skips the elements that both lists start or end with. So an element
-// removed from the middle, or inserted there, is one operation.
+// patchList skips equal elements at the start and at the end of both lists. So an element that was removed from
+// the middle, or inserted there, needs only one operation.
 func patchList(operations List, at string, before, after List) List {
 	start := 0
 	for start < min(len(before), len(after)) && Equal(before[start], after[start]) {
@@ -89,12 +89,13 @@ func operation(op, path string, value Value) Object {
 // escapes escapes a name for a JSON Pointer.
 var escapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Pointer returns the JSON Pointer of a member or element of the value at path.
+// Pointer returns the JSON Pointer of a member or an element. The argument path is the pointer of the object or
+// list that has it.
 func Pointer(path, name string) string { return path + "/" + escapes.Replace(name) }
 
-// Apply returns a value after a patch of Patch. It changes the value itself and takes
-// values out of the patch, so the caller must use neither afterwards. An operation on a
-// list of any length allocates nothing.
+// Apply applies a patch that Patch has made to a value, and returns the result. It changes the given value, and
+// the result may share values with the patch. So the caller must use neither the value nor the patch afterwards.
+// An operation on a list does not allocate memory, however long the list is.
 func Apply(to Value, patch List) (Value, error) {
 	for _, element := range patch {
 		o, _ := element.(Object)
@@ -114,8 +115,8 @@ func Apply(to Value, patch List) (Value, error) {
 // unescapes reverses escapes.
 var unescapes = strings.NewReplacer("~1", "/", "~0", "~")
 
-// applyAt applies an operation to the value that the steps of a JSON Pointer lead to.
-// It reports whether the operation fits the value.
+// applyAt applies the operation o to the value to which the steps lead. The steps are the parts of a JSON
+// Pointer. It reports whether the operation fits the value.
 func applyAt(to Value, steps []string, o Object) (_ Value, fits bool) {
 	if len(steps) == 0 {
 		return o.Lookup("value")

@@ -62,8 +62,8 @@ func TestPatchesOfTheDeepestValueAreParsed(t *testing.T) {
 	}
 }
 
-// BenchmarkPatchManyMembers compares objects of up to 100,000 members, the most that
-// a body can hold. The time for each member must not grow with their number.
+// BenchmarkPatchManyMembers compares objects of up to 100,000 members, which is the most that a body can hold.
+// The time for each member must not grow with their number.
 func BenchmarkPatchManyMembers(b *testing.B) {
 	for _, members := range []int{100, 10_000, 100_000} {
 		before, after := make(Object, members), make(Object, members)
@@ -104,7 +104,7 @@ func TestApplyRefusesAPatchThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// FuzzPatch checks that a patch turns the first value into the second.
+// FuzzPatch checks that the patch of two values turns the first value into the second.
 func FuzzPatch(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"a":[1,2,{"b":null}],"c/~":{"":[]}}`, `{"a":[2,{"b":1},3],"c/~":{"":[[]]},"d":"x"}`},

@@ -1,6 +1,6 @@
-// Package record holds JSON values in memory: requests before the rules check
-// them, and assets. A number stays the text that was sent, so a decimal never
-// becomes a float. The members of an object keep their order.
+// Package record holds JSON values in memory: assets, and requests before the rules check them. A number stays
+// in the textual form in which it was sent, so a decimal never becomes a float. The members of an object keep
+// their order.
 package record
 
 import "slices"
@@ -8,7 +8,7 @@ import "slices"
 // Value is a JSON value: nil, bool, string, Number, List or Object.
 type Value = any
 
-// Number is a JSON number as it was written.
+// Number is the text of a JSON number, as it was written.
 type Number string
 
 // List is a JSON array.
@@ -24,14 +24,13 @@ type Member struct {
 	Value Value
 }
 
-// Get returns the value of a member, nil if there is none.
+// Get returns the value of a member, or nil if the member does not exist.
 func (o Object) Get(name string) Value {
 	value, _ := o.Lookup(name)
 	return value
 }
 
-// Lookup returns the value of a member, and whether there is such a member. A
-// member that exists can be null.
+// Lookup returns the value of a member, and whether the member exists. A member that exists may be null.
 func (o Object) Lookup(name string) (Value, bool) {
 	for _, m := range o {
 		if m.Name == name {
@@ -41,8 +40,8 @@ func (o Object) Lookup(name string) (Value, bool) {
 	return nil, false
 }
 
-// lookups returns a function like Lookup for many calls. Its calls take constant
-// time also for a large object.
+// lookups returns a function that works like Lookup, but takes constant time even for a large object. It is
+// useful if Lookup would be called often.
 func (o Object) lookups() func(name string) (Value, bool) {
 	if len(o) <= large {
 		return o.Lookup
@@ -57,28 +56,25 @@ func (o Object) lookups() func(name string) (Value, bool) {
 	}
 }
 
-// Text returns the value of a string member, "" if the member is absent or has
-// another type.
+// Text returns the value of a string member, or "" if the member is absent or has another type.
 func (o Object) Text(name string) string {
 	text, _ := o.Get(name).(string)
 	return text
 }
 
-// Object returns the value of an object member, nil if the member is absent or has
-// another type.
+// Object returns the value of an object member, or nil if the member is absent or has another type.
 func (o Object) Object(name string) Object {
 	object, _ := o.Get(name).(Object)
 	return object
 }
 
-// List returns the value of a list member, nil if the member is absent or has
-// another type.
+// List returns the value of a list member, or nil if the member is absent or has another type.
 func (o Object) List(name string) List {
 	list, _ := o.Get(name).(List)
 	return list
 }
 
-// With returns the object with a member set. A new member comes last.
+// With returns the object with a new value for a member. A new member comes last.
 func (o Object) With(name string, value Value) Object {
 	set := slices.Clone(o)
 	for i := range set {
@@ -101,7 +97,7 @@ func (o Object) Without(names ...string) Object {
 	return kept
 }
 
-// Equal tells whether two values are the same JSON value. The order of the members
+// Equal reports whether two values are the same JSON value. The order of the members
 // of an object does not matter. Numbers are compared as text: 1 differs from 1.0.
 func Equal(a, b Value) bool {
 	switch a := a.(type) {
@@ -120,7 +116,7 @@ func Equal(a, b Value) bool {
 		return ok && slices.EqualFunc(a, b, Equal)
 	case nil, bool, string, Number:
 		switch b.(type) {
-		case Object, List: // == would panic
+		case Object, List: // not ==, which would panic
 			return false
 		}
 		return a == b

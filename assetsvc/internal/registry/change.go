@@ -10,12 +10,11 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// edit applies the rules to an asset at a position for a caller and returns the changed asset.
+// edit applies the rules to an asset, given its position and the caller, and returns the changed asset.
 type edit func(current asset.Asset, position int64, as asset.Caller) (asset.Asset, error)
 
-// change loads an asset, edits it and saves the result if it differs. If others
-// change the asset meanwhile, it edits the newest revision instead, which the guard
-// must accept too.
+// change loads an asset, applies the edit, and saves the result if it differs. If another change is saved first,
+// it applies the edit to the newest revision instead; guard must accept that revision too.
 func (r *Registry) change(
 	ctx context.Context, by identity.Identity, id, token string, guard Guard, apply edit,
 ) (Record, error) {
@@ -25,7 +24,7 @@ func (r *Registry) change(
 	var (
 		as      standing
 		current asset.Asset // decoded once, since that is the costliest part of a change
-		decoded int64       // the revision of current
+		decoded int64       // revision that current was decoded from
 	)
 	return r.save(ctx, id, step{
 		ask: func(stored Record) (err error) {
@@ -49,24 +48,25 @@ func (r *Registry) change(
 	})
 }
 
-// step is the two parts of a change, for save.
+// step has the two functions that save calls to make a change.
 type step struct {
-	// ask gets from the auth service what next needs. The answer is valid as long
-	// as the asset has the same sealed token record.
+	// ask asks the auth service for everything that next needs. The answer stays valid as long as the asset has
+	// the same sealed token record.
 	ask func(stored Record) error
-	// next returns the record to save, or one without a body if there is nothing
-	// to save. It must not wait for other services.
+	// next returns the record to save. If there is nothing to save, the record has no body. next must not wait
+	// for other services.
 	next func(stored Record) (Record, error)
 }
 
-// errAskAgain means that the sealed token record has changed since step.ask.
+// errAskAgain says that the sealed token record has changed since step.ask.
 var errAskAgain = errors.New("the tokens of the asset have changed")
 
-// save loads an asset and saves the result of the step. If others change the asset
-// meanwhile, it starts from the newest revision. It asks before it takes the asset's turn, so a slow
-// auth service delays no other change. It asks again only if the tokens of the
-// asset have changed. It returns once the list has the asset, also if an earlier change
-// published it, whose answer may be lost, and if it saves nothing.
+// save loads an asset and saves the result of the step. If another change is saved first, it starts again from
+// the newest revision. It calls step.ask before it takes the asset's turn, so a slow auth service delays no
+// other change, and calls step.ask again only if the tokens of the asset have changed.
+//
+// save returns once the list has the asset. It waits for this even if it saves nothing: an earlier change may
+// have published the asset, and its answer may have been lost.
 func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) {
 	turn := r.turns.of(id)
 	for range maxAttempts {
@@ -89,9 +89,9 @@ func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) 
 	return Record{}, contended()
 }
 
-// saveInTurn waits for the asset's turn and saves what next returns. The asset was read
-// when the turn had ended times; if the count has changed since, it reads the asset
-// again. It returns errAskAgain if the sealed token record has changed.
+// saveInTurn waits for the asset's turn and saves the record that the function next returns. ended is the value
+// of turn.ended when the caller read the stored record; if turn.ended has changed since, saveInTurn reads the
+// asset again. It returns errAskAgain if the sealed token record has changed.
 func (r *Registry) saveInTurn(
 	ctx context.Context, turn *turn, ended int64, stored Record, next func(Record) (Record, error),
 ) (Record, error) {
@@ -119,7 +119,7 @@ func (r *Registry) saveInTurn(
 		}
 		changed.Position, err = r.store.Replace(ctx, changed)
 		switch {
-		case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound): // changed or removed meanwhile
+		case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound): // the asset was changed or removed
 			newest = false
 			continue
 		case err != nil:
@@ -140,8 +140,8 @@ func contended() error {
 	return fault.New(fault.Conflict, fault.Body, "data", text)
 }
 
-// edited returns the record to save instead of stored, whose asset is before, or one
-// without a body if nothing differs.
+// edited applies the edit to an asset, and returns the record to save. The asset is given in two forms: as the
+// stored record, and decoded (before). If nothing differs, that record has no body.
 func (r *Registry) edited(
 	by identity.Identity, as standing, token string, stored Record, before asset.Asset, apply edit,
 ) (Record, error) {
@@ -155,8 +155,8 @@ func (r *Registry) edited(
 	return r.changed(stored, before, next, as.sealed, Author{by.Broker, by.KeyID, as.role})
 }
 
-// changed returns stored with the asset next instead of before, and with a description
-// of the difference.
+// changed returns a copy of a stored record. In the copy, the new asset (next) replaces the old one (before).
+// The copy also describes the difference between the two.
 func (r *Registry) changed(stored Record, before, next asset.Asset, sealed string, by Author) (Record, error) {
 	size, was := len(stored.Body), stored.isPublic()
 	stored.Listed = next.Listed()

@@ -17,10 +17,10 @@ import (
 
 var plainRules = asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
 
-// both lets two callers wait for each other.
+// both is a meeting point of two callers: each waits for the other.
 type both chan struct{}
 
-// meet returns when the other caller calls it too. It fails after 10 seconds.
+// meet returns once the other caller has called it, too. It fails after 10 seconds.
 func (b both) meet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -34,7 +34,7 @@ func (b both) meet(ctx context.Context) error {
 	}
 }
 
-// meetingTokens issues tokens only while the store is asked for a number.
+// meetingTokens issues tokens only while the store is being asked for a number.
 type meetingTokens struct {
 	tokens
 	both both
@@ -49,7 +49,7 @@ func (m *meetingTokens) IssueTokens(
 	return m.tokens.IssueTokens(ctx, r)
 }
 
-// meetingStore returns a number only while the auth service is asked for tokens.
+// meetingStore returns a number only while the auth service is being asked for tokens.
 type meetingStore struct {
 	registry.Store
 	both both
@@ -72,8 +72,8 @@ func TestACreationFetchesNumberAndTokensAtTheSameTime(t *testing.T) {
 	}
 }
 
-// counting is an auth service that records the sealed token record of each call, except
-// for the call that follows a handover.
+// counting is an auth service that records the sealed token record of each call. It does not record the call that
+// follows a handover.
 type counting struct {
 	handing
 	asked []string
@@ -92,8 +92,7 @@ func (c *counting) ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest
 	return answer, err
 }
 
-// resealing is a store in which the tokens of the asset change before the first
-// Replace.
+// resealing is a store in which another request changes the tokens of the asset before the first Replace.
 type resealing struct {
 	registry.Store
 	t    *testing.T
@@ -115,8 +114,8 @@ func (s *resealing) Replace(ctx context.Context, r registry.Record) (int64, erro
 	return s.Store.Replace(ctx, r)
 }
 
-// TestATokenIsVerifiedOnceForASealedRecord records the calls to the auth service
-// while others change the asset or its tokens.
+// TestATokenIsVerifiedOnceForASealedRecord records the calls to the auth service while other requests change the
+// asset or its tokens. Only a change of the tokens may cause a second call.
 func TestATokenIsVerifiedOnceForASealedRecord(t *testing.T) {
 	by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
 	for _, c := range []struct {
@@ -160,8 +159,7 @@ func TestATokenIsVerifiedOnceForASealedRecord(t *testing.T) {
 	}
 }
 
-// handed is an auth service that accepts a token only with the first sealed record of
-// the asset.
+// handed is an auth service that accepts a token only with the sealed record that the asset had first.
 type handed struct{ tokens }
 
 func (*handed) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
@@ -177,7 +175,8 @@ func TestAHandoverDuringAChangeEndsTheToken(t *testing.T) {
 	}
 }
 
-// slow is an auth service that announces each call on asked and waits for answer.
+// slow is an auth service that sends on the channel asked at each call, and returns after it has received from
+// the channel answer.
 type slow struct {
 	seeded
 	asked, answer chan struct{}
@@ -199,14 +198,15 @@ func (s slow) IssueTokens(ctx context.Context, r authapi.IssueTokensRequest) (au
 }
 
 func (s slow) ChangeOwner(_ context.Context, r authapi.ChangeOwnerRequest) (authapi.ChangeOwnerResponse, error) {
-	if r.Sealed != "new" { // the asset is not handed over yet
+	if r.Sealed != "new" { // the asset has not been handed over yet
 		s.wait()
 	}
 	return authapi.ChangeOwnerResponse{Owner: "new", Sealed: "new"}, nil
 }
 
-// TestNoChangeWaitsForAVerification lets the concierge change an asset while another
-// request for the asset waits for the auth service. Both requests need the same turn.
+// TestNoChangeWaitsForAVerification lets the concierge change an asset while another request for the asset waits
+// for the auth service. Both requests need the turn of the asset. The concierge's change must succeed before the
+// auth service answers.
 func TestNoChangeWaitsForAVerification(t *testing.T) {
 	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
 	for _, c := range []struct {

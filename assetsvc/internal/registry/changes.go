@@ -9,22 +9,21 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// maxPatch is the most bytes of a kept patch. MaxRevisions patches of this size are
-// smaller than the largest asset.
+// maxPatch is the largest size in bytes of a patch that Change.Patch keeps. MaxRevisions patches of this size
+// have fewer bytes together than the largest asset.
 const maxPatch = 32 << 10
 
-// A past revision follows from a whole asset in the record and the patches since. Whole
-// assets are kept at random, so that nobody can choose the changes that cost the most.
+// A past revision is made from a whole asset in the record and the patches after it. Chance decides which
+// changes keep a whole asset, so that no client can choose to make only the costly changes.
 const (
-	wholeEvery  = 32   // at most one change of this many keeps a whole asset for its sake alone
+	wholeEvery  = 32   // of this many small changes, at most one keeps a whole asset, on average
 	wholeCost   = 4096 // bytes that these copies add to a change, on average
 	wholeAlways = 1024 // a revision whose number is a multiple of this keeps a whole asset
 )
 
-// keepsWhole tells whether the record keeps the whole asset with a revision, given the
-// bytes of the patch and of the asset. So the copies have about as many bytes as the
-// patches and wholeCost a change, and the patches between two copies about as many as the
-// asset.
+// keepsWhole decides whether the record keeps the whole asset with a revision. patch and whole are the bytes of
+// the patch and of the asset. On average, the whole assets take about as many bytes as the patches, plus
+// wholeCost for each change; and the patches between two whole assets take about as many bytes as one asset.
 func keepsWhole(revision int64, patch, whole int) bool {
 	if 2*patch >= whole || revision%wholeAlways == 0 {
 		return true
@@ -38,40 +37,40 @@ type Change struct {
 	Revision int64
 	Position int64 // the asset's dateModified
 	By       Author
-	Patch    record.List // JSON Patch from the revision before, or from nothing; nil: too large to keep
+	Patch    record.List // JSON Patch from the previous revision, or from nothing; nil: too large to keep, or erased
 	Size     int         // bytes of the patch
-	Erased   *Erasure    // nil: the content is kept
+	Erased   *Erasure    // who erased the content, and when; nil: the record still has it
 }
 
-// Author is who made a change.
+// Author says who made a change.
 type Author struct {
-	Broker string     `json:"broker"` // broker, or another holder of a key
+	Broker string     `json:"broker"` // the broker, or another holder of an API key
 	KeyID  string     `json:"key"`    // public name of the key
 	Role   asset.Role `json:"role"`   // role of the author for the asset
 }
 
-// extra is what Record.Whole has.
+// extra says which content Record.Whole has.
 type extra string
 
-// The values of extra. The zero value is nothing.
+// The values of extra. The zero value means that Record.Whole is empty.
 const (
 	wholeAsset extra = "asset" // the asset after the change
 	largePatch extra = "patch" // the patch, which is too large for Change.Patch
 )
 
-// change is a Change as a Store keeps it.
+// change is a Change in the form that a Store keeps.
 type change struct {
 	By    Author          `json:"by"`
 	Patch json.RawMessage `json:"patch,omitempty"`
 	Size  int             `json:"size"`
 	Extra extra           `json:"extra,omitempty"`
-	Leaf  *leaf           `json:"leaf,omitempty"` // of the public log
+	Leaf  *leaf           `json:"leaf,omitempty"` // for the public log; nil: the change is not public
 
-	Erased *Erasure `json:"erased,omitempty"` // then Patch and Extra are empty, and the leaf has no salt
+	Erased *Erasure `json:"erased,omitempty"` // if not nil, Patch and Extra are empty, and the leaf has no salt
 }
 
-// encode returns a change as JSON. The patch comes last, so whoever needs another member
-// need not read it. It is not looked at, because record.Append has made it.
+// encode returns a change as JSON. The patch is the last member, so that a reader of another member can stop
+// before it. encode does not check the patch, because record.Append has made it.
 func (c change) encode() ([]byte, error) {
 	patch := c.Patch
 	c.Patch = nil
@@ -86,9 +85,9 @@ func (c change) encode() ([]byte, error) {
 	return append(append(text, patch...), '}'), nil
 }
 
-// describe sets the Change and the Whole of a record that a caller is about to store.
-// The change leads from before to after. A nil before means a creation, and then the
-// Revision is not yet counted. Was tells whether the asset was public before.
+// describe sets the Change and the Whole of a record that is about to be stored. The change replaces the value
+// before by the value after. If before is nil, the change is a creation; otherwise to.Revision is the revision
+// that the change replaces. The flag was says whether the asset was public before the change.
 func (p *packer) describe(to *Record, by Author, was bool, before, after record.Value) (err error) {
 	operations := record.Patch(before, after)
 	if before == nil {
@@ -124,8 +123,8 @@ func (p *packer) describe(to *Record, by Author, was bool, before, after record.
 	return err
 }
 
-// DescribeCreation sets the Change and the Whole of a record as the creation of the asset by
-// an author does. It is for programs that fill a store.
+// DescribeCreation sets the Change and the Whole of a record in the same way as a creation by this author does.
+// It is for programs that fill a store.
 func DescribeCreation(r *Record, by Author) error {
 	body, err := record.Parse(r.Body)
 	if err != nil {
@@ -134,7 +133,7 @@ func DescribeCreation(r *Record, by Author) error {
 	return newPacker(nil).describe(r, by, false, nil, body)
 }
 
-// read returns a change from the record.
+// read decodes what the record keeps of a change.
 func (r Revision) read() (c change, err error) {
 	text, err := inflate(r.Change)
 	if err == nil {
@@ -146,7 +145,7 @@ func (r Revision) read() (c change, err error) {
 	return c, nil
 }
 
-// decode returns the change as a caller reads it.
+// decode returns the change in the form for callers of Registry.
 func (r Revision) decode() (Change, error) {
 	c, err := r.read()
 	if err != nil {
@@ -161,8 +160,8 @@ func (r Revision) decode() (Change, error) {
 	return shown, nil
 }
 
-// damaged returns the internal error of a change whose record cannot be decoded. The
-// cause may be a fault that is meant for clients.
+// damaged returns an internal error for a change whose record cannot be decoded. It does not wrap the cause,
+// which may be a fault that is meant for clients.
 func damaged(r Revision, cause error) error {
 	return fmt.Errorf("decode revision %d of asset %s: %v", r.Revision, r.ID, cause)
 }

@@ -15,27 +15,27 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// Erasure tells who erased the content of a revision, and when.
+// Erasure says who erased the content of a revision, and when.
 type Erasure struct {
 	By Author `json:"by"`
 	At int64  `json:"at"` // µs since the Unix epoch
 }
 
-// eraseTries is how often Erase begins anew because the record was changed meanwhile. Of
-// several erasures at the same time at least one succeeds in each round.
+// eraseTries is the largest number of attempts of Erase. An attempt fails if another erasure changes the record
+// at the same time. In each round, at least one of the erasures succeeds.
 const eraseTries = 32
 
-// erasePause is the longest pause before Erase begins anew.
+// erasePause is the longest pause before Erase tries again.
 const erasePause = 20 * time.Millisecond
 
-// Erase destroys the content of a past revision of an asset: its patch, its whole asset
-// and the salt of its leaf (docs/contract.md, "Revisions"). The leaf, the position and the
-// author stay. The next revision keeps a whole asset instead of depending on this one.
-// Only the administrator may erase. To erase a revision again has no effect.
+// Erase destroys the content of a past revision of an asset: its patch, its whole asset and the salt of its leaf
+// (docs/contract.md, "Revisions"). The leaf, the position and the author stay. The next revision gets a whole
+// asset, so that it no longer depends on this one. Only the administrator may erase. Erasing a revision again has
+// no effect.
 //
-// Erase returns the change as Revisions shows it. It returns a fault of kind NotFound if
-// there is no such revision, and one of kind Invalid for the newest: that is the asset
-// itself. If Erase fails, the revision is erased or not, and all others are as they were.
+// Erase returns the change as Revisions shows it. It returns a fault of kind NotFound if the asset has no such
+// revision, and a fault of kind Invalid for the newest revision, which is the asset itself. After any other error
+// the revision may be erased or not; other revisions are unchanged.
 func (r *Registry) Erase(ctx context.Context, by identity.Identity, id string, revision int64) (Change, error) {
 	author := Author{by.Broker, by.KeyID, asset.Administrator}
 	if by.Role != identity.Administrator {
@@ -66,12 +66,11 @@ func (r *Registry) Erase(ctx context.Context, by identity.Identity, id string, r
 	return Change{}, Unavailable(fmt.Sprintf("erase revision %d of asset %s", revision, id), overtaken)
 }
 
-// errRewritten means that another erasure has changed the record meanwhile.
+// errRewritten says that another erasure has changed the record since it was read.
 var errRewritten = errors.New("the record was changed meanwhile")
 
-// erase erases a change, and replaces it by what is left. It returns errRewritten or ErrNoCopy
-// if another erasure has changed the record meanwhile: what was read of it does not fit
-// together.
+// erase removes the content of a change and stores what is left. It returns errRewritten or ErrNoCopy if another
+// erasure has changed the record during the call, so that the parts that erase has read do not fit together.
 func (r *Registry) erase(ctx context.Context, author Author, of *Revision) error {
 	c, err := of.read()
 	if err != nil || c.Erased != nil {
@@ -91,8 +90,8 @@ func (r *Registry) erase(ctx context.Context, author Author, of *Revision) error
 	return r.rewrite(ctx, of, left, nil)
 }
 
-// following returns the change that was made from the given one, or a fault if that is the
-// newest of its asset.
+// following returns the next change of the asset after the given one. If the given change is the newest, it
+// returns a fault.
 func (r *Registry) following(ctx context.Context, change Revision) (Revision, error) {
 	newest, err := r.log(ctx, change.ID, LogQuery{Limit: 1})
 	if err != nil {
@@ -103,7 +102,7 @@ func (r *Registry) following(ctx context.Context, change Revision) (Revision, er
 			"Change the asset first, then erase the revision."
 		return Revision{}, fault.New(fault.Invalid, fault.URL, "revision", text, change.Revision)
 	}
-	low, high := change.Position, newest[0] // the change is after low, and is not after high
+	low, high := change.Position, newest[0] // the next change is above low, and is high or below it
 	for high.Before != change.Position && high.Position-low > 1 {
 		middle := low + (high.Position-low)/2
 		found, err := r.log(ctx, change.ID, LogQuery{Before: middle + 1, Limit: 1})
@@ -122,8 +121,8 @@ func (r *Registry) following(ctx context.Context, change Revision) (Revision, er
 	return high, nil
 }
 
-// stand gives a change a whole asset, so that it does not depend on the change before. A
-// change that was erased needs none. It returns the errors of erase.
+// stand gives a change a whole asset, so that the change does not depend on the one before. An erased change
+// needs no whole asset. stand returns the same errors as erase.
 func (r *Registry) stand(ctx context.Context, of Revision) error {
 	c, err := of.read()
 	if err != nil || c.Extra == wholeAsset || c.Erased != nil {
@@ -141,8 +140,8 @@ func (r *Registry) stand(ctx context.Context, of Revision) error {
 	return r.rewrite(ctx, &of, c, whole)
 }
 
-// rewrite replaces what the record has of a change. It returns errRewritten if the record was
-// changed meanwhile.
+// rewrite replaces everything that the record keeps of a change. It returns errRewritten if the record has
+// changed since it was read.
 func (r *Registry) rewrite(ctx context.Context, of *Revision, c change, whole []byte) error {
 	text, err := c.encode()
 	if err != nil {

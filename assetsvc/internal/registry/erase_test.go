@@ -14,8 +14,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// TestErasedRevisions erases revisions of an asset in several orders. The content and the
-// salt are gone, the leaf stays, and every other revision can be proved as before.
+// TestErasedRevisions erases revisions of an asset in several orders. Their content and their salts must be gone,
+// their leaves must stay, and all other revisions must be provable as before.
 func TestErasedRevisions(t *testing.T) {
 	for _, order := range [][]int64{{3}, {3, 4, 5}, {5, 4, 3}, {4, 3, 4}, {1}, {1, 2, 3, 4, 5, 6}} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestErasedRevisions(t *testing.T) {
 	}
 }
 
-// provedRevision is what the proof of a revision shows.
+// provedRevision has what the proof of one revision shows.
 type provedRevision struct {
 	leaf   string
 	erased bool
@@ -72,8 +72,8 @@ func (p *prover) proved(t *testing.T, revision int64) provedRevision {
 	return provedRevision{string(evidence.Leaf), evidence.Salt == nil}
 }
 
-// checkErased checks that the record has nothing of the erased revisions, except that a
-// whole asset of another revision may have the same values.
+// checkErased checks that the record has no content of the erased revisions. Only a whole asset of another
+// revision may have the same values.
 func (p *prover) checkErased(t *testing.T, erased map[int64]bool) {
 	t.Helper()
 	log, err := p.store.Log(t.Context(), p.id, registry.LogQuery{Limit: 100, Whole: true})
@@ -122,10 +122,10 @@ func TestAnErasureIsRefused(t *testing.T) {
 	}
 }
 
-// disturbed is a store in which something happens before one call of Log.
+// disturbed is a store that calls the function in its field do once, before a chosen call of Log.
 type disturbed struct {
 	registry.Store
-	left int // calls of Log before it happens
+	left int // calls of Log until the store calls the function do
 	do   func()
 }
 
@@ -136,8 +136,8 @@ func (d *disturbed) Log(ctx context.Context, id string, q registry.LogQuery) ([]
 	return d.Store.Log(ctx, id, q)
 }
 
-// TestErasuresAtTheSameTimeSucceed has another service erase all other revisions, between any
-// two readings of the service that erases one.
+// TestErasuresAtTheSameTimeSucceed erases one revision, and lets another service erase all others between any
+// two reads of the first erasure. All erasures must succeed.
 func TestErasuresAtTheSameTimeSucceed(t *testing.T) {
 	const last = 9
 	for call, happened := 1, true; happened; call++ {

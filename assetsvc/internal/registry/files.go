@@ -15,36 +15,36 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// Files keeps the files of documents.
+// Files keeps the files that documents refer to.
 type Files interface {
-	// Claim keeps a file for another day, so that a document can be committed that names it. It
-	// returns a fault if the document may not.
+	// Claim keeps a file for another day, so that there is time to store a document that refers to it. It returns
+	// a fault if the document may not refer to the file.
 	Claim(ctx context.Context, id string, c filesapi.Claim) (filesapi.Claimed, error)
 }
 
-// binding is how documents are bound to files of this registry.
+// binding has everything that is needed to bind documents to files of this registry.
 type binding struct {
-	files Files // nil: all addresses are foreign
+	files Files // nil: this registry keeps no files, and all addresses lead elsewhere
 	base  filelink.Base
 	links *filelink.Signer
-	now   func() time.Time // the clock by which links end
+	now   func() time.Time // the clock by which links expire
 }
 
-// WithFiles returns a registry whose documents may name files, whose addresses begin with a
-// base. Links to read them end by the clock now, which the file service has too; the store's clock may
-// differ.
+// WithFiles returns a registry whose documents may refer to its own files. The addresses of these files begin
+// with base. The given clock (now) decides when links to read the files expire. The file service must use the
+// same clock, which may differ from the store's clock.
 func (r *Registry) WithFiles(files Files, base filelink.Base, links *filelink.Signer, now func() time.Time) *Registry {
 	with := *r
 	with.binding = binding{files, base, links, now}
 	return &with
 }
 
-// md5Prefix begins a hash that files have.
+// md5Prefix is the beginning of the hash of every file of this registry.
 const md5Prefix = "md5:"
 
-// bind claims the file that a new version of a document names, if that is a file of this
-// registry. It returns the fields with the address that is stored, and the file if its bytes have
-// come. A caller who may not change the document learns nothing about the file.
+// bind claims the file that a new version of a document refers to, if it is a file of this registry. It returns
+// the fields with the address that is stored, and the file if its bytes have been uploaded. A caller who may not
+// change the document learns nothing about the file.
 func (r *Registry) bind(
 	ctx context.Context, by identity.Identity, at Place, token string, fields record.Object,
 ) (record.Object, asset.File, error) {
@@ -67,7 +67,7 @@ func (r *Registry) bind(
 	switch document, err := r.sameDocument(ctx, at, bound); {
 	case err != nil:
 		return nil, none, err
-	case document != nil: // its file is kept for ever
+	case document != nil: // the file is kept for ever already
 		return bound, asset.FileIn(document), nil
 	}
 	md5, isMD5 := strings.CutPrefix(hash, md5Prefix)
@@ -79,8 +79,8 @@ func (r *Registry) bind(
 	return bound, file, err
 }
 
-// claim claims a file for a document whose address has a query. It returns the file if its bytes
-// have come.
+// claim claims a file for a document. query is the query of the address in the document. claim returns the file
+// if its bytes have been uploaded.
 func (r *Registry) claim(
 	ctx context.Context, by identity.Identity, id, md5 string, query url.Values,
 ) (asset.File, error) {
@@ -101,9 +101,10 @@ func (r *Registry) claim(
 	return asset.File{SHA256: claimed.SHA256, Size: claimed.Size}, nil
 }
 
-// Complete lets the documents of an asset that name a file say what it is. Its bytes came after
-// these documents. The author of the change is the key that uploaded the file. Without a document
-// that lacks this, nothing changes. It returns a fault of kind NotFound if there is no such asset.
+// Complete adds the hash and the size of a file to all documents of an asset that refer to it. It is for a file
+// that was uploaded after these documents were stored. The author of the change is the key that uploaded the
+// file. If no document lacks these fields, nothing changes. Complete returns a fault of kind NotFound if the
+// asset does not exist.
 func (r *Registry) Complete(ctx context.Context, by identity.Identity, id string, c filesapi.Completion) error {
 	if by.Role != identity.Service || r.binding.files == nil {
 		return forbidden("only services complete documents")
@@ -127,13 +128,14 @@ func (r *Registry) Complete(ctx context.Context, by identity.Identity, id string
 
 func noFile() error { return fault.New(fault.Invalid, fault.Body, "url", "There is no such file.") }
 
-// inURL returns the fault of a signature as one of the document's url.
+// inURL returns a fault about the signature in the url of a document.
 func inURL(err error) error {
 	return fault.New(fault.Forbidden, fault.Body, "url",
 		"The signature does not permit this document to name the file: %v", err)
 }
 
-// sameDocument returns a version of a document that has the same file as fields, or nil.
+// sameDocument returns a stored version of the document that has the same url and hash as fields. If no version
+// has them, it returns nil.
 func (r *Registry) sameDocument(ctx context.Context, at Place, fields record.Object) (record.Object, error) {
 	versions, _, err := r.ReadParts(ctx, at, asset.AllVersions)
 	if err != nil {
@@ -148,8 +150,8 @@ func (r *Registry) sameDocument(ctx context.Context, at Place, fields record.Obj
 	return nil, nil
 }
 
-// Unchecked reports whether a document has a hash that nobody has compared with a file, because the
-// file is not one of this registry.
+// Unchecked reports whether a document has a hash that the registry has not compared with a file, because the
+// file is kept elsewhere.
 func (r *Registry) Unchecked(document record.Object) bool {
 	if r.binding.files != nil {
 		if id, _, isOurs := r.binding.base.Parse(document.Text("url")); isOurs && id != "" {
@@ -159,14 +161,14 @@ func (r *Registry) Unchecked(document record.Object) bool {
 	return document.Text("hash") != ""
 }
 
-// download returns where the bytes of a document are now: for a file of this registry, an
-// address that also works before the file has become public.
+// download returns the address from which the bytes of a document can be read now. For a file of this registry,
+// this address works even before the file is public.
 func (r *Registry) download(address string) string {
 	if r.binding.files == nil {
 		return address
 	}
 	id, _, isOurs := r.binding.base.Parse(address)
-	if !isOurs || id == "" { // it is older than the rule
+	if !isOurs || id == "" { // an address that is not ours, or is older than this rule
 		return address
 	}
 	return r.binding.base.Address(id) + "?" + r.binding.links.Read(id, r.binding.now()).Encode()

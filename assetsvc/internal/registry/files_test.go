@@ -26,11 +26,11 @@ const (
 	md5    = "d41d8cd98f00b204e9800998ecf8427e"
 )
 
-// files is a file service with one file of the broker "broker".
+// files is a file service that has one file, of the broker "broker".
 type files struct {
 	claims []filesapi.Claim
 	down   bool
-	file   filesapi.Claimed // zero: its bytes have not come
+	file   filesapi.Claimed // zero: the bytes have not been uploaded
 }
 
 func (f *files) Claim(_ context.Context, id string, c filesapi.Claim) (filesapi.Claimed, error) {
@@ -48,7 +48,7 @@ func (f *files) Claim(_ context.Context, id string, c filesapi.Claim) (filesapi.
 	return f.file, nil
 }
 
-// openWithFiles returns a registry with one pending asset.
+// openWithFiles returns a registry with one asset, which is pending.
 func openWithFiles(t *testing.T) (r *registry.Registry, f *files, links *filelink.Signer, id string) {
 	t.Helper()
 	r, _, _, id = open(t)
@@ -70,7 +70,7 @@ func document(t *testing.T, address, hash string) record.Object {
 	return parse(t, fmt.Sprintf(`{"documentType":"notice","title":"x","url":%q,"hash":%q}`, address, hash))
 }
 
-// TestDocumentsAreBoundToFiles adds documents that name files (docs/files.md, "Binding").
+// TestDocumentsAreBoundToFiles adds documents that refer to files (docs/files.md, "Binding").
 func TestDocumentsAreBoundToFiles(t *testing.T) {
 	r, f, links, id := openWithFiles(t)
 	at := place(t, id, "documents", "")
@@ -80,7 +80,7 @@ func TestDocumentsAreBoundToFiles(t *testing.T) {
 		name          string
 		address, hash string
 		isDown        bool
-		want          string // the fault; "": none
+		want          string // the fault; "": the document is added
 		stored        string
 		claims        int
 	}{
@@ -111,7 +111,8 @@ func TestDocumentsAreBoundToFiles(t *testing.T) {
 	}
 }
 
-// TestOthersLearnNothingOfFiles lets callers name a file who may not change the document.
+// TestOthersLearnNothingOfFiles lets callers who may not change the document refer to a file. They must be
+// refused before the file is claimed.
 func TestOthersLearnNothingOfFiles(t *testing.T) {
 	r, f, _, id := openWithFiles(t)
 	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
@@ -134,7 +135,8 @@ func TestOthersLearnNothingOfFiles(t *testing.T) {
 	}
 }
 
-// TestDownloadsOfFilesAreSigned reads a document whose file may not be public yet.
+// TestDownloadsOfFilesAreSigned asks for the download of a document whose file may not be public yet. The
+// address must be signed, by the clock of the file service.
 func TestDownloadsOfFilesAreSigned(t *testing.T) {
 	r, f, links, id := openWithFiles(t)
 	at := place(t, id, "documents", "")
@@ -152,7 +154,7 @@ func TestDownloadsOfFilesAreSigned(t *testing.T) {
 	if !isOurs || got != fileID || links.CheckRead(fileID, q, time.Now()) != nil {
 		t.Errorf("got %s, want a signed address of the file", to)
 	}
-	day := time.Now().Add(24 * time.Hour) // the store's clock is a day behind that of the file service
+	day := time.Now().Add(24 * time.Hour) // the file service's clock is a day ahead of the store's
 	r = r.WithFiles(f, base, links, func() time.Time { return day })
 	if to, err = r.Download(t.Context(), at, fileID); err != nil {
 		t.Fatal(err)
@@ -162,8 +164,8 @@ func TestDownloadsOfFilesAreSigned(t *testing.T) {
 	}
 }
 
-// TestDocumentsSayWhatTheirFilesAre adds a document before the bytes of its file come, and one
-// after (docs/files.md, D5).
+// TestDocumentsSayWhatTheirFilesAre adds one document before the bytes of its file are uploaded, and one after
+// that. In the end, both must have the hash and the size of the file (docs/files.md, D5).
 func TestDocumentsSayWhatTheirFilesAre(t *testing.T) {
 	r, _, links, id := openWithFiles(t)
 	at := place(t, id, "documents", "")
@@ -221,7 +223,7 @@ func TestDocumentsSayWhatTheirFilesAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(changes) != 5 { // created, published, two documents, the sums of one
+	if len(changes) != 5 { // created, published, two documents, hash and size of one file
 		t.Errorf("got %d changes, want 5", len(changes))
 	}
 	says("the same file again", add(asset.Replace, at, document(t, base.Address(fileID), "md5:"+md5).With("title", "y")),

@@ -8,10 +8,11 @@ import (
 // maxHeld is the largest step back of a clock that Held hides.
 const maxHeld = time.Second
 
-// Held returns the clock now without its small steps back: while now is up to a second before the
-// latest time that it returned, the result is that time again. So a time that is read before a
-// write is not after a position that is read during it. A larger step back shows that the clock
-// was wrong, and is followed. The result is safe for concurrent use if now is.
+// Held returns a clock that shows the same time as the given clock, but without its small steps back: while the
+// given clock is up to a second behind the latest time that the new clock has returned, the new clock returns
+// that latest time again. So a time that is read before a write is never after a position that is read during the
+// write. A larger step back shows that the given clock was wrong before, so the new clock follows it. The new
+// clock is safe for concurrent use if the given clock is.
 func Held(now func() time.Time) func() time.Time {
 	var mu sync.Mutex
 	var latest time.Time

@@ -22,37 +22,37 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// A creation under an Idempotency-Key derives everything random from a Seed
-// (docs/contract.md, "Idempotency"). So every process gets the same id. A store
-// accepts an id only once, so two processes cannot both create the asset. The tokens
-// are not stored, but the same key derives them again.
+// A creation under an Idempotency-Key derives everything random from a Seed (docs/contract.md, "Idempotency"), so
+// every process derives the same id. A store accepts an id only once, so two processes cannot both create the
+// asset. The tokens are not stored; the same key derives them again.
 
 const (
-	repeatable = 24 * time.Hour // age up to which a creation is repeated; then its key creates another asset
+	repeatable = 24 * time.Hour // a creation is repeated up to this age; later, its key creates another asset
 	maxUses    = 100            // most creations under one key
 )
 
-// Seed is a secret that the gateway makes of an API key and an Idempotency-Key.
-// Nobody can make it without both.
+// Seed is a secret that the gateway derives from an API key and an Idempotency-Key. Nobody can derive it without
+// both.
 type Seed []byte
 
-// derive returns 32 bytes for a purpose. They reveal nothing about the seed.
+// derive returns 32 bytes for a purpose and a number. They reveal nothing about the seed.
 func (s Seed) derive(purpose string, number int) []byte {
 	mac := hmac.New(sha256.New, s)
 	mac.Write([]byte(purpose + " " + strconv.Itoa(number)))
 	return mac.Sum(nil)
 }
 
-// birth is the part of a creation that the client does not send.
+// birth has everything that a creation needs and the client does not send.
 type birth struct {
 	id     string
 	now    time.Time
-	newID  func() string // ids of parts
+	newID  func() string // makes the ids of parts
 	tokens string        // seed of the tokens; "": random tokens
 	origin origin        // zero: the creation is not repeatable
 }
 
-// birth returns the birth of creation number use under the seed, counted from 0.
+// birth returns the birth for one of the creations under the seed. The argument use is the number of that
+// creation, counted from 0.
 func (s Seed) birth(use int, now time.Time) birth {
 	own, part := Seed(s.derive("creation", use)), 0
 	return birth{
@@ -66,7 +66,7 @@ func (s Seed) birth(use int, now time.Time) birth {
 	}
 }
 
-// id returns a derived UUID4 as 32 hex characters.
+// id returns a UUID4, derived from the seed, as 32 hex characters.
 func (s Seed) id(number int) string {
 	var id uuid.UUID
 	copy(id[:], s.derive("id", number))
@@ -75,10 +75,10 @@ func (s Seed) id(number int) string {
 	return hex.EncodeToString(id[:])
 }
 
-// fingerprint identifies a request under a seed: by the fields that were sent, and
-// by the fields that the version hides, since the answers differ. Those of documents do not
-// count: a new asset has no document that was sent. Records keep fingerprints for a day, so a new
-// release must make the same ones.
+// fingerprint identifies a request under a seed, by the fields that were sent, and by the fields that its version
+// of the API hides, since the answers differ in them. Hidden fields of documents do not count, because a new
+// asset has no documents that a client sent. Records keep fingerprints for a day, so a new release must make the
+// same ones.
 func (s Seed) fingerprint(in Input) string {
 	mac := hmac.New(sha256.New, s.derive("fingerprint", 0))
 	hidden := slices.DeleteFunc(asset.NewView(in.Version).Hidden(), func(path string) bool {
@@ -89,14 +89,14 @@ func (s Seed) fingerprint(in Input) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// origin is the facts for answering a repeat of a creation. It has no secret.
+// origin has the facts that are needed to answer a repeat of a creation. It contains no secret.
 type origin struct {
 	Request  string `json:"request,omitempty"`  // fingerprint; "": not repeatable
 	Created  int64  `json:"created,omitempty"`  // µs since the Unix epoch
 	Position int64  `json:"position,omitempty"` // position of revision 1; 0: the asset still has it
 
-	// These stay for ever. They are empty for an asset without a reference.
-	Broker    string `json:"broker,omitempty"` // set the reference
+	// The fields below stay for ever. They are empty for an asset without a reference.
+	Broker    string `json:"broker,omitempty"` // the broker that set the reference
 	Reference string `json:"reference,omitempty"`
 	Fields    string `json:"fields,omitempty"` // Input.sum of the creation; "": unknown
 }
@@ -112,8 +112,8 @@ func (o origin) encode() (string, error) {
 	return string(text), nil
 }
 
-// origin decodes the origin of an asset. It has no Request if the creation is not
-// repeatable, or no longer. A creation in the future was noted by a clock that was wrong.
+// origin decodes the origin of an asset. Its Request is empty if the creation cannot be repeated, or no longer.
+// This includes a creation that a wrong clock has dated a day or more into the future.
 func (r Record) origin(now time.Time) (origin, error) {
 	o, err := decodeOrigin(r.ID, r.Origin)
 	if now.Sub(time.UnixMicro(o.Created)).Abs() >= repeatable {
@@ -144,10 +144,10 @@ func (r Record) originAfter(now time.Time) (string, error) {
 	return o.encode()
 }
 
-// createOnce is Create under a seed.
+// createOnce does what Create does for an input with a Seed.
 func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Input) (Created, error) {
 	now := r.now()
-	end, err := r.takeBirth(ctx, in, now) // a repeat that waits here takes no number
+	end, err := r.takeBirth(ctx, in, now) // a repeat that waits here does not use up an asset number
 	if err != nil {
 		return Created{}, fmt.Errorf("wait to create: %w", err)
 	}
@@ -171,7 +171,7 @@ func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Inpu
 			if !errors.Is(err, ErrExists) {
 				return created, err
 			}
-			stored, err = r.store.Get(ctx, b.id, r.most) // another process was faster
+			stored, err = r.store.Get(ctx, b.id, r.most) // another process has created the asset
 		}
 		if errors.Is(err, ErrRemoved) {
 			if err := r.removedUnder(stored, in, in.Seed); err != nil {
@@ -191,8 +191,7 @@ func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Inpu
 	return Created{}, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", text, maxUses)
 }
 
-// takeBirth waits for the turn of a creation. The turn does not depend on the order
-// of its seeds.
+// takeBirth waits for the turn of a creation. It is the same turn for every order of the input's seeds.
 func (r *Registry) takeBirth(ctx context.Context, in Input, now time.Time) (end func(), err error) {
 	first := in.Seed.birth(0, now).id
 	for _, seed := range in.Others {
@@ -201,12 +200,12 @@ func (r *Registry) takeBirth(ctx context.Context, in Input, now time.Time) (end 
 	return r.births.of(first).take(ctx)
 }
 
-// maxGaps is the number of missing ids in a row after which createdUnder stops. An
-// id is missing if it is unused, or void after a failed creation.
+// maxGaps is the number of missing ids in a row after which createdUnder stops. An id is missing if no creation
+// has used it, or if it is void after a failed creation.
 const maxGaps = 3
 
-// createdUnder answers a repeat of a creation that was made under another seed.
-// Found is false if there was none.
+// createdUnder answers a repeat of a creation that was made under another seed. If no creation was made under
+// that seed, found is false.
 func (r *Registry) createdUnder(
 	ctx context.Context, by identity.Identity, in Input, seed Seed, now time.Time,
 ) (created Created, found bool, err error) {
@@ -236,8 +235,8 @@ func (r *Registry) createdUnder(
 	return Created{}, false, nil
 }
 
-// again answers a repeat of the creation of stored under a seed. Found is false if
-// the creation is too old to be repeated.
+// again answers a request that repeats, under the given seed, the creation of a stored asset. If that creation
+// is too old to be repeated, found is false.
 func (r *Registry) again(
 	ctx context.Context, by identity.Identity, in Input, seed Seed, b birth, stored Record,
 ) (created Created, found bool, err error) {
@@ -260,8 +259,8 @@ func anotherRequest() error {
 	return fault.New(fault.Invalid, fault.Header, "Idempotency-Key", text)
 }
 
-// repeat returns the same result as the creation of stored. First is the position
-// of revision 1; 0 if the asset still has it.
+// repeat returns the same result as the creation of the stored asset did. The argument first is the position of
+// revision 1, or 0 if the asset still stands there.
 func (r *Registry) repeat(
 	ctx context.Context, by identity.Identity, in Input, b birth, stored Record, first int64,
 ) (Created, error) {
@@ -277,14 +276,14 @@ func (r *Registry) repeat(
 	if err != nil {
 		return Created{}, fmt.Errorf("issue tokens of asset %s: %w", b.id, err)
 	}
-	// A rule that is new since the creation refuses nothing here: the asset is there.
+	// An error of remade does not matter: a rule may have become stricter since, but the asset exists.
 	a, _ := r.remade(by, in, b)
 	in.tell(a.Ignored())
 	return Created{Record: stored, Token: tokens.Token, Transfer: tokens.Transfer}, nil
 }
 
-// asCreated returns an asset as it was created: from the record, as the settings may be others now.
-// If the record was erased, it makes the asset from the request again.
+// asCreated returns an asset as it was created. It reads the asset from the record, because the settings may have
+// changed since the creation. If the record was erased, it makes the asset again from the request.
 func (r *Registry) asCreated(
 	ctx context.Context, by identity.Identity, in Input, b birth, stored Record, first int64,
 ) (asset.Asset, error) {
@@ -303,7 +302,7 @@ func (r *Registry) asCreated(
 	return a.Numbered(now.AssetID()), err
 }
 
-// remade makes an asset from the request that created it.
+// remade applies the rules of a creation to the request again, and returns the resulting asset.
 func (r *Registry) remade(by identity.Identity, in Input, b birth) (asset.Asset, error) {
 	return r.rules.Create(in.Fields, asset.Origin{
 		ID: b.id, Owner: by.Broker, Version: in.Version, Now: b.now, NewID: b.newID,

@@ -19,8 +19,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// seeded is an auth service whose tokens depend on the seed. It accepts only the owner
-// token "token".
+// seeded is an auth service whose tokens depend on the seed. It accepts only "token" as owner token.
 type seeded struct{ registry.Tokens }
 
 func (seeded) IssueTokens(_ context.Context, r authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error) {
@@ -33,7 +32,7 @@ func (s seeded) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (au
 	return authapi.VerifyTokenResponse{Valid: r.TokenHash == authapi.Hash("token")}, nil
 }
 
-// voids is a store in which the first ids are void. Create returns ErrVoid for them.
+// voids is a store whose first ids are void: Create returns ErrVoid for them.
 type voids struct {
 	registry.Store
 	mu   sync.Mutex
@@ -55,7 +54,7 @@ func (s *voids) Create(ctx context.Context, r registry.Record) (int64, error) {
 	return s.Store.Create(ctx, r)
 }
 
-// clock is a clock that the test moves.
+// clock is a clock that stands still until the test moves it.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -73,7 +72,7 @@ func (c *clock) pass(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// openSeeded returns two registries on one store. They stand for two processes.
+// openSeeded returns two registries on one store, as if each ran in its own process.
 func openSeeded(t *testing.T) (one, other *registry.Registry, store *voids, now *clock) {
 	t.Helper()
 	now = &clock{now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
@@ -87,19 +86,19 @@ func openSeeded(t *testing.T) (one, other *registry.Registry, store *voids, now 
 	return registry.New(store, seeded{}, rules, now.read), registry.New(store, seeded{}, rules, now.read), store, now
 }
 
-// stricter returns a registry on a store with other settings, which would refuse any asset now.
+// stricter returns a registry on the store with other settings, under which it would refuse every creation.
 func stricter(store *voids, now *clock) *registry.Registry {
 	rules := asset.Rules{Types: []string{"other"}, Zone: time.FixedZone("", -11*60*60)}
 	return registry.New(store, seeded{}, rules, now.read)
 }
 
-// told returns the whole answer to a creation as text.
+// told returns everything that a creation answers as one text.
 func told(c registry.Created) string {
 	return fmt.Sprintf("%s at %d, %s, %s: %s", c.ID, c.Position, c.Token, c.Transfer, c.Body)
 }
 
-// TestARepeatIsAnsweredAsBefore has a case for each event between a creation and its
-// repeat (docs/contract.md, "Idempotency").
+// TestARepeatIsAnsweredAsBefore repeats a creation after different events. Each answer must be the same as the
+// first (docs/contract.md, "Idempotency").
 // Promises: idempotency-answer
 func TestARepeatIsAnsweredAsBefore(t *testing.T) {
 	change := func(t *testing.T, r *registry.Registry, id, text string) {
@@ -136,7 +135,7 @@ func TestARepeatIsAnsweredAsBefore(t *testing.T) {
 				t.Fatalf("got the ignored fields %q, %v, want owner", ignored, err)
 			}
 			c.meanwhile(t, one, now, first.ID)
-			lost := identity.Identity{Broker: owner.Broker, Role: identity.Broker} // the key lost its level
+			lost := identity.Identity{Broker: owner.Broker, Role: identity.Broker} // the key has lost its level
 			for _, by := range []identity.Identity{owner, lost} {
 				for _, r := range []*registry.Registry{other, stricter(store, now)} {
 					ignored = ""
@@ -164,7 +163,7 @@ func TestDifferentRequestsAreNoRepeats(t *testing.T) {
 		name   string
 		by     identity.Identity
 		in     registry.Input
-		refuse string // place of the refusal; "": the request creates another asset
+		refuse string // place that the refusal names; "": the request creates another asset
 	}{
 		{"another body", owner, registry.Input{Fields: fields.With("title", "y"), Seed: in.Seed},
 			"header/Idempotency-Key"},
@@ -194,8 +193,8 @@ func TestDifferentRequestsAreNoRepeats(t *testing.T) {
 	}
 }
 
-// TestAClockThatWasWrongEndsTheRepeats creates by a clock that is a year ahead. By the right one, the
-// key then creates another asset, as it does after a day.
+// TestAClockThatWasWrongEndsTheRepeats creates an asset while the clock is a year ahead. Once the clock is right,
+// the same key creates another asset, as it does after a day.
 func TestAClockThatWasWrongEndsTheRepeats(t *testing.T) {
 	r, _, _, now := openSeeded(t)
 	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
@@ -234,8 +233,8 @@ func TestAKeyHasAMaximumNumberOfUses(t *testing.T) {
 	}
 }
 
-// TestManyRepeatsAtOnceCreateOneAsset repeats a creation in two processes at the same
-// time. In one case, the first ids are void.
+// TestManyRepeatsAtOnceCreateOneAsset repeats a creation in two processes at the same time. In one case, the
+// first ids are void. All answers must have the same asset.
 func TestManyRepeatsAtOnceCreateOneAsset(t *testing.T) {
 	for _, lost := range []int{0, 2} {
 		t.Run(fmt.Sprint(lost, " void ids"), func(t *testing.T) {
@@ -264,8 +263,9 @@ func TestManyRepeatsAtOnceCreateOneAsset(t *testing.T) {
 	}
 }
 
-// TestARepeatIsFoundUnderAnotherSeed runs two processes during a rotation of the
-// registry's secret. Each process derives a seed from both secrets, in its own order.
+// TestARepeatIsFoundUnderAnotherSeed runs two processes during a rotation of the registry's secret. Each process
+// derives one seed from the old secret and one from the new, in different orders. A repeat must get the asset
+// that the other process has created.
 func TestARepeatIsFoundUnderAnotherSeed(t *testing.T) {
 	for _, c := range []struct {
 		name  string

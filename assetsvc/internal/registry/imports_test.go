@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// wire are the packages with the requests and answers of other services. They also have
-// HTTP clients, which the registry does not use.
+// wire are the packages with requests to other services and their answers. These packages also have HTTP clients,
+// which the registry does not use.
 var wire = []string{"asset-registry/shared/authapi", "asset-registry/shared/filesapi"}
 
-// TestUseCasesKnowNeitherHTTPNorAStore follows all imports of the registry. It skips
-// the imports of wire.
+// TestUseCasesKnowNeitherHTTPNorAStore checks all packages that the registry imports, also indirectly. None of
+// them may be a package of HTTP or of a store. The test does not follow the imports of the packages in wire.
 func TestUseCasesKnowNeitherHTTPNorAStore(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", `{{.ImportPath}} {{join .Imports " "}}`, ".").Output()
 	if err != nil {

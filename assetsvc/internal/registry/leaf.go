@@ -11,21 +11,19 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// LogVersion is the version of the API whose view of an asset the public log commits to
-// (docs/log.md, "Commitment").
+// LogVersion is a version of the API. The public log commits to assets as this version shows them (docs/log.md,
+// "Commitment").
 const LogVersion asset.Version = "2.5"
 
-// leaf is what the record has for the public log. A nil leaf means that the change is
-// not public.
+// leaf is the part of a change that the public log needs. A nil leaf means that the change is not public.
 type leaf struct {
 	Kind       translog.Kind       `json:"kind"`
 	Commitment translog.Commitment `json:"commitment,omitzero"` // zero for a Withdraw
 	Salt       translog.Salt       `json:"salt,omitzero"`       // zero for a Withdraw
-	Hidden     []asset.Group       `json:"hidden,omitempty"`    // the commitment is without these fields
+	Hidden     []asset.Group       `json:"hidden,omitempty"`    // groups of fields that the commitment leaves out
 }
 
-// shownTo is how everybody sees assets: in the version of the log, without the fields of
-// some groups.
+// shownTo says how everybody sees assets: in the version of the log, and without the fields of some groups.
 type shownTo struct {
 	view   *asset.View
 	hidden []asset.Group
@@ -35,12 +33,11 @@ func publicView(hidden []asset.Group) shownTo {
 	return shownTo{asset.NewView(LogVersion, hidden...), hidden}
 }
 
-// isPublic tells whether the public log has the changes of an asset: it is listed, and
-// not in test mode.
+// isPublic reports whether the public log has the changes of an asset: the asset is listed, and not in test mode.
 func (r Record) isPublic() bool { return r.Listed && !r.Test }
 
-// newLeaf returns the leaf of a change after which the asset is r. Was tells whether the
-// asset was public before.
+// newLeaf returns the leaf of a change. The record r is the asset after the change; the flag was says whether
+// the asset was public before.
 func newLeaf(all shownTo, was bool, r Record) (*leaf, error) {
 	switch {
 	case was && !r.isPublic():
@@ -54,7 +51,7 @@ func newLeaf(all shownTo, was bool, r Record) (*leaf, error) {
 	}
 }
 
-// commit returns a leaf that commits to an asset under a new salt.
+// commit returns a leaf that commits to an asset with a new salt.
 func (all shownTo) commit(kind translog.Kind, body []byte) (*leaf, error) {
 	body, err := all.show(body)
 	if err != nil {
@@ -67,7 +64,7 @@ func (all shownTo) commit(kind translog.Kind, body []byte) (*leaf, error) {
 	return l, nil
 }
 
-// show returns a stored asset as everybody sees it, without its dateModified.
+// show returns a stored asset in the form that everybody sees, without its dateModified.
 func (all shownTo) show(body []byte) ([]byte, error) {
 	if !all.view.MayHide(body) {
 		return body, nil
@@ -76,12 +73,12 @@ func (all shownTo) show(body []byte) ([]byte, error) {
 	if err != nil || len(members) == 0 {
 		return nil, fmt.Errorf("show asset to the log: %w", err)
 	}
-	members[0] = '{' // the comma before the first member
+	members[0] = '{' // replaces the comma before the first member
 	return append(members, '}'), nil
 }
 
-// Leaf returns the leaf of a change in the public log, and the salt of its commitment.
-// Public is false for a change that the log does not have.
+// Leaf returns the leaf of a change in the public log, and the salt of its commitment. public is false if the log
+// does not have the change.
 func (r Revision) Leaf() (l translog.Leaf, salt translog.Salt, public bool, err error) {
 	kept, err := r.leaf()
 	if err != nil {
@@ -94,7 +91,7 @@ func (r Revision) Leaf() (l translog.Leaf, salt translog.Salt, public bool, err 
 	return l, kept.Salt, true, err
 }
 
-// entry returns the leaf as the public log has it.
+// entry returns the leaf in the form of the public log.
 func (l *leaf) entry(of Revision) (translog.Leaf, error) {
 	entry := translog.Leaf{
 		Position: of.Position, Asset: of.ID, Revision: of.Revision, Kind: l.Kind, Commitment: l.Commitment,
@@ -102,15 +99,15 @@ func (l *leaf) entry(of Revision) (translog.Leaf, error) {
 	return entry, entry.Check()
 }
 
-// leaf returns what the record has for the public log. It reads no more of the record
-// than that: the log asks for each change.
+// leaf returns the part of a change that the public log needs. It decodes no more of the record than that,
+// because the log reads every change.
 func (r Revision) leaf() (l *leaf, err error) {
 	if len(r.Change) == 0 {
 		return nil, nil
 	}
 	err = unpack(r.Change, func(text io.Reader) error {
 		d := jsontext.NewDecoder(text)
-		if _, err := d.ReadToken(); err != nil { // {
+		if _, err := d.ReadToken(); err != nil { // the opening brace
 			return err
 		}
 		for d.PeekKind() == jsontext.KindString {
@@ -129,7 +126,7 @@ func (r Revision) leaf() (l *leaf, err error) {
 				return err
 			}
 		}
-		_, err := d.ReadToken() // }
+		_, err := d.ReadToken() // the closing brace
 		return err
 	})
 	return l, err

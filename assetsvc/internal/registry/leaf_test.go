@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// newest returns the newest change of an asset in the record.
+// newest returns an asset's newest change in the record.
 func newest(t *testing.T, store registry.Store, id string) registry.Revision {
 	t.Helper()
 	log, err := store.Log(t.Context(), id, registry.LogQuery{Limit: 1})
@@ -22,15 +22,16 @@ func newest(t *testing.T, store registry.Store, id string) registry.Revision {
 	return log[0]
 }
 
-// TestTheLogHasTheChangesOfPublicAssets takes an asset through the states and modes that
-// decide whether the public log has its changes.
+// TestTheLogHasTheChangesOfPublicAssets changes an asset as a draft, in the list, and in test mode. The
+// publication, each change of the public asset, and the change into test mode must have a leaf; the other
+// changes must have none.
 // Promises: log-leaves
 func TestTheLogHasTheChangesOfPublicAssets(t *testing.T) {
 	r, store, _, id := open(t)
 	salts := map[translog.Salt]bool{}
 	for _, c := range []struct {
 		name, fields string
-		want         translog.Kind // "": no leaf
+		want         translog.Kind // "": the change has no leaf
 	}{
 		{"a draft", `{"title":"a"}`, ""},
 		{"a publication", `{"status":"pending"}`, translog.Publish},
@@ -70,8 +71,8 @@ func TestTheLogHasTheChangesOfPublicAssets(t *testing.T) {
 	}
 }
 
-// TestALeafIsReadFromEachFormOfAChange reads leaves before and after a patch, plain and
-// compressed by another library.
+// TestALeafIsReadFromEachFormOfAChange reads a leaf that stands before or after the patch, from plain JSON and
+// from JSON that another library has compressed.
 func TestALeafIsReadFromEachFormOfAChange(t *testing.T) {
 	const want = translog.Withdraw
 	leaf := fmt.Sprintf(`"leaf":{"kind":%q}`, want)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	maxNamed     = 50      // brokers that the metrics of a process name
-	otherBrokers = "other" // label of all further brokers
+	maxNamed     = 50      // most brokers that the metrics of a process name
+	otherBrokers = "other" // label for all brokers beyond these
 )
 
 // events counts creations and publications by broker. A nil *events counts nothing.
@@ -20,11 +20,10 @@ type events struct {
 	created, published metric.Int64Counter
 
 	mu    sync.Mutex
-	named map[string]bool // brokers with a label of their own
+	named map[string]bool // brokers that have a label
 }
 
-// Measure reports creations and publications to meter. Call it before the first
-// request.
+// Measure reports creations and publications to meter. Call it before the first request.
 func (r *Registry) Measure(meter metric.Meter) error {
 	created, err1 := meter.Int64Counter("registry.assets.created", metric.WithUnit("{asset}"),
 		metric.WithDescription("Assets that this process has created, by broker."))
@@ -49,12 +48,12 @@ func (e *events) change(ctx context.Context, before, after Record) {
 	if e == nil || before.Listed || !after.Listed {
 		return
 	}
-	if a, err := decode(after); err == nil { // always, because it was encoded just now
+	if a, err := decode(after); err == nil { // decoding always succeeds, because the body was encoded just now
 		e.published.Add(ctx, 1, e.by(a.Owner()))
 	}
 }
 
-// by returns the label of a broker.
+// by returns the metric attribute for a broker.
 func (e *events) by(broker string) metric.MeasurementOption {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -15,10 +15,10 @@ const (
 	mostListPause  = 80 * time.Millisecond
 )
 
-// awaitList waits until the list has an asset that entered it at a position: until the
-// changes are done that other processes began before. From the answer on, each reading of
-// the whole list then has the asset. It returns a fault of kind Unavailable if it
-// cannot tell; the asset is changed nevertheless.
+// awaitList waits until the list has an asset that entered it at position. The horizon must reach that position
+// first, so changes that other processes began before must be done. After that, each walk over the whole list has
+// the asset. If awaitList cannot read the horizon, or ctx ends, it returns a fault of kind Unavailable; the asset
+// is changed nevertheless.
 func (r *Registry) awaitList(ctx context.Context, position int64) error {
 	for pause := firstListPause; ; pause = min(2*pause, mostListPause) {
 		page, err := r.store.Page(ctx, HorizonQuery())
@@ -33,11 +33,11 @@ func (r *Registry) awaitList(ctx context.Context, position int64) error {
 	}
 }
 
-// mostFormer is how many former bodies one page has. Each takes a few reads of the record.
+// mostFormer is the largest number of former bodies on a page. Each one takes a few reads of the record.
 const mostFormer = 16
 
-// withFormer adds the bodies of the assets that have moved to a page, as they were at the
-// positions of their entries. The page may end earlier for that.
+// withFormer adds bodies to the entries of assets that have moved. Each body is the asset as it was at the
+// entry's position. A page that needs more than mostFormer of them ends earlier.
 func (r *Registry) withFormer(ctx context.Context, page FeedPage) (FeedPage, error) {
 	made := 0
 	for i := range page.Entries {
@@ -57,8 +57,8 @@ func (r *Registry) withFormer(ctx context.Context, page FeedPage) (FeedPage, err
 	return page, nil
 }
 
-// former returns the body of an asset as it was at a position. If the record does not have
-// that any more, because it was erased, former returns the newest body.
+// former returns the body of an asset as it was at a position. If this body was erased from the record, or is
+// too large to read, former returns the newest body.
 func (r *Registry) former(ctx context.Context, id string, position int64) ([]byte, error) {
 	past, err := r.Past(ctx, id, position)
 	switch {

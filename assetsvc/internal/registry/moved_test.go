@@ -12,13 +12,13 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// behind is a store whose horizon stands still: its pages are those given.
+// behind is a store whose horizon does not move. The test says which pages it returns.
 type behind struct {
 	registry.Store
-	pages   []registry.FeedPage // of one call each; the last one stays
+	pages   []registry.FeedPage // one for each call; all later calls return the last one
 	asked   int
 	entered int64  // Record.Entered of listed assets
-	leave   func() // is called when a page is asked for; nil: nothing
+	leave   func() // called when a page is asked for; nil: not called
 }
 
 func (b *behind) Get(ctx context.Context, id string, most int) (registry.Record, error) {
@@ -38,7 +38,8 @@ func (b *behind) Page(context.Context, registry.Query) (registry.FeedPage, error
 	return page, nil
 }
 
-// TestAMovedAssetIsShownAsItWas lists an asset 20 times, as it was after each of its changes.
+// TestAMovedAssetIsShownAsItWas lists an asset 20 times, each time at the position of another of its changes.
+// Each entry must have the asset as it was then.
 func TestAMovedAssetIsShownAsItWas(t *testing.T) {
 	r, store, keys, id := open(t)
 	var page registry.FeedPage
@@ -69,7 +70,8 @@ func TestAMovedAssetIsShownAsItWas(t *testing.T) {
 	}
 }
 
-// TestAnErasedAssetIsShownAsItIs lists a revision that was erased.
+// TestAnErasedAssetIsShownAsItIs lists an asset at the position of a revision that was erased. The entry must
+// have the newest body.
 func TestAnErasedAssetIsShownAsItIs(t *testing.T) {
 	r, store, keys, id := open(t)
 	var first, last registry.Record
@@ -92,7 +94,8 @@ func TestAnErasedAssetIsShownAsItIs(t *testing.T) {
 	}
 }
 
-// TestAPublicationIsAcknowledgedWhenItIsListed publishes an asset while the horizon is behind.
+// TestAPublicationIsAcknowledgedWhenItIsListed publishes an asset while the horizon is below the new position.
+// The answer must wait until the horizon reaches that position.
 func TestAPublicationIsAcknowledgedWhenItIsListed(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -126,8 +129,9 @@ func TestAPublicationIsAcknowledgedWhenItIsListed(t *testing.T) {
 	}
 }
 
-// TestAChangeIsAcknowledgedWhenTheListHasTheAsset publishes an asset while the horizon is
-// behind, and gets no answer. The client repeats it, or somebody changes something else.
+// TestAChangeIsAcknowledgedWhenTheListHasTheAsset publishes an asset while the horizon is below the new
+// position. The client gets no answer. Then the client repeats the request, or makes another change. The answer
+// must wait until the list has the asset.
 // Promises: feed-whole
 func TestAChangeIsAcknowledgedWhenTheListHasTheAsset(t *testing.T) {
 	for _, c := range []struct{ name, fields string }{
@@ -141,7 +145,7 @@ func TestAChangeIsAcknowledgedWhenTheListHasTheAsset(t *testing.T) {
 		change := func(fields string) error {
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
-			s.leave = leave // the client leaves once it waits for the list
+			s.leave = leave // the client gives up as soon as it waits for the list
 			_, err := r.Change(ctx, owner, id, "token", registry.Input{Fields: parse(t, fields)})
 			return err
 		}
@@ -163,8 +167,8 @@ func TestAChangeIsAcknowledgedWhenTheListHasTheAsset(t *testing.T) {
 	}
 }
 
-// TestAnAssetEntersAnotherListWhenThatHasIt makes a real asset a test asset while the horizon
-// is behind.
+// TestAnAssetEntersAnotherListWhenThatHasIt turns a real asset into a test asset while the horizon is below the
+// new position. The answer must wait until the horizon reaches that position.
 func TestAnAssetEntersAnotherListWhenThatHasIt(t *testing.T) {
 	r, store, keys, id := open(t)
 	_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"status":"pending"}`)})

@@ -9,7 +9,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// TestABrokerSeesHisOwnAssets lists the assets of two brokers, before and after a hand-over.
+// TestABrokerSeesHisOwnAssets lists the assets of two brokers, before and after one asset is handed over. Each
+// broker must see only the assets that it owns then.
 func TestABrokerSeesHisOwnAssets(t *testing.T) {
 	_, store, _, id := open(t)
 	r := registry.New(store, &handing{}, plainRules, time.Now)

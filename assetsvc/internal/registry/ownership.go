@@ -11,9 +11,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// CreateTransfer creates a transfer, with which its broker can take an asset over
-// (docs/contract.md, "Transfers"). It checks the sent object but keeps nothing of
-// it.
+// CreateTransfer creates a transfer, with which the calling broker can take over an asset (docs/contract.md,
+// "Transfers"). It checks the object that was sent, but stores nothing of it.
 func (r *Registry) CreateTransfer(
 	ctx context.Context, by identity.Identity, sent record.Object,
 ) (created authapi.CreateTransferResponse, err error) {
@@ -26,15 +25,15 @@ func (r *Registry) CreateTransfer(
 	return r.tokens.CreateTransfer(ctx, by.Broker)
 }
 
-// ReadTransfer returns a transfer, or a fault of kind NotFound. If an asset claims it, the
-// asset tells whether it has used the transfer.
+// ReadTransfer returns a transfer, or a fault of kind NotFound. If the transfer is claimed for an asset, the
+// token record of that asset shows whether the transfer was used.
 func (r *Registry) ReadTransfer(ctx context.Context, id string) (authapi.TransferResponse, error) {
 	found, err := r.tokens.ReadTransfer(ctx, authapi.ReadTransferRequest{ID: id})
 	if err != nil || found.Claimed == "" {
 		return found, err
 	}
 	stored, err := r.Read(ctx, found.Claimed)
-	if fault.KindOf(err) == fault.NotFound { // the assets were restored
+	if fault.KindOf(err) == fault.NotFound { // the asset is gone, for example after a restore of the assets
 		return found, nil
 	}
 	if err != nil {
@@ -45,15 +44,15 @@ func (r *Registry) ReadTransfer(ctx context.Context, id string) (authapi.Transfe
 
 const brokersOnly = "only a broker's API key takes assets over"
 
-// Handover asks to hand an asset over to the caller.
+// Handover has what a caller sends to take over an asset.
 type Handover struct {
-	Transfer string // id of a transfer of the caller
-	Token    string // the asset's transfer token
+	Transfer string // id of a transfer that the caller has created
+	Token    string // transfer token of the asset
 }
 
-// ChangeOwner hands an asset over (docs/contract.md, "Ownership"). One atomic write
-// changes the owner and the sealed token record, so the old tokens end with it. The auth
-// service then learns that the transfer was used. After an interruption the same request
+// ChangeOwner hands an asset over to the caller (docs/contract.md, "Ownership"). One atomic write changes both
+// the owner and the sealed token record, so the old tokens stop working with that write. After that write,
+// ChangeOwner tells the auth service that the transfer was used. If the call is interrupted, the same request
 // may be repeated.
 func (r *Registry) ChangeOwner(
 	ctx context.Context, by identity.Identity, id string, guard Guard, h Handover,
@@ -77,7 +76,7 @@ func (r *Registry) ChangeOwner(
 	}
 	saved, err := r.save(ctx, id, step{
 		ask: func(stored Record) (err error) {
-			if _, err = mayTakeOver(by, stored, guard); err != nil { // before authsvc claims the transfer
+			if _, err = mayTakeOver(by, stored, guard); err != nil { // checked before authsvc claims the transfer
 				return err
 			}
 			answer, err = claim(stored)
@@ -88,7 +87,7 @@ func (r *Registry) ChangeOwner(
 		},
 		next: func(stored Record) (Record, error) {
 			current, err := mayTakeOver(by, stored, guard)
-			if err != nil || answer.Resealed || answer.Sealed == stored.Sealed { // handed over before
+			if err != nil || answer.Resealed || answer.Sealed == stored.Sealed { // the caller already has the asset
 				return Record{}, err
 			}
 			author := Author{by.Broker, by.KeyID, asset.Other}
@@ -99,15 +98,15 @@ func (r *Registry) ChangeOwner(
 	if err != nil || !written {
 		return saved, err
 	}
-	// The same call with the new record settles the claim. A refusal means that the asset
-	// has changed hands again, which has settled it.
+	// The same call with the new record tells the auth service that the transfer was used. The auth service
+	// refuses if the asset has been handed over again since; then it knows already that the transfer was used.
 	if _, err = claim(saved); fault.KindOf(err) == fault.Forbidden {
 		err = nil
 	}
 	return saved, err
 }
 
-// frees reports whether a claim of the transfer has ended without use just now.
+// frees reads the transfer, and reports whether this read has ended a claim which was never used.
 func (r *Registry) frees(ctx context.Context, transfer string) bool {
 	before, err := r.tokens.ReadTransfer(ctx, authapi.ReadTransferRequest{ID: transfer})
 	if err != nil || before.Claimed == "" {
@@ -117,8 +116,8 @@ func (r *Registry) frees(ctx context.Context, transfer string) bool {
 	return err == nil && after.Claimed == "" && after.AssetID == ""
 }
 
-// mayTakeOver returns the asset if the key and the guard let the caller take it
-// over. It does not check the transfer.
+// mayTakeOver returns the asset if the caller's key and the guard allow the caller to take it over. It does not
+// check the transfer.
 func mayTakeOver(by identity.Identity, stored Record, guard Guard) (asset.Asset, error) {
 	current, err := decode(stored)
 	if err != nil {

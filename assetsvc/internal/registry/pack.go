@@ -13,22 +13,21 @@ import (
 	"asset-registry/assetsvc/internal/asset"
 )
 
-// The first byte of a kept change or asset. It is the first byte of plain JSON, or a mark
-// before compressed JSON (RFC 1951). Creations are usually compressed, because they
-// have the whole asset.
+// The first byte of a stored change or asset: the first byte of plain JSON, or a mark in front of compressed JSON
+// (RFC 1951). Creations are usually compressed, because they contain the whole asset.
 const (
 	plain      = '{'
 	compressed = 'z'
 )
 
-// small is the most bytes of a text that is not compressed.
+// small is the largest size in bytes of a text that is stored without compression.
 const small = 512
 
-// level is about as good as the standard library's default for an asset of 3 KB, at half
-// its time.
+// level is the level of compression. For an asset of 3 KB the result is about as small as with the default of the
+// standard library, in half the time.
 const level = 6
 
-// packer describes changes. It reuses the memory of its compressors.
+// packer makes the descriptions of changes that the record stores. It reuses the memory of its compressors.
 type packer struct {
 	public shownTo
 	idle   sync.Pool
@@ -36,7 +35,7 @@ type packer struct {
 
 func newPacker(hidden []asset.Group) *packer { return &packer{public: publicView(hidden)} }
 
-// pack compresses a text, unless it is small.
+// pack compresses a text that has more bytes than the constant small. It returns a shorter text unchanged.
 func (p *packer) pack(text []byte) ([]byte, error) {
 	if len(text) <= small {
 		return text, nil
@@ -63,13 +62,14 @@ func (p *packer) deflate(text []byte) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// inflaters are idle readers of compressed texts. A new one has 40 KB.
+// inflaters are readers of compressed texts that are not in use. A new one takes 40 KB of memory.
 var inflaters = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 
-// errUnknownPack is returned for a text that this version has not packed.
+// errUnknownPack is returned for a text in an encoding that this version does not know.
 var errUnknownPack = errors.New("the record has an unknown encoding")
 
-// unpack calls read with the text that was packed. Read need not read all of it.
+// unpack calls the function read with the text from which pack has made the stored bytes (kept). The function
+// may stop before the end of the text.
 func unpack(kept []byte, read func(io.Reader) error) error {
 	switch {
 	case len(kept) > 0 && kept[0] == plain:
@@ -88,8 +88,8 @@ func unpack(kept []byte, read func(io.Reader) error) error {
 
 func inflate(kept []byte) ([]byte, error) { return inflateUpto(kept, AnySize) }
 
-// inflateUpto is inflate for a text of at most most bytes. For a longer one it returns
-// ErrLarge. The text may be kept itself.
+// inflateUpto returns the text from which pack has made the stored bytes (kept). If the text has more bytes than
+// the limit most, inflateUpto returns ErrLarge. The returned text may share its memory with the stored bytes.
 func inflateUpto(kept []byte, most int) (text []byte, err error) {
 	if len(kept) > 0 && kept[0] == plain {
 		text = kept

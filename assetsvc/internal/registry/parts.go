@@ -12,7 +12,7 @@ import (
 type Place struct {
 	Asset string // id
 	Part  asset.Part
-	ID    string // of the part; "": all parts of the kind, or a new part
+	ID    string // id of the part; "": all parts of the kind, or a new part
 }
 
 // ReadPart returns a part and the position of its asset, or a fault of kind
@@ -26,8 +26,7 @@ func (r *Registry) ReadPart(ctx context.Context, at Place) (record.Object, int64
 	return part, position, err
 }
 
-// ReadParts returns the parts of a kind that an asset has, and the asset's
-// position.
+// ReadParts returns the parts of one kind that an asset has, and the position of the asset.
 func (r *Registry) ReadParts(ctx context.Context, at Place, s asset.Scope) (record.List, int64, error) {
 	a, position, err := r.load(ctx, at.Asset)
 	if err != nil {
@@ -36,7 +35,7 @@ func (r *Registry) ReadParts(ctx context.Context, at Place, s asset.Scope) (reco
 	return a.Parts(at.Part, s), position, nil
 }
 
-// Download returns the URL of a version of a part. The key names the version.
+// Download returns the URL of one version of a part. key says which version.
 func (r *Registry) Download(ctx context.Context, at Place, key string) (string, error) {
 	a, _, err := r.load(ctx, at.Asset)
 	if err != nil {
@@ -49,15 +48,14 @@ func (r *Registry) Download(ctx context.Context, at Place, key string) (string, 
 	return r.download(to), nil
 }
 
-// ChangePart adds, changes or removes a part, as verb says. It returns the part, nil
-// if removed, and the new position of the asset. Token is the owner token, "" for
-// none.
+// ChangePart adds, changes or removes a part, depending on verb. It returns the part (nil if it was removed) and
+// the new position of the asset. token is the owner token, or "" if the caller sent none.
 func (r *Registry) ChangePart(
 	ctx context.Context, by identity.Identity, at Place, token string, verb asset.Verb, in Input,
 ) (record.Object, int64, error) {
 	var part record.Object
 	var file asset.File
-	if verb == asset.Add || verb == asset.Replace { // others leave the file as it is
+	if verb == asset.Add || verb == asset.Replace { // other verbs do not change the file
 		var err error
 		if in.Fields, file, err = r.bind(ctx, by, at, token, in.Fields); err != nil {
 			return nil, 0, err
@@ -87,9 +85,9 @@ func (r *Registry) ChangePart(
 	return part, changed.Position, nil
 }
 
-// Admit refuses a caller who may not change a part. It is for a request whose body
-// cannot be read, so that this refusal comes before the fault of the body. The body
-// may have had the owner token, so without a token the owner's key is enough.
+// Admit refuses a caller who may not change a part. It is for a request whose body cannot be read, so that this
+// refusal comes before the fault of the body. The unreadable body may have contained the owner token, so without
+// a token the key of the owner is enough.
 func (r *Registry) Admit(ctx context.Context, by identity.Identity, at Place, token string) error {
 	stored, err := r.Read(ctx, at.Asset)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// tokens is an auth service that accepts the owner token "token" of the broker
-// "broker" for every asset. While down is true, VerifyToken fails.
+// tokens is an auth service that accepts the owner token "token" of the broker "broker" for every asset. While
+// down is true, VerifyToken returns an error.
 type tokens struct {
 	registry.Tokens
 	down bool
@@ -39,12 +39,11 @@ func (k *tokens) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (a
 	return authapi.VerifyTokenResponse{Valid: r.TokenHash == authapi.Hash("token") && r.Broker == "broker"}, nil
 }
 
-// busy is a store in which others change the asset before each of the first calls of
-// Replace.
+// busy is a store in which another request changes the asset before each of the first calls of Replace.
 type busy struct {
 	registry.Store
 	t     *testing.T
-	times int // number of changes by others
+	times int // how many more calls of Replace come after such a change
 }
 
 func (s *busy) Replace(ctx context.Context, r registry.Record) (int64, error) {
@@ -54,7 +53,7 @@ func (s *busy) Replace(ctx context.Context, r registry.Record) (int64, error) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		others.Owner, others.Former = r.Former, r.Former // Get does not return it
+		others.Owner, others.Former = r.Former, r.Former // Get does not return the owner
 		if _, err := s.Store.Replace(ctx, others); err != nil {
 			s.t.Fatal(err)
 		}
@@ -84,7 +83,7 @@ func parse(t *testing.T, text string) record.Object {
 	return value.(record.Object)
 }
 
-// open returns a registry with one draft, its backends and the id of the draft.
+// open returns a registry with one draft, the store and the auth service that it uses, and the id of the draft.
 func open(t *testing.T) (r *registry.Registry, store *busy, keys *tokens, id string) {
 	t.Helper()
 	kept, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
@@ -170,8 +169,8 @@ func TestOnlyOneOfManyAddsARelatedProcess(t *testing.T) {
 	}
 }
 
-// TestRoles has a case for each key and token (docs/contract.md, "Roles"). Each caller
-// tries to add a decision, which shows its role.
+// TestRoles has a case for each combination of key and token (docs/contract.md, "Roles"). Each caller tries to
+// add a decision, and the outcome shows the caller's role.
 func TestRoles(t *testing.T) {
 	r, _, keys, id := open(t)
 	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
@@ -181,7 +180,7 @@ func TestRoles(t *testing.T) {
 		by    identity.Identity
 		token string
 		down  bool
-		want  []string // places of the refusal; nil: none
+		want  []string // places that the refusal names; nil: no refusal
 	}{
 		{"the owner", owner, "token", false, nil},
 		{"the owner without level 3", identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "1"},
@@ -217,7 +216,7 @@ func TestAccreditation(t *testing.T) {
 		role   identity.Role
 		levels string
 		fields record.Object
-		want   string // place of the refusal; "": none
+		want   string // place that the refusal names; "": no refusal
 	}{
 		{"level 3", identity.Broker, "3", genuine, ""},
 		{"level 3 among others", identity.Broker, "1234", genuine, ""},
@@ -251,7 +250,7 @@ func TestAccreditation(t *testing.T) {
 	}
 }
 
-// places returns the places that a fault names, or nil for another error.
+// places returns the places that a fault names. For an error that is no fault it returns nil.
 func places(err error) []string {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
@@ -264,8 +263,8 @@ func places(err error) []string {
 	return found
 }
 
-// moved is an auth service with a newer token record than the asset. The asset comes
-// from a backup made before it changed its owner.
+// moved is an auth service that has a newer token record than the asset: the asset was restored from a backup
+// that was made before a change of its owner.
 type moved struct{ tokens }
 
 func (*moved) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
@@ -297,7 +296,7 @@ func TestARestoredAssetIsRepaired(t *testing.T) {
 	}
 }
 
-// failing is a store whose first Replace fails, before or after the write.
+// failing is a store whose first Replace returns an error, either without writing or after it has written.
 type failing struct {
 	registry.Store
 	before, after bool
@@ -316,19 +315,19 @@ func (s *failing) Replace(ctx context.Context, r registry.Record) (int64, error)
 	return position, err
 }
 
-// handing is an auth service that accepts every handover. Its answer depends only on
-// the request, so a repeat gets the same answer.
+// handing is an auth service that accepts every handover. Its answer depends only on the request, so a repeat
+// gets the same answer.
 type handing struct{ tokens }
 
 func (*handing) ChangeOwner(_ context.Context, r authapi.ChangeOwnerRequest) (authapi.ChangeOwnerResponse, error) {
 	return authapi.ChangeOwnerResponse{Owner: r.Broker, Sealed: "sealed by " + r.TransferID}, nil
 }
 
-// claiming is an auth service with one transfer. The asset another claims it, until somebody
-// reads the transfer with that asset's record.
+// claiming is an auth service with one transfer, which is claimed for an asset (another). The claim ends when
+// somebody reads the transfer with the record of that asset.
 type claiming struct {
 	handing
-	another string // id; "" once the claim has ended
+	another string // id of the asset; "" after the claim has ended
 	settled []string
 }
 
@@ -351,8 +350,8 @@ func (c *claiming) ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest
 	return answer, err
 }
 
-// TestAHandoverSettlesClaims takes an asset over with a transfer that another asset claims in
-// vain. Both claims end.
+// TestAHandoverSettlesClaims takes over an asset with a transfer that was claimed for another asset, but not
+// used. In the end no claim may be left.
 func TestAHandoverSettlesClaims(t *testing.T) {
 	first, kept, _, id := open(t)
 	another, err := first.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)})

@@ -8,18 +8,17 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// ErrNoCopy means that the record does not reach back to a change of an asset.
+// ErrNoCopy says that the record lacks a whole asset or a patch that is needed to make a past revision.
 var ErrNoCopy = errors.New("the record has no copy of the asset after this change")
 
-// logPage is how many changes one read of an asset's history has. A change has at most
-// maxPatch bytes and a few more.
+// logPage is how many changes one read of an asset's history returns at most. A change has hardly more than
+// maxPatch bytes.
 const logPage = 32
 
-// Past returns an asset as it was after the change at a position, without its
-// dateModified. It makes it from the newest whole asset in the record and the patches
-// since, of which it holds logPage at a time. It returns ErrNoCopy if the record does not
-// reach back to the change, and ErrLarge if the whole asset and the patches together have
-// more bytes than the registry may read (Upto).
+// Past returns an asset as it was after the change at position, without its dateModified. It starts from the
+// newest whole asset in the record at or below that position, and applies the patches after it; it holds at most
+// logPage of them at a time. It returns ErrNoCopy if the record lacks the whole asset or one of the patches, and
+// ErrLarge if the whole asset and the patches together have more bytes than the registry may read (Upto).
 func (r *Registry) Past(ctx context.Context, id string, position int64) (value record.Value, err error) {
 	base, pages, err := r.base(ctx, id, position)
 	if err != nil {
@@ -47,9 +46,10 @@ func (r *Registry) Past(ctx context.Context, id string, position int64) (value r
 	return value, nil
 }
 
-// base returns the position of the newest change, up to a position, that needs no older
-// one: it has a whole asset, or it is the creation. Pages lead to the changes from
-// there on, each as LogQuery.Before, the newest first.
+// base finds the newest change, at or below the given position, that needs no older change: it has a whole
+// asset, or it is the creation. The result base is the position of this change. pages has the values of
+// LogQuery.Before with which the changes from the position base up to the given position can be read, the newest
+// first.
 func (r *Registry) base(ctx context.Context, id string, position int64) (base int64, pages []int64, err error) {
 	for before := position + 1; ; {
 		log, err := r.log(ctx, id, LogQuery{Before: before, Limit: logPage})
@@ -75,8 +75,8 @@ func (r *Registry) base(ctx context.Context, id string, position int64) (base in
 	}
 }
 
-// redo takes an asset from the revision before to this one. It takes over the value, and
-// returns how many bytes it has read.
+// redo applies a change to an asset, and returns the asset after it. It may change the given asset, so the
+// caller must not use the given asset any more. The result read is the number of bytes that redo has read.
 func (r *Registry) redo(
 	ctx context.Context, before record.Value, revision Revision,
 ) (after record.Value, read int, err error) {
@@ -107,14 +107,14 @@ func (r *Registry) redo(
 	return after, len(text), ctx.Err()
 }
 
-// extra reads what else the record has of a change.
+// extra reads the Whole of a change from the record.
 func (r *Registry) extra(ctx context.Context, c Revision) ([]byte, error) {
 	found, err := r.log(ctx, c.ID, LogQuery{Before: c.Position + 1, Limit: 1, Whole: true})
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 || found[0].Position != c.Position || len(found[0].Whole) == 0 {
-		return nil, ErrNoCopy // it was erased meanwhile
+		return nil, ErrNoCopy // the change was erased after it was read
 	}
 	text, err := inflateUpto(found[0].Whole, r.most)
 	if err != nil && !errors.Is(err, ErrLarge) {

@@ -14,11 +14,11 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// Log is the public log of changes (docs/log.md).
+// Log reads the public log of changes (docs/log.md).
 type Log interface {
-	// Prove returns the proof that the log has the leaf of the change at a position, and
-	// that leaf. The proof is for the newest checkpoint, and has no evidence. Prove
-	// returns ErrNotLogged, ErrNoLeaf and ErrDamagedLog.
+	// Prove returns the proof that the log has a leaf for the change at position, and that leaf. The proof is for
+	// the newest checkpoint, and contains no evidence. Prove returns ErrNotLogged, ErrNoLeaf or an error with
+	// ErrDamagedLog if it has no proof.
 	Prove(ctx context.Context, position int64) (proof translog.Proof, leaf []byte, err error)
 }
 
@@ -26,33 +26,32 @@ type Log interface {
 // cover.
 var ErrNotLogged = errors.New("the newest checkpoint does not cover this change")
 
-// ErrDamagedLog is the cause of an error about parts of the log that do not fit together, or
-// that are missing.
+// ErrDamagedLog is wrapped in errors about parts of the log that are missing or do not fit together.
 var ErrDamagedLog = errors.New("the public log is damaged")
 
-// ErrNoLeaf is returned for a change that the log has passed without a leaf. If the change
-// is public, the log is damaged.
+// ErrNoLeaf is returned for a change that has no leaf, although the log has leaves of later changes. If the
+// change is public, the log is damaged.
 var ErrNoLeaf = errors.New("the log has later changes, but no leaf of this one")
 
-// WithLog returns a registry on the same store whose Prove reads the public log. A nil log
-// means that there is none.
+// WithLog returns a registry on the same store. The method Prove of this registry reads the given log. If log is
+// nil, the registry has no public log.
 func (r *Registry) WithLog(log Log) *Registry {
 	logged := *r
 	logged.public = log
 	return &logged
 }
 
-// maxLookBack is how many of an asset's newest changes Prove looks at for a public one.
+// maxLookBack is how many of an asset's newest changes Prove reads to find a public one.
 const maxLookBack = 1024
 
-// Prove returns the proof that the public log has a revision of an asset, and the evidence
-// for it (docs/log.md, "Proofs"). Revision 0 stands for the asset's newest public change.
-// The evidence has no salt and no asset for a withdrawal, for an erased revision, and for one
-// that the log has with fields that are hidden now.
+// Prove returns the proof that the public log has a revision of an asset, and the evidence for it (docs/log.md,
+// "Proofs"). Revision 0 means the asset's newest public change. The evidence has no salt and no asset for a
+// withdrawal, for an erased revision, and for a revision that the log committed to with fields which are hidden
+// now.
 //
-// Prove returns a fault of kind NotFound if there is no such asset, public revision or log,
-// one of kind Unavailable if the newest checkpoint does not cover the change yet, and
-// ErrLarge (Upto). A damaged log is of kind Unavailable too.
+// Prove returns a fault of kind NotFound if there is no such asset, no such public revision, or no public log. It
+// returns a fault of kind Unavailable if the newest checkpoint does not cover the change yet, or if the log is
+// damaged, and ErrLarge if the asset is too large (Upto).
 func (r *Registry) Prove(ctx context.Context, id string, revision int64) (translog.Proof, translog.Evidence, error) {
 	if r.public == nil {
 		return refuseProof(fault.New(fault.NotFound, fault.URL, "not_found", "Not Found: this registry keeps no public log."))
@@ -83,7 +82,7 @@ func (r *Registry) Prove(ctx context.Context, id string, revision int64) (transl
 	}
 	evidence := translog.Evidence{Leaf: logged}
 	salt := kept.Salt
-	if salt == (translog.Salt{}) || !asset.HasGroups(kept.Hidden, r.rules.Hidden) { // nobody may check it any more
+	if salt == (translog.Salt{}) || !asset.HasGroups(kept.Hidden, r.rules.Hidden) { // the content may not be shown
 		return proof, evidence, nil
 	}
 	if evidence.Asset, err = r.shown(ctx, id, change.Position, kept.Hidden); err != nil {
@@ -100,7 +99,7 @@ func refuseProof(err error) (translog.Proof, translog.Evidence, error) {
 	return translog.Proof{}, translog.Evidence{}, err
 }
 
-// notYet returns the fault of a change that is newer than the newest checkpoint.
+// notYet returns the fault for a change that is newer than the newest checkpoint.
 func notYet() error {
 	const text = "The newest checkpoint of the log does not cover this change yet; repeat the request."
 	f := fault.New(fault.Unavailable, fault.URL, "revision", text)
@@ -108,8 +107,8 @@ func notYet() error {
 	return f
 }
 
-// unproved returns the fault of a change that the log cannot prove, because log and record
-// differ. The operator has to act, so a client need not ask again soon.
+// unproved returns the fault for a change that the log cannot prove, because log and record differ. The operator
+// has to repair that, so the client is told to wait long before it asks again.
 func unproved() error {
 	const text = "The public log is damaged, so this cannot be proved now. The operator of the registry has to repair it."
 	f := fault.New(fault.Unavailable, fault.URL, "revision", text)
@@ -117,8 +116,8 @@ func unproved() error {
 	return f
 }
 
-// shown returns an asset as the public log has it after the change at a position: without
-// hidden fields, and with its dateModified.
+// shown returns an asset in the form that the public log commits to after the change at position: without hidden
+// fields, but with its dateModified.
 func (r *Registry) shown(ctx context.Context, id string, position int64, hidden []asset.Group) ([]byte, error) {
 	past, err := r.Past(ctx, id, position)
 	switch {
@@ -132,7 +131,7 @@ func (r *Registry) shown(ctx context.Context, id string, position int64, hidden 
 		return nil, ErrLarge
 	}
 	all := r.packer.public
-	if !slices.Equal(hidden, all.hidden) { // another setting was in force
+	if !slices.Equal(hidden, all.hidden) { // other fields were hidden then
 		all = publicView(hidden)
 	}
 	if body, err = all.show(body); err != nil {
@@ -143,8 +142,8 @@ func (r *Registry) shown(ctx context.Context, id string, position int64, hidden 
 	return append(body, `"}`...), nil
 }
 
-// publicChange returns the change that made a revision of an asset, or its newest public
-// change for revision 0. It returns a fault if there is none, or if it is not public.
+// publicChange returns the change that made a revision of an asset; revision 0 means its newest public change. It
+// returns a fault if that change does not exist or is not public.
 func (r *Registry) publicChange(ctx context.Context, id string, revision int64) (Revision, error) {
 	if revision == 0 {
 		return r.newestPublic(ctx, id)
@@ -168,8 +167,8 @@ func noRevision(format string, args ...any) error {
 	return fault.New(fault.NotFound, fault.URL, "revision", "Not Found: "+format, args...)
 }
 
-// newestPublic returns the newest public change of an asset. It is the newest change of
-// all, unless the asset is in test mode or a draft.
+// newestPublic returns the newest public change of an asset. This is nearly always the newest change; only for a
+// draft and for an asset in test mode is it another one, or none.
 func (r *Registry) newestPublic(ctx context.Context, id string) (Revision, error) {
 	q := LogQuery{Limit: 1}
 	for read := 0; read < maxLookBack; {
@@ -192,15 +191,15 @@ func (r *Registry) newestPublic(ctx context.Context, id string) (Revision, error
 	return Revision{}, noRevision(text, maxLookBack)
 }
 
-// revision returns the change that made a revision of an asset. Revisions rise with
-// positions. So it halves the span of positions with each read, at most 58 times, until one
-// page has the rest.
+// revision returns the change that made a revision of an asset; the second result is false if there is none.
+// Later positions have higher revisions, so each read halves the range of positions to search, until one page
+// has the rest. The search takes at most 58 reads.
 func (r *Registry) revision(ctx context.Context, id string, revision int64) (Revision, bool, error) {
 	newest, err := r.log(ctx, id, LogQuery{Limit: 1})
 	if err != nil || len(newest) == 0 || newest[0].Revision < revision {
 		return Revision{}, false, err
 	}
-	low, high := int64(0), newest[0] // the change is after low, and is not after high
+	low, high := int64(0), newest[0] // the change is above low, and is high or below it
 	for high.Revision-revision > logPage && high.Position-low > 1 {
 		middle := low + (high.Position-low)/2
 		found, err := r.log(ctx, id, LogQuery{Before: middle + 1, Limit: 1})

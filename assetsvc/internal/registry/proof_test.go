@@ -19,10 +19,10 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// wholeLog is a public log of the whole record. Its proofs have a fixed path.
+// wholeLog is a public log that covers the whole record. The path in its proofs is always the same.
 type wholeLog struct {
 	registry.Store
-	upto  int64 // position that the checkpoint covers; 0: all
+	upto  int64 // position up to which the checkpoint covers the record; 0: all of it
 	alter func(leaf []byte) []byte
 	fail  error
 }
@@ -46,10 +46,10 @@ func (l *wholeLog) Prove(ctx context.Context, position int64) (translog.Proof, [
 	return translog.Proof{Index: 7, Path: []tlog.Hash{{1}}, Checkpoint: []byte("checkpoint")}, text, err
 }
 
-// reads counts the reads of an asset's history.
+// reads is a store that counts the reads of an asset's history.
 type reads struct {
 	registry.Store
-	logs, most int // most: of changes in one read
+	logs, most int // most is the largest number of changes that one read asked for
 }
 
 func (s *reads) Log(ctx context.Context, id string, q registry.LogQuery) ([]registry.Revision, error) {
@@ -57,7 +57,7 @@ func (s *reads) Log(ctx context.Context, id string, q registry.LogQuery) ([]regi
 	return s.Store.Log(ctx, id, q)
 }
 
-// prover is a registry with one asset, and a log of the whole record.
+// prover is a registry with one asset, and with a public log that covers the whole record.
 type prover struct {
 	*registry.Registry
 	id     string
@@ -74,7 +74,7 @@ func newProver(t *testing.T) *prover {
 	return &prover{registry.New(counted, keys, plainRules, time.Now).WithLog(log), id, counted, keys, log}
 }
 
-// change changes the asset, and returns it.
+// change changes the asset and returns its new record.
 func (p *prover) change(t *testing.T, fields string) registry.Record {
 	t.Helper()
 	by := owner
@@ -88,11 +88,11 @@ func (p *prover) change(t *testing.T, fields string) registry.Record {
 	return changed
 }
 
-// TestEachPublicRevisionIsProved takes an asset through its life, and asks for a proof of
-// each revision.
+// TestEachPublicRevisionIsProved takes an asset from draft through all states, and asks for a proof of each
+// revision. Prove must succeed for each public revision, and refuse the others.
 func TestEachPublicRevisionIsProved(t *testing.T) {
 	p := newProver(t)
-	var want []string // by revision, from 1
+	var want []string // one for each revision; want[0] is for revision 1
 	bodies := []string{""}
 	want = append(want, "404")
 	for _, step := range []struct{ fields, want string }{
@@ -154,8 +154,9 @@ func checkEvidence(
 	}
 }
 
-// TestAProofShowsNothingThatIsHidden changes which fields are hidden between two changes of
-// an asset, and asks for proofs of both under each setting.
+// TestAProofShowsNothingThatIsHidden changes an asset under two settings of the hidden fields, and then asks for
+// proofs of both changes under each setting. A proof must not have the asset if the asset would show a field
+// that is hidden now.
 func TestAProofShowsNothingThatIsHidden(t *testing.T) {
 	p := newProver(t)
 	hiding := func(hidden ...asset.Group) *registry.Registry {
@@ -170,7 +171,7 @@ func TestAProofShowsNothingThatIsHidden(t *testing.T) {
 		hidden   []asset.Group
 		revision int64
 		shown    bool
-		contact  bool // the shown asset has a contact
+		contact  bool // the asset in the proof has a contact
 	}{
 		{nil, 2, true, true},
 		{nil, 3, true, false},
@@ -232,7 +233,7 @@ func TestAProofIsRefused(t *testing.T) {
 	}
 }
 
-// damaging is a store whose record has another text in each whole asset.
+// damaging is a store whose record has another title ("B") in the patch that set the title to "b".
 type damaging struct{ registry.Store }
 
 func (s damaging) Log(ctx context.Context, id string, q registry.LogQuery) ([]registry.Revision, error) {
@@ -250,7 +251,7 @@ func twiceChanged(t *testing.T) *prover {
 	return p
 }
 
-// keepsWhole reports whether the record of the newest change has a whole asset.
+// keepsWhole reports whether the record has a whole asset for the newest change.
 func (p *prover) keepsWhole(t *testing.T) bool {
 	t.Helper()
 	log, err := p.store.Log(t.Context(), p.id, registry.LogQuery{Limit: 1})
@@ -263,7 +264,7 @@ func (p *prover) keepsWhole(t *testing.T) bool {
 
 func TestAnAssetThatDoesNotMatchItsLeafIsNotProved(t *testing.T) {
 	p := twiceChanged(t)
-	for p.keepsWhole(t) { // a whole asset, if that is shorter than the changes: the salts decide
+	for p.keepsWhole(t) { // the test needs a patch; chance decides
 		p = twiceChanged(t)
 	}
 	for _, name := range []string{"2 as it was", "3 altered"} {
@@ -276,8 +277,8 @@ func TestAnAssetThatDoesNotMatchItsLeafIsNotProved(t *testing.T) {
 	}
 }
 
-// TestAProofReadsABoundedPartOfALongHistory counts the reads for an asset with 1,300
-// revisions, of which the newest 1,100 are in test mode.
+// TestAProofReadsABoundedPartOfALongHistory counts the reads for an asset with 1,300 revisions. In the newest
+// 1,100 of them the asset is in test mode. Each case has its own limit of reads.
 // Promises: proof-reads
 func TestAProofReadsABoundedPartOfALongHistory(t *testing.T) {
 	p := newProver(t)
@@ -288,15 +289,15 @@ func TestAProofReadsABoundedPartOfALongHistory(t *testing.T) {
 	withdrawn := p.change(t, `{"mode":"test"}`).Revision
 	for _, c := range []struct {
 		name     string
-		changes  int // in test mode, before the request
+		changes  int // changes in test mode that are made before the request
 		revision int64
-		found    int64 // revision; 0: none
+		found    int64 // revision that is proved; 0: none
 		reads    int
 	}{
 		{"the first public revision", 0, 2, 2, 200},
 		{"a revision in the middle", 0, 100, 100, 200},
 		{"the newest public change", 0, 0, withdrawn, 1},
-		{"a draft", 0, 1, 0, 60}, // nothing but the search
+		{"a draft", 0, 1, 0, 60}, // only the reads of the search for the revision
 		{"a revision that is to come", 0, 5000, 0, 1},
 		{"the newest public change after 100 changes in test mode", 100, 0, withdrawn, 5},
 		{"the newest public change after 1,100 changes in test mode", 1000, 0, 0, 34},
@@ -320,7 +321,8 @@ func TestAProofReadsABoundedPartOfALongHistory(t *testing.T) {
 	}
 }
 
-// TestAProofHoldsABoundedPartOfTheRecord asks for proofs within a limit of bytes.
+// TestAProofHoldsABoundedPartOfTheRecord asks for proofs of a registry that may read only a limited number of
+// bytes. Prove must return ErrLarge only if the proof needs more bytes.
 func TestAProofHoldsABoundedPartOfTheRecord(t *testing.T) {
 	p := newProver(t)
 	p.change(t, `{"status":"pending"}`)
@@ -338,7 +340,7 @@ func TestAProofHoldsABoundedPartOfTheRecord(t *testing.T) {
 	}
 }
 
-// erasing is a store whose record has lost the content and the salt of one revision.
+// erasing is a store whose record lacks the content and the salt of one revision.
 type erasing struct {
 	registry.Store
 	revision int64

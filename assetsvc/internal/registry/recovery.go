@@ -11,21 +11,20 @@ import (
 
 // Recovery asks for new tokens of an asset.
 type Recovery struct {
-	Reason string // for the audit log, which alone keeps it
+	Reason string // goes to the audit log; the registry does not store it
 	From   string // address of the caller; "": unknown
 }
 
-// Recover gives an asset new tokens, for its owner (docs/recovery.md). One atomic write changes
-// the sealed token record, so the old tokens end with it. The auth service writes its entry
-// of the audit log before that. After an interruption the request may be repeated; it then
-// makes other tokens.
+// Recover gives an asset new tokens, for its owner (docs/recovery.md). One atomic write replaces the sealed token
+// record, so the old tokens stop working with that write. The auth service adds an entry to the audit log before
+// the write. If the call is interrupted, the request may be repeated; it then makes other tokens.
 func (r *Registry) Recover(
 	ctx context.Context, by identity.Identity, id string, guard Guard, why Recovery,
 ) (Created, error) {
 	var answer authapi.RecoverTokensResponse
 	saved, err := r.save(ctx, id, step{
 		ask: func(stored Record) (err error) {
-			if _, err = mayRecover(by, stored, guard); err != nil { // before the audit log has an entry
+			if _, err = mayRecover(by, stored, guard); err != nil { // checked before the audit log gets an entry
 				return err
 			}
 			answer, err = r.tokens.RecoverTokens(ctx, authapi.RecoverTokensRequest{
@@ -56,7 +55,7 @@ func (r *Registry) Recover(
 	return Created{Record: saved, Token: answer.Token, Transfer: answer.Transfer}, nil
 }
 
-// mayRecover returns the asset if the key and the guard let the caller give it new tokens.
+// mayRecover returns the asset if the caller's key and the guard allow the caller to give it new tokens.
 func mayRecover(by identity.Identity, stored Record, guard Guard) (asset.Asset, error) {
 	current, err := decode(stored)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// recovering is an auth service that gives the asset's owner a new token each time.
+// recovering is an auth service that gives the owner of the asset a new token at each call.
 type recovering struct {
 	tokens
 	owner string
@@ -37,7 +37,8 @@ func (k *recovering) RecoverTokens(
 
 var lost = registry.Recovery{Reason: "the token was lost", From: "192.0.2.1"}
 
-// newRecovering returns a registry with one draft, its backends and the id of the draft.
+// newRecovering returns a registry with one draft, the store and the auth service that it uses, and the id of the
+// draft.
 func newRecovering(t *testing.T) (r *registry.Registry, store *busy, keys *recovering, id string) {
 	t.Helper()
 	_, store, _, id = open(t)
@@ -45,11 +46,11 @@ func newRecovering(t *testing.T) (r *registry.Registry, store *busy, keys *recov
 	return registry.New(store, keys, plainRules, time.Now), store, keys, id
 }
 
-// TestARecoveryIsOneRevision recovers a draft. One write has the new record, the newest owner and
-// the administrator as the author. The record of changes does not have the reason.
+// TestARecoveryIsOneRevision recovers a draft. One write must store the new token record, the newest owner, and
+// the administrator as author. The record of changes must not contain the reason.
 func TestARecoveryIsOneRevision(t *testing.T) {
 	r, store, keys, id := newRecovering(t)
-	keys.owner = "newest owner" // the assets were restored, so the auth service knows more
+	keys.owner = "newest owner" // the assets were restored from a backup, so only the auth service knows this owner
 	by := admin
 	by.KeyID = "k1"
 	got, err := r.Recover(t.Context(), by, id, nil, lost)
@@ -113,8 +114,8 @@ func TestARecoveryIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedRecoveryCanBeRepeated fails the write before or after it is done. The
-// repeat has other tokens, and the asset has them.
+// TestAnInterruptedRecoveryCanBeRepeated lets the write return an error before or after it is done. The repeat
+// must return other tokens, and store them.
 func TestAnInterruptedRecoveryCanBeRepeated(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -140,7 +141,8 @@ func TestAnInterruptedRecoveryCanBeRepeated(t *testing.T) {
 	}
 }
 
-// TestARecoveryMeetsOtherChanges recovers an asset that others change at the same time.
+// TestARecoveryMeetsOtherChanges recovers an asset while other requests change it. The recovery must succeed,
+// with one request to the auth service.
 func TestARecoveryMeetsOtherChanges(t *testing.T) {
 	r, store, keys, id := newRecovering(t)
 	store.times = 3

@@ -16,33 +16,33 @@ import (
 // ReferenceHeader carries a broker's own name for an asset (docs/contract.md, "Own references").
 const ReferenceHeader = "Registry-Reference"
 
-// maxClaims is how many ids createReferenced tries. A new one is needed if a store can no longer
-// use an id (ErrVoid).
+// maxClaims is how many ids createReferenced tries. It tries another id if the store can no longer use one
+// (ErrVoid).
 const maxClaims = 10
 
-// ReferenceKey names the reference of a broker in a store.
+// ReferenceKey returns the key under which a store keeps the reference of a broker.
 func ReferenceKey(broker, reference string) string {
 	sum := sha256.Sum256([]byte(broker + "\x00" + reference))
 	return hex.EncodeToString(sum[:])
 }
 
-// Reference returns the reference of an asset and the broker that set it; "" and "" for an asset
-// without one.
+// Reference returns the reference of an asset and the broker that set it. Both are "" for an asset without a
+// reference.
 func (r Record) Reference() (broker, reference string, err error) {
 	o, err := decodeOrigin(r.ID, r.Origin)
 	return o.Broker, o.Reference, err
 }
 
-// sum identifies the fields of a request.
+// sum returns a hash that identifies the fields of a request.
 func (in Input) sum() string {
 	sum := sha256.Sum256(record.Append(nil, in.Fields))
 	return hex.EncodeToString(sum[:])
 }
 
-// createReferenced is Create under a reference. The store lets a reference stand for one id, for
-// ever, before there is an asset with the id. So whoever finds the id without an asset creates the
-// asset under that id (docs/recovery.md, "Own references"). A faulty request leaves a claim, and a later
-// one uses it.
+// createReferenced does what Create does for an input with a Reference. Before the asset exists, the store binds
+// the reference to one id for ever. A request that finds the id without an asset creates the asset under this id
+// (docs/recovery.md, "Own references"). If a faulty request leaves a reference without an asset, a later request
+// uses the id of that reference.
 func (r *Registry) createReferenced(ctx context.Context, by identity.Identity, in Input) (Created, error) {
 	now, key := r.now(), ReferenceKey(by.Broker, in.Reference)
 	end, err := r.births.of(key).take(ctx)
@@ -67,7 +67,7 @@ func (r *Registry) createReferenced(ctx context.Context, by identity.Identity, i
 			if !errors.Is(err, ErrExists) {
 				return created, err
 			}
-			stored, err = r.store.Get(ctx, id, r.most) // another process was faster
+			stored, err = r.store.Get(ctx, id, r.most) // another process has created the asset
 		}
 		if err != nil && !errors.Is(err, ErrRemoved) {
 			return Created{}, Unavailable("read asset "+id, err)
@@ -77,8 +77,8 @@ func (r *Registry) createReferenced(ctx context.Context, by identity.Identity, i
 	return Created{}, Unavailable("claim a reference", ErrVoid)
 }
 
-// referencedBirth returns the birth of an asset under a reference. An Idempotency-Key makes its
-// tokens, so that a repeat with it gets them again.
+// referencedBirth returns the birth of an asset under a reference. If the request has an Idempotency-Key, the
+// tokens are derived from it, so that a repeat with the same key gets them again.
 func (in Input) referencedBirth(by identity.Identity, id string, now time.Time) birth {
 	b := birth{id: id, now: now, newID: newID}
 	b.origin = origin{Broker: by.Broker, Reference: in.Reference, Fields: in.sum()}
@@ -89,8 +89,8 @@ func (in Input) referencedBirth(by identity.Identity, id string, now time.Time) 
 	return b
 }
 
-// referenced answers a repeat of the creation of stored, which has the reference. Only a repeat
-// under the same Idempotency-Key within a day gets the tokens.
+// referenced answers a request that repeats the creation of a stored asset, under the same reference. The answer
+// has the tokens only if the repeat has the same Idempotency-Key and comes within a day.
 func (r *Registry) referenced(
 	ctx context.Context, by identity.Identity, in Input, stored Record, removed bool,
 ) (Created, error) {
@@ -114,7 +114,7 @@ func (r *Registry) referenced(
 			return r.repeat(ctx, by, in, b, stored, before.Position)
 		}
 	}
-	a, _ := r.remade(by, in, in.referencedBirth(by, stored.ID, now)) // as repeat does
+	a, _ := r.remade(by, in, in.referencedBirth(by, stored.ID, now)) // an error does not matter here, as in repeat
 	in.tell(a.Ignored())
 	return Created{Record: stored}, nil
 }

@@ -14,14 +14,15 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// referring returns a creation with a reference.
+// referring returns the input of a creation with a reference.
 func referring(t *testing.T, title, reference string, seed registry.Seed) registry.Input {
 	t.Helper()
 	fields := parse(t, strings.Replace(validAsset, `"title":"x"`, `"title":"`+title+`"`, 1))
 	return registry.Input{Fields: fields, Reference: reference, Seed: seed}
 }
 
-// TestAReferenceMakesOneAsset creates under references of two brokers, and repeats the creations.
+// TestAReferenceMakesOneAsset creates assets under references of two brokers, and repeats these creations. Each
+// repeat must get the asset that exists.
 func TestAReferenceMakesOneAsset(t *testing.T) {
 	one, other, _, now := openSeeded(t)
 	create := func(r *registry.Registry, by identity.Identity, in registry.Input) registry.Created {
@@ -55,7 +56,8 @@ func TestAReferenceMakesOneAsset(t *testing.T) {
 	}
 }
 
-// TestARepeatUnderTheSameKeyGetsTheTokens repeats a creation that has a reference and a seed.
+// TestARepeatUnderTheSameKeyGetsTheTokens repeats a creation that has a reference and a seed. The repeat must
+// get the tokens within a day, and later the asset without tokens.
 func TestARepeatUnderTheSameKeyGetsTheTokens(t *testing.T) {
 	one, other, _, now := openSeeded(t)
 	in := referring(t, "x", "r", registry.Seed("seed"))
@@ -77,7 +79,8 @@ func TestARepeatUnderTheSameKeyGetsTheTokens(t *testing.T) {
 	}
 }
 
-// TestAReferenceOutlivesItsAsset removes a draft, and hands another over.
+// TestAReferenceOutlivesItsAsset removes one draft, hands another one over, and then uses their references
+// again. The reference of a broker must never stand for another asset.
 func TestAReferenceOutlivesItsAsset(t *testing.T) {
 	_, store, keys, _ := open(t)
 	r := registry.New(store, keys, plainRules, time.Now)
@@ -130,7 +133,7 @@ func TestAReferenceOutlivesItsAsset(t *testing.T) {
 	}
 }
 
-// dying is a store whose Create fails before or after it is done, or makes the id void.
+// dying is a store whose Create returns an error before or after it has written, or makes the id void.
 type dying struct {
 	registry.Store
 	before, after, void bool
@@ -152,13 +155,14 @@ func (s *dying) Create(ctx context.Context, r registry.Record) (int64, error) {
 	return position, err
 }
 
-// TestAnInterruptedCreationUnderAReferenceMakesOneAsset stops a creation at each of its steps.
+// TestAnInterruptedCreationUnderAReferenceMakesOneAsset interrupts a creation at each of its steps, and repeats
+// it. In the end there must be one asset.
 func TestAnInterruptedCreationUnderAReferenceMakesOneAsset(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		store  dying
-		kind   fault.Kind // of the first try; Internal: it succeeds
-		tokens bool       // the repeat has some
+		kind   fault.Kind // of the first attempt; Internal: it succeeds
+		tokens bool       // the repeat returns tokens
 	}{
 		{"before the asset is written", dying{before: true}, fault.Unavailable, true},
 		{"after the asset is written", dying{after: true}, fault.Unavailable, false},
@@ -176,15 +180,15 @@ func TestAnInterruptedCreationUnderAReferenceMakesOneAsset(t *testing.T) {
 				t.Errorf("the repeat: got the token %q, %v; want one: %t", got.Token, err, c.tokens)
 			}
 			page, err := r.Own(t.Context(), owner, registry.Query{Limit: 10, Mode: registry.All})
-			if err != nil || len(page.Entries) != 2 { // open has made one
+			if err != nil || len(page.Entries) != 2 { // open has created one of them
 				t.Errorf("own assets: got %d, %v; want 2", len(page.Entries), err)
 			}
 		})
 	}
 }
 
-// TestAFaultyCreationLeavesItsReferenceFree creates with faulty fields, then with others under the same
-// reference. A repeat is answered also if the settings refuse its fields by then.
+// TestAFaultyCreationLeavesItsReferenceFree sends faulty fields first, then other fields with the same reference.
+// A repeat must be answered even if the settings have changed and would refuse its fields now.
 func TestAFaultyCreationLeavesItsReferenceFree(t *testing.T) {
 	r, store, keys, _ := open(t)
 	faulty := registry.Input{Fields: parse(t, `{"title":1}`), Reference: "r"}
@@ -202,7 +206,8 @@ func TestAFaultyCreationLeavesItsReferenceFree(t *testing.T) {
 	}
 }
 
-// TestManyCreationsUnderAReferenceMakeOneAsset creates in two processes at once.
+// TestManyCreationsUnderAReferenceMakeOneAsset creates assets under one reference in two processes at the same
+// time. Only one asset must be created.
 func TestManyCreationsUnderAReferenceMakeOneAsset(t *testing.T) {
 	one, other, _, _ := openSeeded(t)
 	got := make([]registry.Created, 8)

@@ -1,6 +1,6 @@
-// Package registry has the use cases of the asset registry: create, read, change,
-// list, hand over, recover. A use case loads an asset, lets the rules decide, and saves. The
-// package knows neither HTTP nor a concrete store.
+// Package registry has the use cases of the asset registry: create, read, change, list, hand over, recover. A use
+// case loads an asset, lets the rules decide, and saves the result. The package depends neither on HTTP nor on a
+// concrete store.
 package registry
 
 import (
@@ -31,12 +31,11 @@ type Tokens interface {
 	RecoverTokens(ctx context.Context, r authapi.RecoverTokensRequest) (authapi.RecoverTokensResponse, error)
 }
 
-// maxAttempts is how often a change is decided if others keep changing the same
+// maxAttempts is the largest number of attempts to save a change, while other requests keep changing the same
 // asset (docs/contract.md, "Change").
 const maxAttempts = 16
 
-// MaxAsset is the most bytes of an asset. Without a limit, parts could be added for
-// ever.
+// MaxAsset is the largest size of an asset in bytes. Without this limit, clients could add parts without end.
 const MaxAsset = 4 << 20
 
 // Registry runs the use cases. It is safe for concurrent use.
@@ -45,14 +44,14 @@ type Registry struct {
 	tokens Tokens
 	rules  asset.Rules
 	now    func() time.Time
-	turns  *turns  // of changes
-	births *turns  // of repeatable creations
+	turns  *turns  // for changes of assets
+	births *turns  // for repeatable creations
 	packer *packer // describes changes
-	most   int     // most bytes of an asset to read
+	most   int     // most bytes of an asset that may be read
 	public Log     // nil: there is no public log
 	events *events // nil: no metrics
 
-	binding binding // of documents to files
+	binding binding // binds documents to files
 }
 
 // New returns a registry that keeps its assets in store. now is the clock that the store's
@@ -70,8 +69,8 @@ func New(store Store, tokens Tokens, rules asset.Rules, now func() time.Time) *R
 	}
 }
 
-// Upto returns a registry on the same store that reads no asset of more than most
-// bytes. Its use cases return ErrLarge for such an asset and change nothing.
+// Upto returns a registry on the same store that reads no asset with more bytes than the limit most. For a
+// larger asset, its use cases return ErrLarge and change nothing.
 func (r *Registry) Upto(most int) *Registry {
 	bounded := *r
 	bounded.most = most
@@ -84,31 +83,31 @@ type Created struct {
 	Token, Transfer string
 }
 
-// Input is what a client sends of an asset.
+// Input is a client's request to create or change an asset.
 type Input struct {
 	Fields  record.Object
-	Version asset.Version // of the API that the client uses
+	Version asset.Version // version of the API that the client uses
 	Whole   bool          // for a change: true replaces the asset (PUT), false merges into it (PATCH)
-	Guard   Guard         // for a change: accepts the asset that the client means
-	Seed    Seed          // for a creation: makes it repeatable; nil: it is not
-	Others  []Seed        // more seeds of the same key, while the registry's secret is rotated
+	Guard   Guard         // for a change: says whether the asset is still the one that the client has seen
+	Seed    Seed          // for a creation: makes it repeatable; nil: it is not repeatable
+	Others  []Seed        // more seeds for the same key, while the registry's secret is rotated
 
-	Reference string // for a creation: the broker's own name for the asset; "": none
+	Reference string // for a creation: the broker's own name for the asset; "": no name
 
-	// Ignored hears of the fields that were ignored (asset.Asset.Ignored) after the request has
-	// succeeded; nil: nobody does.
+	// Ignored is called with the names of the fields that were ignored (asset.Asset.Ignored), after the request
+	// has succeeded. It may be nil.
 	Ignored func(names []string)
 }
 
-// tell tells the caller which fields were ignored.
+// tell passes names to Ignored, unless there are none.
 func (in Input) tell(names []string) {
 	if in.Ignored != nil && len(names) > 0 {
 		in.Ignored(names)
 	}
 }
 
-// Create creates an asset from the fields that a broker sent. The asset is a draft
-// and not in the feed yet (docs/contract.md, "Create").
+// Create creates an asset from the fields that a broker sent. The asset is a draft, which the feed does not have
+// yet (docs/contract.md, "Create").
 func (r *Registry) Create(ctx context.Context, by identity.Identity, in Input) (Created, error) {
 	if by.Role != identity.Broker {
 		return Created{}, forbidden("only a broker's API key creates assets")
@@ -170,8 +169,7 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 	return Created{Record: stored, Token: tokens.Token, Transfer: tokens.Transfer}, nil
 }
 
-// numberAndTokens gets the assetID from the store and the tokens from authsvc, at
-// the same time.
+// numberAndTokens gets the assetID from the store and the tokens from authsvc at the same time.
 func (r *Registry) numberAndTokens(
 	ctx context.Context, by identity.Identity, id string, b birth,
 ) (assetID string, tokens authapi.IssueTokensResponse, err error) {
@@ -214,9 +212,9 @@ func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
 // missing returns the fault of an asset that does not exist.
 func missing() error { return fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found") }
 
-// Change merges what a caller sent into an asset, or with in.Whole replaces it
-// (docs/contract.md, "Change" and "Replace"). Token is the owner token, "" for
-// none. A change that changes nothing is not saved.
+// Change merges the fields that a caller sent into an asset; if in.Whole is true, the fields replace the asset
+// (docs/contract.md, "Change" and "Replace"). token is the owner token, or "" if the caller sent none. If nothing
+// differs, nothing is saved.
 func (r *Registry) Change(
 	ctx context.Context, by identity.Identity, id, token string, in Input,
 ) (Record, error) {
@@ -249,7 +247,7 @@ func decode(stored Record) (asset.Asset, error) {
 	return a, nil
 }
 
-// List returns one page of the feed, or of the list of q.Owner.
+// List returns one page of the feed. If q.Owner is set, it returns a page of this owner's assets instead.
 func (r *Registry) List(ctx context.Context, q Query) (FeedPage, error) {
 	page, err := r.store.Page(ctx, q)
 	if err != nil {
@@ -261,8 +259,8 @@ func (r *Registry) List(ctx context.Context, q Query) (FeedPage, error) {
 	return r.withFormer(ctx, page)
 }
 
-// Own returns one page of the assets of the caller's broker (docs/contract.md, "Own assets"). A
-// test-only key sees those in test mode.
+// Own returns one page of the assets of the caller's broker (docs/contract.md, "Own assets"). A test-only key
+// sees only assets in test mode.
 func (r *Registry) Own(ctx context.Context, by identity.Identity, q Query) (FeedPage, error) {
 	if by.IsAnonymous() || by.Broker == "" {
 		return FeedPage{}, forbidden("an API key of a broker is needed")
@@ -288,8 +286,8 @@ func (r *Registry) Own(ctx context.Context, by identity.Identity, q Query) (Feed
 // Ready returns nil if assets can be read and written.
 func (r *Registry) Ready(ctx context.Context) error { return r.store.Ready(ctx) }
 
-// Unavailable returns the fault for a store that did not answer (docs/contract.md, "Errors").
-// Only the log shows doing and cause.
+// Unavailable returns the fault for a store that did not answer (docs/contract.md, "Errors"). The arguments
+// doing and cause are for the log; clients do not see them.
 func Unavailable(doing string, cause error) error {
 	const text = "The registry cannot reach its data now; repeat the request."
 	f := fault.New(fault.Unavailable, fault.URL, "store", text)

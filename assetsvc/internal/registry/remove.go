@@ -10,9 +10,9 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// Remove removes a draft for good (docs/contract.md, "Removal of drafts"). Token is the owner
-// token, "" for none. One atomic write does it. The id and the number of the asset are not used
-// again. The record of changes keeps the changes of the draft, which nobody can read any more.
+// Remove removes a draft for ever, in one atomic write (docs/contract.md, "Removal of drafts"). token is the
+// owner token, or "" if the caller sent none. The id and the number of the asset are never used again. The
+// record keeps the changes of the draft, but nobody can read them any more.
 func (r *Registry) Remove(ctx context.Context, caller identity.Identity, id, token string, guard Guard) error {
 	if caller.IsAnonymous() {
 		return forbidden("an API key is needed")
@@ -43,7 +43,7 @@ func (r *Registry) Remove(ctx context.Context, caller identity.Identity, id, tok
 	return err
 }
 
-// removed returns what is left of a draft.
+// removed returns the record that stays in the store in place of a removed draft.
 func (r *Registry) removed(stored Record, draft asset.Asset, by Author) (Record, error) {
 	origin, err := stored.originLeft(r.now())
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *Registry) removed(stored Record, draft asset.Asset, by Author) (Record,
 	return left, err
 }
 
-// originLeft returns the encoded origin of a grave. It does not identify the fields any more.
+// originLeft returns the encoded origin for a removed draft. It no longer has the hash of the fields.
 func (r Record) originLeft(now time.Time) (string, error) {
 	text, err := r.originAfter(now)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r Record) originLeft(now time.Time) (string, error) {
 	return o.encode()
 }
 
-// removedUnder returns the refusal of a repeat whose draft was removed. It returns nil if the
+// removedUnder returns the refusal for a repeat of a creation whose draft was removed. It returns nil if the
 // creation is too old to be repeated.
 func (r *Registry) removedUnder(stored Record, in Input, seed Seed) error {
 	before, err := stored.origin(r.now())

@@ -59,7 +59,8 @@ func TestARemovalIsRefused(t *testing.T) {
 	}
 }
 
-// TestARemovedDraftIsGone removes a draft that others change meanwhile, and asks for it in each way.
+// TestARemovedDraftIsGone removes a draft while other requests change it, and then asks for the draft in every
+// way. No answer may have it.
 func TestARemovedDraftIsGone(t *testing.T) {
 	r, store, _, id := open(t)
 	store.times = 2
@@ -91,12 +92,13 @@ func TestARemovedDraftIsGone(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedRemovalCanBeRepeated fails the write before or after it is done.
+// TestAnInterruptedRemovalCanBeRepeated lets the write return an error before or after it is done, and repeats
+// the removal. In the end the draft must be gone.
 func TestAnInterruptedRemovalCanBeRepeated(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		store failing
-		want  fault.Kind // of the repeat; Internal: none
+		want  fault.Kind // kind of the repeat's fault; Internal: it succeeds
 	}{
 		{"a failure before the write", failing{before: true}, fault.Internal},
 		{"a failure after the write", failing{after: true}, fault.NotFound},
@@ -119,8 +121,9 @@ func TestAnInterruptedRemovalCanBeRepeated(t *testing.T) {
 	}
 }
 
-// TestARemovedDraftIsNotCreatedByARepeat removes a draft that was created under a seed, and repeats
-// the creation, also under another secret and after a day.
+// TestARemovedDraftIsNotCreatedByARepeat removes a draft that was created under a seed, and then repeats the
+// creation, under the same seed, under a seed of another secret, and after a day. Only after a day may the
+// request create an asset.
 func TestARemovedDraftIsNotCreatedByARepeat(t *testing.T) {
 	one, other, _, now := openSeeded(t)
 	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}

@@ -13,32 +13,30 @@ type Sealed struct {
 	Sealed string
 }
 
-// SealedStore is a Store whose token records can be replaced by records with the
-// same contents under another seal. This is no change of the asset: revision and
-// position stay.
+// SealedStore is a Store that can replace a token record by one with the same contents under another seal. This
+// does not count as a change of the asset: its revision and its position stay.
 type SealedStore interface {
-	// SealedAfter returns up to limit records, ordered by asset id, starting after
-	// the given id. An empty id starts at the first asset.
+	// SealedAfter returns up to limit records, ordered by asset id, for the assets with ids greater than the
+	// given one; an empty id starts at the first asset.
 	SealedAfter(ctx context.Context, after string, limit int) ([]Sealed, error)
-	// Reseal replaces the record of an asset if the asset still has the old one.
-	// Otherwise it does nothing.
+	// Reseal replaces the record of an asset if the asset still has the old record. Otherwise it does nothing.
 	Reseal(ctx context.Context, old, anew Sealed) error
 }
 
-// Resealer seals records anew with the registry's current secret.
+// Resealer seals records again, with the registry's current secret.
 type Resealer interface {
 	Reseal(ctx context.Context, sealed []string) (authapi.ResealResponse, error)
 }
 
 // Resealed counts the token records that Reseal has read.
 type Resealed struct {
-	Assets  int // all records
-	Anew    int // records that were sealed with a former secret, and are sealed anew
-	Foreign int // records that no secret of the auth service opens; they are left as they are
+	Assets  int // all records that were read
+	Anew    int // records that an old secret had sealed, and that are now sealed with the current one
+	Foreign int // records that no secret of the auth service can open; they stay unchanged
 }
 
-// Reseal seals the token records of all assets with the current secret. It may be
-// repeated. After an error it returns the counts so far.
+// Reseal seals the token records of all assets with the current secret. It may be repeated. If it fails, it also
+// returns the counts up to the failure.
 func Reseal(ctx context.Context, store SealedStore, resealer Resealer) (found Resealed, err error) {
 	for after := ""; ; {
 		page, err := store.SealedAfter(ctx, after, authapi.MaxReseal)

@@ -10,12 +10,12 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// MaxRevisions is the most changes that Revisions returns.
+// MaxRevisions is the largest number of changes that Revisions returns.
 const MaxRevisions = 100
 
-// Revisions returns up to limit changes of an asset, the newest first, from below
-// the position before; 0 starts at the newest. Only the owner and the administrator
-// may read them (docs/contract.md, "Revisions").
+// Revisions returns up to limit changes of an asset, the newest first. If the argument before is not 0, it is a
+// position, and only changes below it are returned. Only the owner and the administrator may read them
+// (docs/contract.md, "Revisions").
 func (r *Registry) Revisions(
 	ctx context.Context, by identity.Identity, id, token string, before int64, limit int,
 ) ([]Change, error) {
@@ -60,13 +60,13 @@ func (r *Registry) log(ctx context.Context, id string, q LogQuery) ([]Revision, 
 	return log, nil
 }
 
-// Guard tells from the position of an asset whether the asset is still as the client
-// has seen it (docs/contract.md, "Conditional requests"). A nil Guard accepts any.
+// Guard gets the position of an asset, and reports whether the asset is still as the client has seen it
+// (docs/contract.md, "Conditional requests"). A nil Guard accepts every position.
 type Guard func(position int64) bool
 
-// check returns a fault of kind Precondition if the asset has changed. Refusal is
-// the result of the rules. If the caller may not change the asset at all, or the part
-// is missing, check returns refusal instead (RFC 9110, 13.2.1).
+// check returns the error refusal, which is the result of the rules, if the guard accepts the position of the
+// stored record. If the guard does not accept it, check returns a fault of kind Precondition. But if the caller
+// may not change the asset at all, or the part is missing, check returns refusal in any case (RFC 9110, 13.2.1).
 func (g Guard) check(stored Record, refusal error) error {
 	if g == nil || g(stored.Position) || refusal != nil && fault.KindOf(refusal) != fault.Invalid {
 		return refusal

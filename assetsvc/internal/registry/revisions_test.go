@@ -18,7 +18,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// history returns all revisions of an asset, as the administrator reads them.
+// history returns all revisions of an asset. It reads them as the administrator.
 func history(t *testing.T, r *registry.Registry, id string) []registry.Change {
 	t.Helper()
 	changes, err := r.Revisions(t.Context(), admin, id, "", 0, registry.MaxRevisions)
@@ -86,8 +86,8 @@ func TestEveryChangeIsKept(t *testing.T) {
 	}
 }
 
-// TestEachPastRevisionCanBeMadeAgain changes an asset many times, with small and large
-// changes, and removals.
+// TestEachPastRevisionCanBeMadeAgain changes an asset many times: with small and large changes, and with
+// removals. Past must return each revision as it was.
 func TestEachPastRevisionCanBeMadeAgain(t *testing.T) {
 	r, store, _, id := open(t)
 	stored, err := store.Get(t.Context(), id, registry.AnySize)
@@ -111,7 +111,7 @@ func TestEachPastRevisionCanBeMadeAgain(t *testing.T) {
 		if err != nil {
 			t.Fatalf("at %d: %v", position, err)
 		}
-		if !record.Equal(parse(t, body), past) { // but for the order of members
+		if !record.Equal(parse(t, body), past) { // equal, except for the order of members
 			t.Errorf("at %d: got %s, want %s", position, record.Append(nil, past), body)
 		}
 	}
@@ -123,8 +123,8 @@ func TestEachPastRevisionCanBeMadeAgain(t *testing.T) {
 	}
 }
 
-// TestTheRecordGrowsWithWhatClientsSend changes a large asset many times, with patches of
-// different sizes. The record must not grow much faster than the patches.
+// TestTheRecordGrowsWithWhatClientsSend changes a large asset many times, with patches of different sizes. The
+// record must not grow much faster than the patches.
 func TestTheRecordGrowsWithWhatClientsSend(t *testing.T) {
 	for _, patch := range []int{10, 3000, 40_000} {
 		r, store, _, id := open(t)
@@ -152,7 +152,8 @@ func TestTheRecordGrowsWithWhatClientsSend(t *testing.T) {
 		for _, c := range page.Changes {
 			size += len(c.Change) + len(c.Whole)
 		}
-		// A copy has 125,000 bytes when it is compressed; chance may keep several more.
+		// A compressed copy of the asset has 125,000 bytes, and chance may keep several copies more than
+		// expected.
 		if most := 3*changes*(patch+4096) + 3<<20; size > most {
 			t.Errorf("patches of %d bytes: got %d bytes in the record, want at most %d", patch, size, most)
 		}
@@ -187,8 +188,8 @@ func TestALargePatchIsNotKept(t *testing.T) {
 	}
 }
 
-// TestTheDeepestAssetHasRevisions reads and changes an asset that other rules have let
-// in: any value may be the id of an organisation.
+// TestTheDeepestAssetHasRevisions reads and changes an asset that was created under older rules, which allowed
+// any value as the id of an organisation. The id has the greatest depth that JSON may have here.
 func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	r, store, _, id := open(t)
 	stored, err := store.Get(t.Context(), id, registry.AnySize)
@@ -219,7 +220,7 @@ func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	}
 }
 
-// TestWhoReadsRevisions has a case for each key and token.
+// TestWhoReadsRevisions has a case for each combination of key and token.
 func TestWhoReadsRevisions(t *testing.T) {
 	r, _, keys, id := open(t)
 	for _, c := range []struct {
@@ -227,7 +228,7 @@ func TestWhoReadsRevisions(t *testing.T) {
 		by        identity.Identity
 		id, token string
 		down      bool
-		want      string // place of the refusal; "": none
+		want      string // place that the refusal names; "": no refusal
 	}{
 		{"the owner", owner, id, "token", false, ""},
 		{"the administrator", admin, id, "", false, ""},
@@ -254,13 +255,13 @@ func TestWhoReadsRevisions(t *testing.T) {
 	}
 }
 
-// TestAGuardAcceptsOnlyTheRevisionThatTheClientSaw sends changes with a guard, which
-// accepts one position of the asset.
+// TestAGuardAcceptsOnlyTheRevisionThatTheClientSaw sends changes with a guard that accepts only one position of
+// the asset. A change must be refused if the asset has another position when it is saved.
 func TestAGuardAcceptsOnlyTheRevisionThatTheClientSaw(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		stale  bool // another request changes the asset before this one
-		faster int  // number of changes by others between read and write
+		faster int  // number of changes that others make between read and write
 		by     identity.Identity
 		patch  string
 		want   fault.Kind

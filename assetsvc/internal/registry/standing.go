@@ -12,12 +12,12 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// accreditation is the level that a key needs to create an asset or to take one
-// over (docs/contract.md, "Accreditation").
+// accreditation is the level that a key must have to create an asset or to take one over (docs/contract.md,
+// "Accreditation").
 const accreditation = '3'
 
-// barred returns the reason why the levels of a key do not permit it to create or
-// take over an asset; "" if they do.
+// barred returns why the levels of a key are not enough to create or take over an asset, or "" if they are
+// enough.
 func barred(by identity.Identity) string {
 	if by.Permits(accreditation) {
 		return ""
@@ -29,12 +29,12 @@ func barred(by identity.Identity) string {
 	return fmt.Sprintf("level %c is needed, and the levels of this API key are: %s", accreditation, has)
 }
 
-// testOnly is the reason why a key with level t changes no real asset.
+// testOnly is the reason why a key with level t may not change a real asset.
 const testOnly = "this API key is test-only (level t), and changes assets in test mode only"
 
-// withinTest returns the verdict of the rules on a change. For a test-only key it
-// returns a refusal instead if the asset is a real one before or after the change
-// (docs/contract.md, "Accreditation"). A missing part is still reported first.
+// withinTest returns verdict, which is the result of the rules for a change. If the key is test-only and one of
+// the assets (before or after the change) is a real one, it returns a refusal instead (docs/contract.md,
+// "Accreditation"). A verdict that a part is missing comes first, even then.
 func withinTest(by identity.Identity, verdict error, assets ...asset.Asset) error {
 	isReal := func(a asset.Asset) bool { return !a.Test() }
 	if by.TestOnly() && fault.KindOf(verdict) != fault.NotFound && slices.ContainsFunc(assets, isReal) {
@@ -43,20 +43,20 @@ func withinTest(by identity.Identity, verdict error, assets ...asset.Asset) erro
 	return verdict
 }
 
-// standing is the role of a caller for an asset, and the asset's newest owner.
+// standing has the role of a caller for an asset, and who owns the asset now.
 type standing struct {
 	role  asset.Role
 	owner string // of the asset
 
-	// sealed is the newest token record of the asset. The auth service may know a
-	// newer one than the asset has, after a restore of the assets.
+	// sealed is the newest token record of the asset. After a restore of the assets, the auth service may have a
+	// newer one than the asset.
 	sealed   string
-	resealed bool // sealed has the contents of the asset's record, so it alone is not worth a change
+	resealed bool // sealed has the same contents as the asset's record, so the new seal alone needs no change
 }
 
-// standing returns the standing of a caller (docs/contract.md, "Roles"). A broker
-// is the owner if the key is the owner's and the token the asset's. Otherwise the
-// role follows from the key.
+// standing returns the standing of a caller (docs/contract.md, "Roles"). The caller is the owner if the key
+// belongs to the broker that owns the asset, and the token is the asset's owner token. Otherwise the role depends
+// only on the key.
 func (r *Registry) standing(
 	ctx context.Context, by identity.Identity, a asset.Asset, token, sealed string,
 ) (standing, error) {
@@ -91,9 +91,9 @@ const (
 	tokenOfWrite = "header X-Access-Token, query acc_token or body access.token"
 )
 
-// notOwner returns the reason why a broker is not the asset's owner, and what to
-// do; "" for the owner and for keys of other roles. It does not tell another broker
-// whether the token is right. The ways are the ways to send a token.
+// notOwner returns why a broker is not the owner of the asset, and what to do about it; it returns "" for the
+// owner and for keys of other roles. To another broker it does not reveal whether the token is right. ways lists
+// the ways to send a token.
 func (s standing) notOwner(by identity.Identity, token, ways string) string {
 	switch {
 	case s.role != asset.Other || by.Role != identity.Broker:

@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// TestRefusalsNameTheReason has a case for each caller. A case has the refusals of a
-// change, of a change of a part, and of a read of the revisions.
+// TestRefusalsNameTheReason has a case for each caller, with three refusals: of a change, of a change of a part,
+// and of a read of the revisions.
 func TestRefusalsNameTheReason(t *testing.T) {
 	r, _, _, id := open(t)
 	const (
@@ -70,7 +70,7 @@ func tells(t *testing.T, err error, want string) {
 	}
 }
 
-// TestRefusalsNameTheLevels has a case for each insufficient set of levels.
+// TestRefusalsNameTheLevels has a case for each set of levels that is not enough.
 func TestRefusalsNameTheLevels(t *testing.T) {
 	r, _, _, id := open(t)
 	const start = "Broker Accreditation level does not permit "
@@ -89,8 +89,8 @@ func TestRefusalsNameTheLevels(t *testing.T) {
 	tells(t, err, "body/data: "+start+"ownership change: this API key is test-only (level t), and changes assets in test mode only")
 }
 
-// TestATestOnlyKeyChangesTestAssetsOnly has a case for each write. It uses test-only
-// keys on a real asset and on an asset in test mode.
+// TestATestOnlyKeyChangesTestAssetsOnly has a case for each kind of write. It sends the write with test-only
+// keys, to a real asset and to an asset in test mode. Only the writes to the asset in test mode may succeed.
 // Promises: test-only
 func TestATestOnlyKeyChangesTestAssetsOnly(t *testing.T) {
 	const refused = "url/permission: Forbidden: this API key is test-only (level t), and changes assets in test mode only"

@@ -13,66 +13,66 @@ import (
 // AnySize is a limit for Store.Get that allows a body of any size.
 const AnySize = math.MaxInt
 
-// Record is an asset as a Store keeps it: the facts that a store acts on, and a
-// body that is opaque to it.
+// Record is an asset in the form that a Store keeps: some facts that the store uses, and a body that it does not
+// look into.
 type Record struct {
 	ID       string       // 32 lowercase hex characters
-	Position int64        // place in the feed, µs since the Unix epoch; the store gives it
+	Position int64        // place in the feed, µs since the Unix epoch; assigned by the store
 	Revision int64        // 1 when created, one more after each Replace
-	Listed   bool         // is in the feed; never goes back to false
-	Test     bool         // is in the feed of test assets, not in that of real ones; may change
-	State    asset.Status // counted in the Census; "": not counted
-	Sealed   string       // sealed token record, opaque to all but authsvc
-	Origin   string       // answers a repeat of the creation, opaque to a store
+	Listed   bool         // is in the feed; once true, it stays true
+	Test     bool         // is in the feed of test assets, not in the feed of real assets; may change
+	State    asset.Status // state that the Census counts it in; "": not counted
+	Sealed   string       // sealed token record, which only authsvc can read
+	Origin   string       // needed to answer a repeat of the creation; a store does not look into it
 	Body     []byte       // JSON object: the asset without its dateModified, which is Position
-	Owner    string       // the broker in whose list the asset is; "": in none; not in what Get returns
-	Former   string       // for Replace: Owner at the stored revision
-	Removed  bool         // there is no asset any more; for Replace of one that was never listed
-	Change   []byte       // describes the change that makes this revision, opaque to a store; not in what Get returns
-	Whole    []byte       // more of some changes, up to a whole asset, opaque to a store; not in what Get returns
-	Entered  int64        // position where it entered its list, if pages may end before it; else 0; only Get sets it
+	Owner    string       // broker whose list has the asset; "": no list has it; Get does not return it
+	Former   string       // for Replace: Owner of the stored revision
+	Removed  bool         // the asset is removed; for Replace, of an asset that was never listed
+	Change   []byte       // about the change to this revision; a store does not look into it; Get does not return it
+	Whole    []byte       // more about some changes; a store does not look into it; Get does not return it
+	Entered  int64        // position where it entered its list, if pages may end below; otherwise 0; only Get sets it
 }
 
 // Revision is one change in the record of changes.
 type Revision struct {
-	ID       string // of the asset
+	ID       string // id of the asset
 	Revision int64
 	Position int64
-	Before   int64  // position of the asset that the change was made from; 0: it was created
+	Before   int64  // position of the asset that was changed; 0: the change created the asset
 	Listed   bool   // as Record.Listed, after the change
 	Test     bool   // as Record.Test, after the change
 	Change   []byte // as Record.Change
-	Whole    []byte // as Record.Whole; nil if it was not asked for
+	Whole    []byte // as Record.Whole; nil if the query did not ask for it
 }
 
 // LogQuery asks for changes of one asset, the newest first.
 type LogQuery struct {
-	Before int64 // exclusive position; 0 starts at the newest change
+	Before int64 // position; changes below it are returned; 0 starts at the newest change
 	Limit  int   // most changes, at least 1
 	Whole  bool  // return Revision.Whole too
 }
 
 // ChangesQuery asks for changes of all assets, in the order of their positions.
 type ChangesQuery struct {
-	After int64 // exclusive position; 0 starts at the oldest change
+	After int64 // position; changes above it are returned; 0 starts at the oldest change
 	Limit int   // most changes, at least 1
-	Bytes int   // most bytes of the changes together; the first may have more
+	Bytes int   // most bytes of all changes together; the first change may have more
 	Whole bool  // return Revision.Whole too
 }
 
 // ChangesPage is a part of the record.
 type ChangesPage struct {
 	Changes []Revision
-	More    bool // the page ends at the query's Limit or Bytes, and the record has more
-	// Upto is the position up to which the page is complete: later reads find no
-	// other change after the query's position and up to here. 0 in an empty store.
+	More    bool // the page ended because of the query's Limit or Bytes, and more changes follow
+	// Upto is the position up to which the page is complete: a later read finds no other change that is above the
+	// query's After and not above Upto. It is 0 in an empty store.
 	Upto int64
 }
 
-// IDSize is the size of an asset's id in bytes. As text it has 32 hexadecimal digits.
+// IDSize is the size of an asset's id in bytes. As a text, an id has 32 hexadecimal digits.
 const IDSize = 16
 
-// ParseID returns the 16 bytes of an asset's id; false if the id is malformed.
+// ParseID returns the 16 bytes of an asset's id. The second result is false if the id is malformed.
 func ParseID(id string) ([]byte, bool) {
 	key, err := hex.DecodeString(id)
 	return key, err == nil && len(key) == IDSize && hex.EncodeToString(key) == id
@@ -89,26 +89,25 @@ const (
 	All
 )
 
-// Query asks for one page of the feed, or of the list of a broker's assets.
+// Query asks for one page of the feed, or of the list of one broker's assets.
 type Query struct {
-	// Offset is exclusive: an ascending page has positions above it, a descending
-	// page positions below it. 0 starts at the oldest position, or at the newest
-	// of a descending page.
+	// Offset is not part of the page: an ascending page has positions above it, a descending page has positions
+	// below it. 0 starts at the oldest position, or on a descending page at the newest.
 	Offset     int64
 	Limit      int // most entries, at least 1
 	Descending bool
 	Mode       Mode
-	// Owner asks for a page of the list of a broker's assets: all that have this Owner, also
-	// those that are not listed. "": a page of the feed.
+	// If Owner is set, the page is from the list of this broker's assets: all assets with this Owner, listed or
+	// not. "" asks for a page of the feed.
 	Owner string
-	State asset.Status // of the assets of an Owner; "": any
-	// Bodies is the most bytes that the bodies on the page have together; the
-	// first body may have more. 0 asks for a page without bodies.
+	State asset.Status // for a query with an Owner: only assets in this state; "": any state
+	// Bodies is the largest number of bytes that all bodies on the page have together; the first body may have
+	// more. 0 asks for a page without bodies.
 	Bodies int
 }
 
-// HorizonQuery returns a query whose page has no entries. Its Upto is the position up to
-// which every change is stored.
+// HorizonQuery returns a query for a page without entries. The page's Upto is the horizon: every change up to it
+// is stored.
 func HorizonQuery() Query { return Query{Offset: math.MaxInt64 - 1, Limit: 1, Mode: All} }
 
 // Entry is one asset in the feed.
@@ -119,24 +118,24 @@ type Entry struct {
 	Body     []byte // as Record.Body, at this position; nil if Query.Bodies is 0, or Moved
 	Origin   string // as Record.Origin, for a Query with an Owner and Bodies
 
-	Reference string // of the broker whose list it is; only Registry.Own sets it
+	Reference string // the broker's own name for the asset; only Registry.Own sets it
 
-	// Moved is true for an asset whose newer change is not in the feed yet. The record
-	// has the asset as it was at this position.
+	// Moved says that the asset has a newer change that the feed does not show yet. The record of changes has
+	// the asset as it was at this position.
 	Moved bool
 }
 
 // FeedPage is a part of the feed.
 type FeedPage struct {
 	Entries []Entry
-	// Upto is the position up to which an ascending page is complete: later reads find
-	// no other entry after the query's offset and up to here. It is 0 in an empty
-	// store, and of no meaning on a descending page.
+	// Upto is the position up to which an ascending page is complete: a later read finds no other entry that is
+	// above the query's Offset and not above Upto. It is 0 in an empty store, and has no meaning on a descending
+	// page.
 	Upto int64
 }
 
-// Errors of a Store. Any other error means that the store could not answer. After
-// such an error from Create or Replace, the write may have happened or not.
+// Errors of a Store. Any other error means that the store could not answer. If Create or Replace returns an
+// error that is not listed here, the write may have happened or not.
 var (
 	ErrNotFound = errors.New("no such asset")
 	ErrExists   = errors.New("an asset with this id exists")
@@ -148,9 +147,9 @@ var (
 
 // Store keeps assets and orders their changes into the feed.
 //
-// It is safe for concurrent use. It shares no memory with its callers: they may
-// change a Body that they have passed or received. If the context has ended before
-// the call, a read returns an error, and a write that returns one never happens.
+// It is safe for concurrent use. It shares no memory with its callers: they may change a Body that they have
+// passed or received. If the context has ended before the call, a read returns an error. A write may still
+// succeed then; if the call returns an error, the write never happens.
 //
 // The feed has these properties, under any concurrency and after any crash
 // (docs/architecture.md, "Invariants"):
@@ -163,66 +162,64 @@ var (
 //     wall clocks do.
 //   - F4, no torn reads: after Page has shown an asset at a position, Get returns
 //     it at that position or a later one.
-//   - F5, prompt: an acknowledged change is in the feed as soon as the changes are
-//     done that other processes began before it.
+//   - F5, prompt: an acknowledged change is in the feed as soon as the changes that
+//     other processes began before it are done.
 //
-// The list of a broker's assets has F3, F4 and F5, and each walk along it is whole: it has every
-// asset that was in the list when it began and stays in it. An asset that changes may stand in
-// the list twice, as it was and as it is. So no walk loses a change, but a page may show an
-// asset at or below an offset that another page was given before.
+// The list of a broker's assets has the properties F3, F4 and F5, and each walk along the list is complete: the
+// walk finds every asset that was in the list when the walk began and that stays in the list. An asset that is
+// being changed may stand in the list twice, with its old and its new content. So no walk loses a change, but a
+// page may show an asset at or below an offset that another page was given before.
 //
-// The record of changes has these properties too:
+// The record of changes has these properties:
 //
 //   - R1, one record: each change that was made is in the record once, at its
 //     position. A change that was not made is not in it.
 //   - R2, final: once Changes has returned a page, the record up to the page's Upto
-//     never changes, except for the content of what Rewrite rewrites.
+//     never changes, except that Rewrite may replace the content of a change.
 //
 // A write that returned nil is durable: it survives the end of the process and
 // the loss of power.
 type Store interface {
-	// Create stores a new asset as revision 1 and returns its position. It
-	// ignores Position and Revision of r. It returns ErrExists if the id is taken,
-	// and ErrVoid if an earlier creation has made the id unusable for ever.
+	// Create stores a new asset as revision 1 and returns its position. It ignores r.Position and r.Revision. It
+	// returns ErrExists if an asset has the id already, and ErrVoid if an earlier creation has made the id
+	// unusable for ever.
 	Create(ctx context.Context, r Record) (position int64, err error)
-	// Replace stores r as the next revision at a new position, which it returns,
-	// if the stored revision is r.Revision. Otherwise it returns ErrStale, or
-	// ErrNotFound if there is no asset. Of several calls with the same revision
-	// one succeeds. r.Position must be the position at that revision, and r.Former
-	// its Owner. If r.Removed, the asset is gone with the write: every method treats
-	// it as one that does not exist, but its id stays taken, and the record keeps its
-	// changes.
+	// Replace stores r as the next revision if the stored revision is r.Revision, and returns the new position.
+	// Otherwise it returns ErrStale, or ErrNotFound if the asset does not exist. If several calls have the same
+	// revision, one succeeds. r.Position must be the position of the stored revision, and r.Former its Owner. If
+	// r.Removed is true, the write removes the asset: from then on every method treats it as an asset that does
+	// not exist, but its id stays taken, and the record keeps its changes.
 	Replace(ctx context.Context, r Record) (position int64, err error)
-	// Get returns an asset as of its last acknowledged change or a later one. It
-	// returns ErrNotFound if there is none, also for a malformed id, and ErrLarge
-	// if the body has more than most bytes. For a removed asset it returns ErrRemoved, which
-	// is an ErrNotFound, and a Record with ID and Origin.
+	// Get returns an asset as it was after its last acknowledged change or a later one. It returns ErrNotFound
+	// if the asset does not exist or the id is malformed, and ErrLarge if the body has more bytes than the limit
+	// most. For a removed asset it returns ErrRemoved, which wraps ErrNotFound, and a Record with only ID and
+	// Origin.
 	Get(ctx context.Context, id string, most int) (Record, error)
 	// Log returns changes of one asset, the newest first. It returns ErrNotFound as
 	// Get does.
 	Log(ctx context.Context, id string, q LogQuery) ([]Revision, error)
-	// Changes returns changes of all assets, in the order of their positions. A page
-	// has a change if there is one after q.After.
+	// Changes returns changes of all assets, in the order of their positions. If a change above q.After exists,
+	// the page has at least one.
 	Changes(ctx context.Context, q ChangesQuery) (ChangesPage, error)
-	// Rewrite replaces the Change and the Whole of a change that Log or Changes has
-	// returned, if its Change is still old.Change. It reports whether it did. After an
-	// error it may have done so or not.
+	// Rewrite replaces the Change and the Whole of a change that Log or Changes has returned, if the stored
+	// Change is still old.Change. done reports whether it has replaced them. After an error, they may be replaced
+	// or not.
 	Rewrite(ctx context.Context, old Revision, change, whole []byte) (done bool, err error)
-	// ClaimReference lets a reference stand for the id to, if it stands for from; "" is for a
-	// reference that stands for no id. It returns the id that the reference stands for, once that
-	// is durable. Of several calls at the same time one decides. A key is one of ReferenceKey.
+	// ClaimReference makes a reference stand for a new id (to) if it stands for the old id (from) now; an empty
+	// from means that it stands for no id yet. It returns the id that the reference then stands for, once that is
+	// durable. If several calls run at the same time, one of them decides which id that is. key comes from
+	// ReferenceKey.
 	ClaimReference(ctx context.Context, key, from, to string) (id string, err error)
-	// Page returns up to q.Limit assets of the feed, or of an owner, in the order of their
-	// positions.
-	// A page with bodies may end before q.Limit, but has an entry if there is one.
+	// Page returns up to q.Limit assets of the feed, or of one owner, in the order of their positions. A page
+	// with bodies may end before q.Limit, but it has at least one entry if the query selects any.
 	Page(ctx context.Context, q Query) (FeedPage, error)
-	// NextNumber returns a number for an asset created on a day ("2026-11-20").
-	// Numbers count from 1 for each day. After an acknowledged Create, the numbers
-	// returned before it are never returned again. Numbers may be skipped.
+	// NextNumber returns a number for an asset that is created on day, for example "2026-11-20". Numbers count
+	// from 1 on each day, and some may be skipped. After an acknowledged Create, the numbers that were returned
+	// before it are never returned again.
 	NextNumber(ctx context.Context, day string) (int, error)
 	// Ready returns nil if the store can take a write now.
 	Ready(ctx context.Context) error
-	// Close waits for the writes under way and frees the resources. Later writes
-	// return an error. Close may be called again.
+	// Close waits for the writes under way and frees all resources. Later writes return an error. Close may be
+	// called more than once.
 	Close() error
 }

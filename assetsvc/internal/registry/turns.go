@@ -6,21 +6,21 @@ import (
 	"sync/atomic"
 )
 
-// turns are locks of assets within the process. Without them, the store would
-// accept one of several simultaneous changes of an asset and make the others
-// decide again, in every round. Several assets share a lock, which bounds the
-// memory. So the holder must not wait for another service. Repeatable creations
-// have turns of their own. Their holder waits for authsvc, which makes the tokens; whoever waits for
-// such a turn is a creation too, and needs the same answer.
+// turns are locks of assets within the process. Without them, the store would accept one of several simultaneous
+// changes of an asset, and all others would have to decide again, round after round. To bound the memory, several
+// assets share a lock, so the holder of a lock must not wait for another service.
+//
+// Repeatable creations have their own turns, whose holder waits for authsvc to make the tokens. Only other
+// creations wait for these turns, and they need the same answer.
 type turns struct {
 	seed  maphash.Seed
 	turns [256]turn
 }
 
-// turn is a lock that some assets share. Waiting for it ends with a context.
+// turn is a lock that some assets share. Waiting for it ends early if the context of the caller ends.
 type turn struct {
-	held  chan struct{} // has an element while the lock is held
-	ended atomic.Int64  // number of past holders
+	held  chan struct{} // has one element while the lock is held
+	ended atomic.Int64  // how many holders have ended their turn
 }
 
 func newTurns() *turns {
@@ -36,8 +36,7 @@ func (t *turns) of(id string) *turn {
 	return &t.turns[maphash.String(t.seed, id)%uint64(len(t.turns))]
 }
 
-// take waits for the turn. It returns the function that ends the turn, or the error
-// of ctx.
+// take waits for the turn. It returns a function that ends the turn, or the error of ctx.
 func (t *turn) take(ctx context.Context) (end func(), err error) {
 	select {
 	case t.held <- struct{}{}:

@@ -18,7 +18,7 @@ func TestChangesOfOneAssetTakeTurns(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			inside++ // the race detector reports two holders
+			inside++ // if two holders are inside, the race detector reports it
 			if inside != 1 {
 				t.Errorf("got %d holders at once, want 1", inside)
 			}

@@ -2,14 +2,15 @@ package registry
 
 import "testing"
 
-// TestAWholeAssetIsKeptAtTheLatestAfterAThousandRevisions draws for the largest asset and
-// the smallest patch.
+// TestAWholeAssetIsKeptAtTheLatestAfterAThousandRevisions calls keepsWhole many times for each case, also for
+// the largest asset with a small patch. It must return true at least for each revision that is a multiple of
+// 1024.
 // Promises: proof-changes
 func TestAWholeAssetIsKeptAtTheLatestAfterAThousandRevisions(t *testing.T) {
 	for _, c := range []struct {
 		revision      int64
 		patch, whole  int
-		always, often bool // often: in more than a tenth of the draws
+		always, often bool // always: in all draws it is kept; often: in more than a tenth
 	}{
 		{1023, 10, MaxAsset, false, false},
 		{1024, 10, MaxAsset, true, true},

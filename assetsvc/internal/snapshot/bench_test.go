@@ -14,10 +14,10 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 )
 
-// benchmarkAssets is the number of assets of 3 KB in the benchmarks.
+// benchmarkAssets is the number of assets in the benchmarks. Each has 3 KB.
 const benchmarkAssets = 100_000
 
-// filled returns a store with assets, and their ids.
+// filled returns a store with assets, and the ids of the assets.
 func filled(b *testing.B) (*boltstore.Store, []string) {
 	b.Helper()
 	s := openStore(b)
@@ -28,7 +28,7 @@ func filled(b *testing.B) (*boltstore.Store, []string) {
 		ids[i] = storetest.NewID()
 		g.Go(func() error {
 			text := body(3000)
-			for j := 6; j < 3000; j += 2 { // so that it cannot be compressed to nothing
+			for j := 6; j < 3000; j += 2 { // varied, so that it does not compress too well
 				text[j] = "0123456789abcdef"[(i*j*7+j*j*i)%16]
 			}
 			_, err := s.Create(b.Context(), registry.Record{ID: ids[i], Listed: true, Body: text})
@@ -41,8 +41,7 @@ func filled(b *testing.B) (*boltstore.Store, []string) {
 	return s, ids
 }
 
-// BenchmarkMake makes snapshots of 100,000 assets, and reports the most memory beyond
-// that of before.
+// BenchmarkMake makes snapshots of 100,000 assets. It reports the largest increase of memory.
 func BenchmarkMake(b *testing.B) {
 	s, _ := filled(b)
 	for _, c := range []struct {
@@ -66,8 +65,8 @@ func BenchmarkMake(b *testing.B) {
 	}
 }
 
-// BenchmarkWritesDuringMaking changes assets with 16 writers, without and with a maker
-// that never stops.
+// BenchmarkWritesDuringMaking changes assets with 16 writers, first without a maker, and then while a maker
+// makes snapshots all the time.
 func BenchmarkWritesDuringMaking(b *testing.B) {
 	s, ids := filled(b)
 	for _, making := range []bool{false, true, false, true} {
@@ -83,7 +82,7 @@ func BenchmarkWritesDuringMaking(b *testing.B) {
 				k.pause = rest
 				maker.Go(func() {
 					for ctx.Err() == nil {
-						_, _ = k.Make(ctx) // the last one is interrupted
+						_, _ = k.Make(ctx) // the last call is interrupted
 					}
 				})
 			}
@@ -96,7 +95,7 @@ func BenchmarkWritesDuringMaking(b *testing.B) {
 	}
 }
 
-// write changes b.N assets with 16 writers, and returns the times that the changes took.
+// write changes assets b.N times with 16 writers, and returns how long each change took.
 func write(b *testing.B, s *boltstore.Store, ids []string) (times []time.Duration) {
 	const writers = 16
 	var mu sync.Mutex

@@ -20,7 +20,7 @@ import (
 	"asset-registry/shared/export"
 )
 
-// lacksCopies tells whether the newest snapshot should have whole copies, and has none.
+// lacksCopies reports whether the newest snapshot should have whole copies, but has none.
 func (k *Keeper) lacksCopies() bool {
 	if !k.o.Copies {
 		return false
@@ -30,8 +30,8 @@ func (k *Keeper) lacksCopies() bool {
 	return err == nil && (errCopies != nil || copies.Begun != newest.Begun)
 }
 
-// makeMissingCopies makes the whole copies of the newest snapshot if it has none: making them has failed before, or
-// was cut off.
+// makeMissingCopies makes the whole copies of the newest snapshot if they are missing. An earlier attempt may
+// have failed, or may have been interrupted.
 func (k *Keeper) makeMissingCopies(ctx context.Context) error {
 	if !k.lacksCopies() {
 		return nil
@@ -48,8 +48,8 @@ func (k *Keeper) makeMissingCopies(ctx context.Context) error {
 	return k.makeCopies(ctx, newest)
 }
 
-// makeCopies makes the whole copies of a snapshot from its segments, so the store is not read again. The caller
-// has the lock.
+// makeCopies makes the whole copies of a snapshot from its segments, so that it need not read the store again.
+// The caller must hold the lock.
 func (k *Keeper) makeCopies(ctx context.Context, of Manifest) error {
 	begun := time.Now()
 	m := of
@@ -60,7 +60,7 @@ func (k *Keeper) makeCopies(ctx context.Context, of Manifest) error {
 		if err == nil {
 			err = f.keep(k, &m)
 		}
-		_ = f.file.Close() // closed already, or of no use
+		_ = f.file.Close() // an error does not matter: the file is complete, or will be removed
 	}
 	if err == nil {
 		var text []byte
@@ -68,7 +68,7 @@ func (k *Keeper) makeCopies(ctx context.Context, of Manifest) error {
 			err = durable.WriteFile(manifest(k.copies(), m.Begun), text, fileMode)
 		}
 	}
-	err = errors.Join(err, k.tidy(everyOne)) // removes unfinished files, too
+	err = errors.Join(err, k.tidy(everyOne)) // also removes unfinished files
 	if err != nil {
 		return fmt.Errorf("make whole copies: %w", err)
 	}
@@ -121,7 +121,7 @@ func (k *Keeper) writeCopies(ctx context.Context, of Manifest, files *[]*copyFil
 	return nil
 }
 
-// addLine adds an asset to each file, unless no search finds it.
+// addLine adds an asset to each file, if searches can find the asset.
 func addLine(files []*copyFile, line []byte) error {
 	a, isFound, err := export.Read(line)
 	if err != nil || !isFound {
@@ -135,14 +135,14 @@ func addLine(files []*copyFile, line []byte) error {
 	return nil
 }
 
-// segmentReader reads segments, one after the other.
+// segmentReader reads one segment after the other into the same buffers.
 type segmentReader struct {
 	keeper     *Keeper
 	decoder    *zstd.Decoder
 	file, text []byte
 }
 
-// read returns the lines of a segment, until the next call.
+// read returns the lines of a segment. They are valid until the next call.
 func (r *segmentReader) read(s Segment) ([]byte, error) {
 	from, err := r.keeper.Segment(s.SHA256)
 	if err != nil {
@@ -155,16 +155,16 @@ func (r *segmentReader) read(s Segment) ([]byte, error) {
 		return nil, err
 	}
 	if sum := sha256.Sum256(r.file); hex.EncodeToString(sum[:]) != s.SHA256 {
-		return nil, fmt.Errorf("segment %s is damaged", s.SHA256) // the next snapshot writes it again
+		return nil, fmt.Errorf("segment %s is damaged", s.SHA256) // the next snapshot repairs it
 	}
 	r.text, err = r.decoder.DecodeAll(r.file, r.text[:0])
 	return r.text, err
 }
 
-// Bounds of writing a whole copy.
+// Limits for writing a whole copy.
 const (
-	copyBuffer = 256 << 10 // bytes
-	copySync   = 8 << 20   // bytes that are written before they are synced, so that no sync of others waits for many
+	copyBuffer = 256 << 10 // size of the buffer of one file, in bytes
+	copySync   = 8 << 20   // bytes from one sync to the next; with small syncs, other writers of the disk wait less
 )
 
 // copyFile is a whole copy that is being written.
@@ -175,7 +175,7 @@ type copyFile struct {
 	buffer *bufio.Writer
 	sum    hash.Hash
 	bytes  int64
-	dirty  int // bytes that are not synced
+	dirty  int // number of bytes that are written, but not synced
 }
 
 func (k *Keeper) newCopyFile(form export.Form) (*copyFile, error) {
@@ -191,7 +191,7 @@ func (k *Keeper) newCopyFile(form export.Form) (*copyFile, error) {
 // Write implements io.Writer.
 func (f *copyFile) Write(p []byte) (int, error) {
 	n, err := f.file.Write(p)
-	f.sum.Write(p[:n]) // never fails
+	f.sum.Write(p[:n]) // Write of a hash never fails
 	f.bytes += int64(n)
 	if f.dirty += n; err == nil && f.dirty >= copySync {
 		err, f.dirty = f.file.Sync(), 0
@@ -199,8 +199,8 @@ func (f *copyFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// keep gives a file that is complete and synced its name, and adds it to the manifest. A file that is there with
-// the same bytes stays, so that nobody who reads it is cut off.
+// keep renames a complete and synced file to its final name, and adds it to the manifest. If a file with the
+// same bytes exists already, that file stays, so that downloads of it can go on.
 func (f *copyFile) keep(k *Keeper, m *Manifest) error {
 	c := Copy{Name: f.name, SHA256: hex.EncodeToString(f.sum.Sum(nil)), Bytes: f.bytes, Rows: f.export.Rows()}
 	m.Copies = append(m.Copies, c)
@@ -210,7 +210,7 @@ func (f *copyFile) keep(k *Keeper, m *Manifest) error {
 	return durable.Rename(f.file.Name(), k.copy(c.SHA256, c.Name))
 }
 
-// isWhole tells whether the file of a copy is there and undamaged.
+// isWhole reports whether the file of a copy exists and is undamaged.
 func (k *Keeper) isWhole(c Copy) bool {
 	f, err := k.Copy(c.SHA256, c.Name)
 	if err != nil {

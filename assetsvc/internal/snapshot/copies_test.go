@@ -32,7 +32,7 @@ func copying(tb testing.TB, store Store, dir string) *Keeper {
 	return k
 }
 
-// listAsset stores a listed asset with further fields.
+// listAsset stores a listed asset with additional fields.
 func listAsset(tb testing.TB, s interface {
 	Create(context.Context, registry.Record) (int64, error)
 }, fields string) string {
@@ -45,7 +45,8 @@ func listAsset(tb testing.TB, s interface {
 	return text
 }
 
-// copiesOf returns the files of the newest whole copies, by name. It checks them against their manifest.
+// copiesOf returns the newest whole copies: their manifest, and their contents by name. It compares the files
+// with the manifest.
 func copiesOf(tb testing.TB, k *Keeper) (m Manifest, files map[string]string) {
 	tb.Helper()
 	m, err := k.NewestCopies()
@@ -111,7 +112,7 @@ func TestWholeCopiesHaveWhatASearchFinds(t *testing.T) {
 	}
 }
 
-// copyNames returns the files of whole copies in a directory, without the times of manifests.
+// copyNames counts the manifests and the files of whole copies in a directory.
 func copyNames(t *testing.T, dir string) (manifests, files int) {
 	t.Helper()
 	for _, name := range names(t, filepath.Join(dir, "copies")) {
@@ -155,7 +156,8 @@ func TestTheNewestWholeCopiesAreKept(t *testing.T) {
 	}
 }
 
-// TestAnUnchangedCopyKeepsItsFile compares inodes, because who reads a file without a name is cut off.
+// TestAnUnchangedCopyKeepsItsFile compares inodes. The file must not be replaced, because that would cut off
+// downloads of the file.
 func TestAnUnchangedCopyKeepsItsFile(t *testing.T) {
 	s := openStore(t)
 	k := copying(t, s, t.TempDir())
@@ -188,7 +190,7 @@ func TestAFailureKeepsTheOldCopies(t *testing.T) {
 	listAsset(t, s, "")
 	pauses := 0
 	k.pause = func(ctx context.Context, _ time.Duration) error {
-		if pauses++; pauses == 3 { // a page and a segment of the snapshot, then a segment of the copies
+		if pauses++; pauses == 3 { // the first two pauses are in the snapshot, this one is in its whole copies
 			return errors.New("the maker is stopped")
 		}
 		return ctx.Err()

@@ -26,12 +26,12 @@ const (
 	hashDigits  = 64
 )
 
-// Newest returns the newest snapshot of the directory, whichever process has made it. It
-// returns ErrNone if there is none.
+// Newest returns the newest snapshot of the directory, made by any process. It returns ErrNone if there is
+// none.
 func (k *Keeper) Newest() (Manifest, error) { return k.newestIn(k.manifests()) }
 
-// NewestCopies returns the manifest of the newest whole copies, whichever process has made them. It returns
-// ErrNone if there are none.
+// NewestCopies returns the manifest of the newest whole copies, made by any process. It returns ErrNone if
+// there are none.
 func (k *Keeper) NewestCopies() (Manifest, error) { return k.newestIn(k.copies()) }
 
 // newestIn returns the newest manifest of a directory.
@@ -44,7 +44,7 @@ func (k *Keeper) newestIn(dir string) (m Manifest, err error) {
 	return m, err
 }
 
-// newestLooks is how often Newest looks for a manifest that another process removes
+// newestLooks is the number of attempts to read the newest manifest, if other processes remove manifests
 // meanwhile.
 const newestLooks = 3
 
@@ -72,15 +72,15 @@ func (k *Keeper) lookForNewest(dir string) (Manifest, error) {
 	return newest, nil
 }
 
-// shows tells whether a snapshot has the fields that it would have now.
+// shows reports whether a snapshot hides the same groups of fields as a new one would.
 func (k *Keeper) shows(m Manifest) bool { return slices.Equal(m.Hidden, k.o.Hidden) }
 
-// Segment opens the segment with a hash. It returns ErrNone if there is none. The file
-// stays readable when its snapshot is removed.
+// Segment opens the segment with a hash. It returns ErrNone if the segment does not exist. The open file stays
+// readable after its snapshot is removed.
 func (k *Keeper) Segment(sha256 string) (*os.File, error) { return open(sha256, k.segment(sha256)) }
 
-// Copy opens the whole copy with a name and a hash. It returns ErrNone if there is none. The file stays readable
-// when its snapshot is removed, and then has no name.
+// Copy opens the whole copy with a name and a hash. It returns ErrNone if the copy does not exist. The open file
+// stays readable after its snapshot is removed; then it has no name in the directory.
 func (k *Keeper) Copy(sha256, name string) (*os.File, error) {
 	if !slices.ContainsFunc(export.Whole, func(f export.Form) bool { return f.Name == name }) {
 		return nil, ErrNone
@@ -88,7 +88,8 @@ func (k *Keeper) Copy(sha256, name string) (*os.File, error) {
 	return open(sha256, k.copy(sha256, name))
 }
 
-// open opens the file of a hash.
+// open opens a file that is named by a hash. It returns ErrNone if the text is not a hash, or if the file does
+// not exist.
 func open(sha256, file string) (*os.File, error) {
 	if !isHash(sha256) {
 		return nil, ErrNone
@@ -100,7 +101,8 @@ func open(sha256, file string) (*os.File, error) {
 	return f, err
 }
 
-// isHash tells whether a text has the form of a hash. So it names no other file.
+// isHash reports whether a text has the form of a hash. A text of this form is safe in a path: it cannot lead to
+// another directory.
 func isHash(text string) bool {
 	_, err := hex.DecodeString(text)
 	return err == nil && len(text) == hashDigits && strings.ToLower(text) == text
@@ -110,13 +112,13 @@ func (k *Keeper) segment(sha256 string) string { return filepath.Join(k.segments
 
 func (k *Keeper) copy(sha256, name string) string { return filepath.Join(k.copies(), sha256+"-"+name) }
 
-// manifest returns the file of the manifest that was begun at a time. Names sort as
-// the times do.
+// manifest returns the file name of the manifest that was begun at a time. The names sort in the order of the
+// times.
 func manifest(dir string, begun int64) string {
 	return filepath.Join(dir, fmt.Sprintf("%020d", begun)+manifestEnd)
 }
 
-// list returns the times at which the snapshots of a directory of manifests were begun, in order.
+// list returns the times at which the snapshots with manifests in a directory were begun, in order.
 func list(dir string) ([]int64, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -133,7 +135,7 @@ func list(dir string) ([]int64, error) {
 	return begun, nil
 }
 
-// errDamaged is returned for a manifest whose file has other contents than were written.
+// errDamaged is returned for a manifest whose content is not valid.
 var errDamaged = errors.New("the manifest of a snapshot is damaged")
 
 // read reads a manifest. Its errors have the causes errDamaged and fs.ErrNotExist.
@@ -148,8 +150,8 @@ func read(dir string, begun int64) (m Manifest, err error) {
 	return m, nil
 }
 
-// lock locks the directory for one maker. It returns ErrBusy if another has the lock.
-// The lock ends with unlock or with the process.
+// lock locks the directory, so that only one process or call makes snapshots. It returns ErrBusy if another
+// process or call has the lock. The function unlock, or the end of the process, releases the lock.
 func (k *Keeper) lock() (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(k.o.Dir, "lock"), os.O_CREATE|os.O_RDWR, fileMode)
 	if err != nil {
@@ -160,10 +162,10 @@ func (k *Keeper) lock() (unlock func(), err error) {
 		err = cmp.Or(busy(err), fmt.Errorf("lock the snapshot directory: %w", err))
 		return nil, errors.Join(err, f.Close())
 	}
-	return func() { _ = f.Close() }, nil // closing an unchanged file frees the lock and loses nothing
+	return func() { _ = f.Close() }, nil // closing the file releases the lock; an error loses no data
 }
 
-// busy returns ErrBusy if err says that another process has a lock, else nil.
+// busy returns ErrBusy if err means that another process has a lock, and nil otherwise.
 func busy(err error) error {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return ErrBusy
@@ -171,8 +173,7 @@ func busy(err error) error {
 	return nil
 }
 
-// put writes a segment unless it is there with the same bytes: a file that was damaged
-// is written again.
+// put writes a segment, unless a file with the same bytes exists. So it also replaces a damaged file.
 func (k *Keeper) put(sha256 string, data []byte) error {
 	file := k.segment(sha256)
 	if there, err := os.ReadFile(file); err == nil && bytes.Equal(there, data) {
@@ -181,8 +182,8 @@ func (k *Keeper) put(sha256 string, data []byte) error {
 	return durable.WriteFile(file, data, fileMode)
 }
 
-// tidy removes all but the newest snapshots and whole copies that belong, then the files that none of them names.
-// The caller has the lock.
+// tidy keeps the newest snapshots and whole copies for which the function belongs returns true. It removes the
+// others, and then all files that no kept manifest names. The caller must hold the lock.
 func (k *Keeper) tidy(belongs func(Manifest) bool) error {
 	copies := 0
 	if k.o.Copies {
@@ -199,8 +200,9 @@ func (k *Keeper) tidy(belongs func(Manifest) bool) error {
 		removeOthers(k.copies(), named))
 }
 
-// tidyManifests removes all but the newest manifests of a directory that belong. It adds the names of those and of
-// their files.
+// tidyManifests keeps the newest manifests of a directory for which the function belongs returns true, and
+// removes the others. The argument keep is the largest number of manifests to keep. It adds the names of the
+// kept manifests, and of their files, to the given map.
 func (k *Keeper) tidyManifests(dir string, keep int, belongs func(Manifest) bool, named map[string]bool) error {
 	begun, err := list(dir)
 	if err != nil {
@@ -210,7 +212,7 @@ func (k *Keeper) tidyManifests(dir string, keep int, belongs func(Manifest) bool
 	for _, at := range slices.Backward(begun) {
 		m, err := read(dir, at)
 		if err != nil && !errors.Is(err, errDamaged) {
-			return err // perhaps it can be read later
+			return err // not removed, because it may be readable later
 		}
 		if err != nil || kept == keep || !k.shows(m) || !belongs(m) {
 			if err := os.Remove(manifest(dir, at)); err != nil {
@@ -230,7 +232,7 @@ func (k *Keeper) tidyManifests(dir string, keep int, belongs func(Manifest) bool
 	return nil
 }
 
-// removeOthers removes the files of a directory that are not named.
+// removeOthers removes the files of a directory whose names are not in the given map.
 func removeOthers(dir string, named map[string]bool) error {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -245,7 +247,7 @@ func removeOthers(dir string, named map[string]bool) error {
 	return errors.Join(faults...)
 }
 
-// Disk returns the bytes of all files in the directory.
+// Disk returns the total size of all files in the directory, in bytes.
 func (k *Keeper) Disk() (bytes int64, err error) {
 	for _, dir := range []string{k.manifests(), k.segments(), k.copies()} {
 		files, err := os.ReadDir(dir)
@@ -253,7 +255,7 @@ func (k *Keeper) Disk() (bytes int64, err error) {
 			return 0, fmt.Errorf("measure the snapshot directory: %w", err)
 		}
 		for _, f := range files {
-			if info, err := f.Info(); err == nil { // an error: it was removed meanwhile
+			if info, err := f.Info(); err == nil { // an error means that the file was removed meanwhile
 				bytes += info.Size()
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/disktest"
 )
 
-// TestAFullDiskKeepsTheOldSnapshot makes a snapshot on a disk that is too small for it,
-// and on one that has room again.
+// TestAFullDiskKeepsTheOldSnapshot makes a snapshot on a full disk, which must fail and keep the old snapshot.
+// Then it makes one on the same disk with free space.
 func TestAFullDiskKeepsTheOldSnapshot(t *testing.T) {
 	s, dir := openStore(t), disktest.New(t, 4)
 	create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(10)})

@@ -6,12 +6,13 @@ import (
 	"asset-registry/shared/filelink"
 )
 
-// sumMember is in each asset with a document whose file the registry keeps.
+// sumMember is in the text of each asset with a file that the registry keeps. An asset without this text need
+// not be parsed.
 const sumMember = `"sha256"`
 
-// count adds the files that the assets of some lines name: of each asset, each file once. So memory does
-// not grow with the number of files, and a file that several assets name counts for each. A document that
-// is none, which a mirror may have been sent, names no file.
+// count adds the files that the assets in some lines name. It counts a file once for each asset that names it.
+// So it need not remember all files, and its memory does not grow. It ignores malformed documents, which a
+// mirror may have received.
 func (f *Files) count(lines []byte) {
 	for line := range bytes.Lines(lines) {
 		if !bytes.Contains(line, []byte(sumMember)) {

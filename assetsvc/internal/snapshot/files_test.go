@@ -9,12 +9,12 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 )
 
-// document returns a document of file n.
+// document returns a document with the address, hash and size of file n.
 func document(n, size int) string {
 	return fmt.Sprintf(`{"url":"https://registry.example/get/%032x","sha256":"%064x","size":%d}`, n, n, size)
 }
 
-// TestFilesAreCounted makes snapshots of assets with documents.
+// TestFilesAreCounted makes snapshots of assets with documents, and compares the counts in the manifests.
 // Promises: manifest
 func TestFilesAreCounted(t *testing.T) {
 	s := openStore(t)
@@ -23,11 +23,11 @@ func TestFilesAreCounted(t *testing.T) {
 		t.Errorf("an empty store: got %v, want no files", got.Files)
 	}
 	for _, documents := range []string{
-		document(1, 10) + "," + document(2, 300) + "," + document(1, 10), // the newest version names it again
-		document(1, 10), // of another asset
-		`{"url":"https://registry.example/get/` + strings.Repeat("0", 32) + `"}`,                    // no bytes yet
-		`{"url":"https://elsewhere.example/x","sha256":"` + strings.Repeat("0", 64) + `","size":7}`, // no id
-		`"sha256"`, // no document
+		document(1, 10) + "," + document(2, 300) + "," + document(1, 10), // two versions name file 1
+		document(1, 10), // a file of another asset
+		`{"url":"https://registry.example/get/` + strings.Repeat("0", 32) + `"}`,                    // not uploaded yet
+		`{"url":"https://elsewhere.example/x","sha256":"` + strings.Repeat("0", 64) + `","size":7}`, // another server
+		`"sha256"`, // an element that is not a document
 	} {
 		create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: []byte(`{"documents":[` + documents + `]}`)})
 	}

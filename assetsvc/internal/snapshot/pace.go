@@ -7,44 +7,44 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// How many times as long as it worked a maker rests, so that it leaves processor and disk
-// to others.
+// The lengths of a maker's rests, as multiples of the time that it worked before. The rests leave processor and
+// disk to other work.
 const (
-	restAlone  = 1
-	restBeside = 3 // while the feed grows
-	restMost   = 9 // if writes suffer
+	restAlone  = 1 // it rests as long as it worked
+	restBeside = 3 // while the feed grows, it rests three times as long
+	restMost   = 9 // it rests at most nine times as long, if it makes the writes of others slower
 )
 
-// mostLost is the most that a maker may take of the writes of others.
+// mostLost is the largest accepted slowdown: the share of their writes that others cannot make because of the
+// maker.
 const mostLost = 0.1
 
-// Writer is a Store that tells how many writes it has made, and how long they took
-// together.
+// Writer is a Store that can report how many writes it has made, and how long they took together.
 type Writer interface {
 	Writes() (count int64, took time.Duration)
 }
 
-// pace says how long a maker rests.
+// pace decides how long a maker rests.
 type pace struct {
 	store  Store
 	pause  func(ctx context.Context, d time.Duration) error
-	upto   int64 // the horizon when look was called last
-	beside bool  // others write
+	upto   int64 // horizon at the last call of look
+	beside bool  // others have written between the last two calls of look
 
-	seen             mean // all writes up to the last look at them
-	working, resting mean // the newest writes while the maker worked, and while it rested
+	seen             mean // all writes up to the last call of count
+	working, resting mean // recent writes while the maker worked, and while it rested
 }
 
-// mean is the mean time of writes.
+// mean has the number of writes and the time that they took together, from which their mean time is computed.
 type mean struct{ count, took float64 }
 
-// add adds writes. Those that were added before count less each time.
+// add adds writes. With each call, earlier writes get less weight.
 func (m *mean) add(w mean) {
 	const fade = 0.95
 	m.count, m.took = fade*m.count+w.count, fade*m.took+w.took
 }
 
-// look finds out whether others write.
+// look finds out whether others have written since the last call of look.
 func (p *pace) look(ctx context.Context) error {
 	now, err := p.store.Page(ctx, registry.HorizonQuery())
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *pace) look(ctx context.Context) error {
 	return nil
 }
 
-// rest rests after work.
+// rest pauses after a period of work. The argument worked is the length of this period.
 func (p *pace) rest(ctx context.Context, worked time.Duration) error {
 	p.count(&p.working)
 	err := p.pause(ctx, time.Duration(p.factor()*float64(worked)))
@@ -62,7 +62,7 @@ func (p *pace) rest(ctx context.Context, worked time.Duration) error {
 	return err
 }
 
-// count adds the writes since the last call to a mean.
+// count adds the writes since the last call of count to a mean.
 func (p *pace) count(to *mean) {
 	w, ok := p.store.(Writer)
 	if !ok {
@@ -76,11 +76,11 @@ func (p *pace) count(to *mean) {
 	p.seen = now
 }
 
-// factor returns how many times as long as it worked the maker rests. Beside others it is
-// so much that they lose at most mostLost of their writes: while it works they lose the
-// share by which a write takes longer than while it rests.
+// factor returns the length of the maker's rest, as a multiple of the time that it worked before. A write takes
+// longer while the maker works than while it rests, so others can make fewer writes. While others write, factor
+// makes the rest long enough that they lose at most the share mostLost.
 func (p *pace) factor() float64 {
-	const enough = 10 // writes for a mean
+	const enough = 10 // fewer writes than this say too little about their mean time
 	switch {
 	case !p.beside:
 		return restAlone

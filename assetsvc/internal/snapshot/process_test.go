@@ -19,15 +19,15 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// heap returns the bytes of the heap's objects, also of those that nobody uses any more.
+// heap returns the size of all objects on the heap, including unused ones that are not collected yet.
 func heap() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
 
-// makerVariable names the directory in which this test's binary makes snapshots until it
-// is killed.
+// makerVariable is an environment variable. If it names a directory, this test's binary makes snapshots there
+// until it is killed.
 const makerVariable = "SNAPSHOT_TEST_DIRECTORY"
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// makeForEver changes assets and makes snapshots.
+// makeForEver changes assets and makes snapshots, until the process is killed.
 func makeForEver(dir string) error {
 	ctx := context.Background()
 	s, err := boltstore.Open(filepath.Join(dir, "assets.db"), boltstore.Options{Now: time.Now})
@@ -80,7 +80,7 @@ func TestAKilledMakerLeavesTheOldSnapshot(t *testing.T) {
 		if err := c.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = c.Wait() // it was killed
+		_ = c.Wait() // an error is expected, because the process was killed
 		s, err := boltstore.Open(filepath.Join(dir, "assets.db"), boltstore.Options{Now: time.Now})
 		if err != nil {
 			t.Fatal(err)

@@ -8,13 +8,13 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// span is all ids that begin with the same bits.
+// span is the set of all ids that begin with certain bits.
 type span struct {
-	first [registry.IDSize]byte // the bits, then zeros
+	first [registry.IDSize]byte // the lowest id of the span: these bits, and then zeros
 	bits  int
 }
 
-// halves returns the two spans with one bit more.
+// halves returns the two halves of the span: one more bit is fixed, as 0 or as 1.
 func (s span) halves() (low, high span) {
 	low, high = s, s
 	low.bits++
@@ -23,7 +23,7 @@ func (s span) halves() (low, high span) {
 	return low, high
 }
 
-// ids returns the lowest and the highest id.
+// ids returns the lowest and the highest id of the span.
 func (s span) ids() (from, to string) {
 	last := s.first
 	for i := s.bits; i < 8*registry.IDSize; i++ {
@@ -32,41 +32,41 @@ func (s span) ids() (from, to string) {
 	return hex.EncodeToString(s.first[:]), hex.EncodeToString(last[:])
 }
 
-// Bounds of a walk.
+// The limits of a walk.
 const (
 	pageAssets = 256
 	pageBytes  = 1 << 20
-	spanBytes  = 4 << 20 // of the lines of a segment with several assets
+	spanBytes  = 4 << 20 // most bytes of lines in a segment; a segment with only one asset may have more
 )
 
-// line is an asset of the walk.
+// line is an asset that the walker has read.
 type line struct {
 	id  string
-	end int // in walker.text
+	end int // where the asset's line ends in walker.text
 }
 
-// walker reads assets in the order of their ids, and shows them as lines. It holds the
-// lines of little more than one segment.
+// walker reads assets in the order of their ids, and turns them into lines. It holds little more than the lines
+// of one segment.
 type walker struct {
 	store Store
 	show  func(dst []byte, e registry.Entry) ([]byte, error)
 	pace  *pace
-	most  int // bytes of the lines of a segment with several assets
+	most  int // most bytes of lines in a segment; a segment with only one asset may have more
 
 	text  []byte // the lines, each with its line break
 	lines []line
-	next  string // id to read on from
-	ended bool   // everything was read
+	next  string // the id from which to read on
+	ended bool   // all assets were read
 }
 
-// newWalker returns a walker at the first asset.
+// newWalker returns a walker that begins at the first asset.
 func newWalker(k *Keeper, p *pace) *walker {
-	const room = spanBytes + registry.MaxAsset + pageBytes // so the text rarely grows
+	const room = spanBytes + registry.MaxAsset + pageBytes // enough that the text rarely grows
 	return &walker{store: k.store, show: k.o.Show, pace: p, most: spanBytes, text: make([]byte, 0, room)}
 }
 
-// cut calls emit for the segments of a span, in order. It cuts a span whose lines have
-// too many bytes in two halves.
+// cut divides a span into segments, and calls the function emit for each segment in order. It halves a span
+// whose lines have too many bytes.
 func (w *walker) cut(ctx context.Context, s span, emit func(s span, text []byte, assets int) error) error {
 	_, to := s.ids()
 	for !w.ended && w.next <= to && (len(w.text) <= w.most || len(w.lines) < 2) {
@@ -96,7 +96,8 @@ func (w *walker) cut(ctx context.Context, s span, emit func(s span, text []byte,
 	return nil
 }
 
-// drop removes the first lines, which were emitted.
+// drop removes the first n lines after the function emit got them. The argument size is the number of bytes of
+// these lines.
 func (w *walker) drop(n, size int) {
 	w.text = append(w.text[:0], w.text[size:]...)
 	w.lines = append(w.lines[:0], w.lines[n:]...)

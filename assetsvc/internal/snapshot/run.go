@@ -9,16 +9,16 @@ import (
 	"asset-registry/shared/failurelog"
 )
 
-// Bounds of the time between two looks whether a snapshot is due.
+// How often Run checks whether a snapshot is due.
 const (
 	leastLook = time.Second
 	mostLook  = time.Minute
-	looks     = 20 // in an interval
+	looks     = 20 // number of checks in an interval
 )
 
-// Run removes what a killed process has left and snapshots of other data. Then it makes
-// a snapshot whenever the newest is older than the interval, until ctx is done. It
-// calls failed with each failure.
+// Run first removes the files that a killed process has left, and snapshots of other data. Then, until ctx is
+// done, it makes a snapshot whenever the newest snapshot is older than the interval. It calls the function
+// failed with each error.
 func (k *Keeper) Run(ctx context.Context, failed func(error)) {
 	failures := failurelog.NewState(k.o.Log, "no snapshot can be made; it is tried again")
 	tick := time.NewTicker(min(max(k.o.Interval/looks, leastLook), mostLook))
@@ -28,7 +28,7 @@ func (k *Keeper) Run(ctx context.Context, failed func(error)) {
 		switch err := next(ctx); {
 		case ctx.Err() != nil:
 			return
-		case errors.Is(err, ErrBusy): // another process works
+		case errors.Is(err, ErrBusy): // another process makes a snapshot
 		case err != nil:
 			failures.Failed(err)
 			failed(err)
@@ -50,8 +50,9 @@ func (k *Keeper) Run(ctx context.Context, failed func(error)) {
 	}
 }
 
-// discard removes what a killed process has left, and snapshots of data that were
-// replaced. It returns ErrBusy while another process makes a snapshot.
+// discard removes the files that a killed process has left. It also removes snapshots whose position is after
+// the horizon: the data of the store was replaced after they were made. It returns ErrBusy while another process
+// makes a snapshot.
 func (k *Keeper) discard(ctx context.Context) error {
 	unlock, err := k.lock()
 	if err != nil {
@@ -65,14 +66,15 @@ func (k *Keeper) discard(ctx context.Context) error {
 	return k.tidy(func(old Manifest) bool { return old.Position <= now.Upto })
 }
 
-// isDue tells whether the newest snapshot is older than the interval. A wrong clock may
-// have made it in the future.
+// isDue reports whether the newest snapshot is older than the interval. A snapshot whose time lies further in
+// the future than the interval must come from a wrong clock, so a new one is due then too.
 func (k *Keeper) isDue() bool {
 	newest, err := k.Newest()
 	return err != nil || k.o.Now().Sub(newest.Time()).Abs() >= k.o.Interval
 }
 
-// makeDue makes a snapshot if one is due, or whole copies of the newest one if it has none.
+// makeDue makes a snapshot if one is due. Otherwise it makes the whole copies of the newest one if they are
+// missing.
 func (k *Keeper) makeDue(ctx context.Context) error {
 	if !k.isDue() {
 		return k.makeMissingCopies(ctx)
@@ -85,5 +87,5 @@ func (k *Keeper) makeDue(ctx context.Context) error {
 	return err
 }
 
-// Time returns when the snapshot was begun.
+// Time returns the time at which the snapshot was begun.
 func (m Manifest) Time() time.Time { return time.UnixMicro(m.Begun) }

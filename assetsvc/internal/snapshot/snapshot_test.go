@@ -38,12 +38,12 @@ func openStore(tb testing.TB) *boltstore.Store {
 	return s
 }
 
-// show shows an asset as its id and its position.
+// show appends an asset as a JSON object with its id, position and body.
 func show(dst []byte, e registry.Entry) ([]byte, error) {
 	return fmt.Appendf(dst, `{"id":%q,"position":%d,"body":%s}`, e.ID, e.Position, e.Body), nil
 }
 
-// keeper returns a keeper in dir that never sleeps.
+// keeper returns a keeper of the snapshots in dir. It never pauses.
 func keeper(tb testing.TB, store Store, dir string) *Keeper {
 	tb.Helper()
 	k, err := New(store, Options{Dir: dir, Show: show, Now: time.Now, Log: slog.New(slog.NewTextHandler(tb.Output(), nil))})
@@ -64,7 +64,8 @@ func create(tb testing.TB, s *boltstore.Store, r registry.Record) registry.Recor
 	return r
 }
 
-// TestTheBytesOfASegmentNeverChange makes a segment of fixed assets. Copies know it by its sum.
+// TestTheBytesOfASegmentNeverChange makes a segment of fixed assets, and compares its hash with a constant.
+// Clients recognise segments that they have by their hashes.
 // Promises: segments
 func TestTheBytesOfASegmentNeverChange(t *testing.T) {
 	now := time.UnixMicro(1790000000000000)
@@ -100,7 +101,7 @@ func mustMake(tb testing.TB, k *Keeper) Manifest {
 	return m
 }
 
-// lines returns the lines of a snapshot. It checks the files against the manifest.
+// lines returns the lines of a snapshot. It compares the files with the manifest.
 func lines(tb testing.TB, k *Keeper, m Manifest) (all []string) {
 	tb.Helper()
 	decoder, err := zstd.NewReader(nil)
@@ -124,7 +125,7 @@ func lines(tb testing.TB, k *Keeper, m Manifest) (all []string) {
 		}
 		sum := sha256.Sum256(data)
 		text := strings.SplitAfter(string(plain), "\n")
-		text = text[:len(text)-1] // after the last line break is nothing
+		text = text[:len(text)-1] // without the empty text after the last line break
 		got := Segment{From: from, To: s.To, SHA256: hex.EncodeToString(sum[:]), Bytes: int64(len(data)),
 			Plain: int64(len(plain)), Assets: len(text)}
 		if diff := cmp.Diff(got, s); diff != "" {
@@ -181,7 +182,8 @@ func TestASnapshotHasAllListedAssetsInTheOrderOfIDs(t *testing.T) {
 	}
 }
 
-// segmentsOf returns the ranges of a walk with small segments.
+// segmentsOf cuts a store into segments of at most the given number of bytes. It returns the range and the
+// number of assets of each segment.
 func segmentsOf(t *testing.T, s Store, most int) (got []string, sizes []int) {
 	t.Helper()
 	never := &pace{pause: func(context.Context, time.Duration) error { return nil }}
@@ -297,7 +299,7 @@ func TestUnchangedRangesKeepTheirFiles(t *testing.T) {
 	}
 }
 
-// names returns the files below a directory, without the lock.
+// names returns the names of all files below a directory, except the lock.
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -312,7 +314,7 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// wantFiles returns the files of snapshots.
+// wantFiles returns the names of the files that belong to the given snapshots.
 func wantFiles(snapshots ...Manifest) (all []string) {
 	for _, m := range snapshots {
 		all = append(all, fmt.Sprintf("manifests/%020d.json", m.Begun))
@@ -363,7 +365,7 @@ func TestASnapshotOfOtherDataIsRemoved(t *testing.T) {
 	newer := openStore(t)
 	create(t, newer, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(10)})
 	mustMake(t, keeper(t, newer, dir))
-	k := keeper(t, openStore(t), dir) // an older backup of the data
+	k := keeper(t, openStore(t), dir) // a store that is older than the snapshot, like a restored backup
 	if err := k.discard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +393,7 @@ func TestASnapshotWithOtherFieldsIsNotShown(t *testing.T) {
 	}
 }
 
-// failing is a store whose reads fail after a number of pages.
+// failing is a store whose Range fails after a number of pages.
 type failing struct {
 	Store
 	pages int
@@ -410,7 +412,7 @@ func TestAFailureKeepsTheOldSnapshot(t *testing.T) {
 		create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(30_000)})
 	}
 	first := mustMake(t, keeper(t, s, dir))
-	for pages := range 18 { // a whole walk takes 19
+	for pages := range 18 { // making a snapshot reads 19 pages
 		k := keeper(t, &failing{s, pages}, dir)
 		if _, err := k.Make(t.Context()); err == nil {
 			t.Fatalf("after %d pages: got no error, want one", pages)
@@ -456,7 +458,8 @@ func TestASegmentIsNamedByItsHashOnly(t *testing.T) {
 	}
 }
 
-// TestNothingIsMissed takes snapshots while assets are written (storetest.CheckSnapshot).
+// TestNothingIsMissed makes snapshots while assets are written. No snapshot may miss a change
+// (storetest.CheckSnapshot).
 // Promises: snapshot-whole
 func TestNothingIsMissed(t *testing.T) {
 	s := openStore(t)
@@ -487,15 +490,15 @@ func copier(t *testing.T, k *Keeper) func(context.Context) (storetest.Copy, erro
 	}
 }
 
-// lateStore tells the horizon as it is after the assets were read.
+// lateStore reports no horizon before the assets are read. The test reads the horizon after the assets.
 type lateStore struct{ Store }
 
 func (lateStore) Page(context.Context, registry.Query) (registry.FeedPage, error) {
 	return registry.FeedPage{}, nil
 }
 
-// TestTheCheckCatchesALatePosition makes snapshots with positions that are read after
-// the assets, until one lacks a change.
+// TestTheCheckCatchesALatePosition makes snapshots whose positions were read after the assets. It repeats this
+// until the check finds a snapshot that lacks a change.
 func TestTheCheckCatchesALatePosition(t *testing.T) {
 	s := openStore(t)
 	snapshot := copier(t, keeper(t, lateStore{s}, t.TempDir()))
@@ -516,13 +519,14 @@ func TestTheCheckCatchesALatePosition(t *testing.T) {
 	t.Error("got no violation of S1 in 5 runs, want one")
 }
 
-// TestRunMakesSnapshotsThatAreDue runs keepers with a clock of the test.
+// TestRunMakesSnapshotsThatAreDue runs keepers whose clock the test sets. A keeper must make a snapshot only if
+// one is due.
 func TestRunMakesSnapshotsThatAreDue(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		interval time.Duration
-		before   bool          // a snapshot is there
-		age      time.Duration // of that snapshot
+		before   bool          // a snapshot exists
+		age      time.Duration // age of that snapshot
 		due      bool
 	}{
 		{"none is there", time.Hour, false, 0, true},
@@ -563,7 +567,7 @@ func TestRunMakesSnapshotsThatAreDue(t *testing.T) {
 	}
 }
 
-// made tells whether a snapshot after one that was begun at a time is there.
+// made reports whether there is a snapshot that was begun after the given time.
 func (k *Keeper) made(after int64) bool {
 	newest, err := k.Newest()
 	return err == nil && newest.Begun > after
@@ -618,7 +622,7 @@ func TestTheMakerRestsLongerWhileOthersWrite(t *testing.T) {
 	}
 }
 
-// paced is a store whose writes take as long as the test says.
+// paced is a store that reports the writes and times that the test sets.
 type paced struct {
 	Store
 	count int64
@@ -627,7 +631,7 @@ type paced struct {
 
 func (s *paced) Writes() (int64, time.Duration) { return s.count, s.took }
 
-// write counts writes that take so long each.
+// write adds a number of writes to the report. The argument each is the time that each write has taken.
 func (s *paced) write(count int64, each time.Duration) {
 	s.count += count
 	s.took += time.Duration(count) * each
@@ -637,8 +641,8 @@ func (s *paced) write(count int64, each time.Duration) {
 func TestTheMakerRestsAsLongAsWritesNeed(t *testing.T) {
 	for _, c := range []struct {
 		name             string
-		working, resting time.Duration // of a write while the maker works, and while it rests
-		each             int64         // writes in each time of work
+		working, resting time.Duration // time of a write while the maker works, and while it rests
+		each             int64         // number of writes in each period of work, and in each rest
 		want             time.Duration
 	}{
 		{"no write takes longer", 10, 10, 20, 3 * time.Second},

@@ -17,35 +17,35 @@ import (
 
 // Load is the load that CheckFeed puts on a store.
 type Load struct {
-	Seed      uint64 // seeds the random choices; the order of goroutines still varies
+	Seed      uint64 // seed of the random choices; the order of the goroutines still varies
 	Writers   int
 	Followers int
-	Changes   int // minimum number of acknowledged changes
+	Changes   int // least number of acknowledged changes
 	Assets    int // number of assets that the writers share
 
-	// Patience is the longest time from the acknowledgement of a change until it
-	// is in the feed. Use 0 for a single store. Several stores need more, because
-	// each waits for the open batches of the others.
+	// Patience is the longest time that may pass between the acknowledgement of a change and its appearance in
+	// the feed. Use 0 for a single store. Several stores need more, because each waits for the open batches of
+	// the others.
 	Patience time.Duration
 }
 
 // Report is the result of CheckFeed.
 type Report struct {
-	Changes    int      // acknowledged
-	Pages      int      // read by followers
-	Checks     int      // comparisons
-	Violations []string // sentences; those about the feed start with F1 to F5, those about the record with R1 or R2
+	Changes    int      // acknowledged changes
+	Pages      int      // pages that followers have read
+	Checks     int      // comparisons that were made
+	Violations []string // sentences; they start with F1 to F5 (about the feed), or with R1 or R2 (about the record)
 }
 
-// String returns the counts of the report.
+// String returns the counts of the report as one line.
 func (r Report) String() string {
 	return fmt.Sprintf("%d changes, %d pages, %d checks, %d violations", r.Changes, r.Pages, r.Checks,
 		len(r.Violations))
 }
 
-// CheckFeed lets writers change assets while followers read the feed in all modes
-// and both directions. It compares the followers' pages with the writers' positions
-// and reports violations of F1 to F5, R1 and R2 (registry.Store).
+// CheckFeed lets writers change assets while followers read the feed in all modes and in both directions. It
+// compares the pages of the followers with the positions that the writers have got, and reports violations of F1
+// to F5, R1 and R2 (registry.Store).
 func CheckFeed(t *testing.T, s registry.Store, l Load) Report {
 	t.Helper()
 	c := &checker{store: s, load: l, listed: map[string]int64{}}
@@ -81,14 +81,14 @@ func CheckFeed(t *testing.T, s registry.Store, l Load) Report {
 type checker struct {
 	store    registry.Store
 	load     Load
-	assets   []registry.Record // the records that Create receives
-	ticks    atomic.Int64      // logical clock: one tick at the start and the end of a change
-	done     atomic.Int64      // acknowledged changes
+	assets   []registry.Record // records that the writers pass to Create
+	ticks    atomic.Int64      // logical clock, which ticks at the start and at the end of each change
+	done     atomic.Int64      // number of acknowledged changes
 	finished atomic.Bool       // all writers have ended
 
 	mu     sync.Mutex
 	acks   []ack
-	listed map[string]int64 // an acknowledged position at which the asset is listed, by asset
+	listed map[string]int64 // by asset: an acknowledged position at which the asset is listed
 	report Report
 }
 
@@ -96,7 +96,7 @@ type checker struct {
 type ack struct {
 	id         string
 	position   int64
-	begun, end int64 // ticks
+	begun, end int64 // ticks at the start and at the end
 }
 
 func (c *checker) violation(format string, args ...any) {
@@ -127,7 +127,7 @@ func (c *checker) write(ctx context.Context, random *rand.Rand) {
 			c.violation("get %s: %v", a.ID, err)
 			return
 		}
-		// Some contexts end before or during the write.
+		// For some writes, the context ends before or during the write.
 		patience, leave := context.WithCancel(ctx)
 		if random.IntN(20) == 0 {
 			go leave()
@@ -156,8 +156,8 @@ func (c *checker) write(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// walk reads the whole list again and again until the writers have ended. Each time it must
-// find all assets that were in the list when it began.
+// walk reads the whole list again and again until the writers have ended. Each walk must find all assets that
+// were in the list when the walk began.
 func (c *checker) walk(ctx context.Context, random *rand.Rand) {
 	for !c.finished.Load() {
 		begin, err := c.store.Page(ctx, registry.HorizonQuery())
@@ -198,8 +198,8 @@ func (c *checker) walk(ctx context.Context, random *rand.Rand) {
 // patiencePause is the time between two searches for a change in the feed.
 const patiencePause = 10 * time.Millisecond
 
-// checkPrompt checks F5: an acknowledged change is in the feed within Patience,
-// unless the asset has changed again.
+// checkPrompt checks F5: an acknowledged change must be in the feed within Patience, unless the asset has changed
+// again.
 func (c *checker) checkPrompt(ctx context.Context, a registry.Record, position int64) {
 	for begun := time.Now(); ; time.Sleep(patiencePause) {
 		page, err := c.store.Page(ctx, registry.Query{Offset: position - 1, Limit: 1, Mode: registry.All})
@@ -224,14 +224,14 @@ func (c *checker) checkPrompt(ctx context.Context, a registry.Record, position i
 	}
 }
 
-// checkAcknowledgements checks F3: positions are unique, and a change that begins
-// after another has ended has a higher position.
+// checkAcknowledgements checks F3: positions must be unique, and a change that began after another had ended must
+// have a higher position.
 func (c *checker) checkAcknowledgements() {
 	c.report.Changes = len(c.acks)
 	byBegin := slices.SortedFunc(slices.Values(c.acks), func(a, b ack) int { return cmp.Compare(a.begun, b.begun) })
 	byEnd := slices.SortedFunc(slices.Values(c.acks), func(a, b ack) int { return cmp.Compare(a.end, b.end) })
 	at := map[int64]string{}
-	var highest ack // of the changes that ended before a began
+	var highest ack // the change with the highest position that had ended before the change a began
 	for _, a := range byBegin {
 		for len(byEnd) > 0 && byEnd[0].end < a.begun {
 			if byEnd[0].position > highest.position {
@@ -250,7 +250,7 @@ func (c *checker) checkAcknowledgements() {
 	}
 }
 
-// place is an entry that a follower saw.
+// place is an entry that a follower has seen.
 type place struct {
 	id       string
 	position int64
@@ -261,7 +261,7 @@ type follower struct {
 	*checker
 	random *rand.Rand
 	mode   registry.Mode
-	backs  bool // starts at the newest entry, and reads those before at the end
+	backs  bool // starts at the newest entry, and reads the older entries at the end
 	seen   map[place]bool
 	oldest int64 // the follower has seen every entry above this position
 }
@@ -292,7 +292,7 @@ func (f *follower) follow(ctx context.Context) {
 	if !f.backs {
 		return
 	}
-	for before := f.oldest + 1; ; { // the entries before
+	for before := f.oldest + 1; ; { // now the older entries
 		entries := f.page(ctx, registry.Query{Offset: before, Limit: 50, Descending: true}).Entries
 		if len(entries) == 0 {
 			break
@@ -303,7 +303,8 @@ func (f *follower) follow(ctx context.Context) {
 	f.checkAll(ctx, offset)
 }
 
-// page reads a page, records its entries, and checks its order, F2 and F4.
+// page reads a page and adds its entries to those that the follower has seen. It checks the order of the entries,
+// F2 and F4.
 func (f *follower) page(ctx context.Context, q registry.Query) registry.FeedPage {
 	q.Mode = f.mode
 	page, err := f.store.Page(ctx, q)
@@ -336,8 +337,7 @@ func (f *follower) page(ctx context.Context, q registry.Query) registry.FeedPage
 	return page
 }
 
-// lookBack checks F1 for a random range before offset: the follower has seen every
-// entry there.
+// lookBack checks F1 for a random range below offset: the follower must have seen every entry in it.
 func (f *follower) lookBack(ctx context.Context, offset int64) {
 	from := max(f.oldest, offset-f.random.Int64N(5000))
 	page, err := f.store.Page(ctx, registry.Query{Offset: from, Limit: 1000, Mode: f.mode})

@@ -13,7 +13,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// counted counts what a watcher reads from a store.
+// counted is a store that counts what a watcher reads from it.
 type counted struct {
 	registry.Store
 	bodies atomic.Int64
@@ -30,8 +30,8 @@ func (c *counted) List(ctx context.Context, q registry.Query) (registry.FeedPage
 	return page, err
 }
 
-// testLive lets many follow the feed in two selections while several writers create
-// assets. Each asset must be read once, and encoded once for each selection.
+// testLive lets many followers read two selections of the feed while several writers create assets. The watcher
+// must read each asset once, and encode it once for each selection.
 func testLive(t *testing.T, open Opener) {
 	const followers, writers, each = 50, 4, 25
 	store := &counted{Store: open(t, "a", at(start))}

@@ -12,9 +12,8 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// naive is a store without a protocol for the feed. It reads the clock first and
-// writes later, so the feed loses changes. CheckFeed must fail on it: a checker that
-// never fails proves nothing.
+// naive is a store without a protocol for the feed: it takes the time of a change first and writes later, so its
+// feed loses changes. CheckFeed must report that. A checker that never fails proves nothing.
 type naive struct {
 	mu     sync.Mutex
 	assets map[string]registry.Record

@@ -10,7 +10,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// owned returns a new asset of an owner.
+// owned returns a new asset with this owner.
 func owned(owner string, listed, test bool) registry.Record {
 	r := asset(NewID(), listed)
 	r.Owner, r.Test, r.State = owner, test, "draft"
@@ -20,14 +20,14 @@ func owned(owner string, listed, test bool) registry.Record {
 	return r
 }
 
-// replaced returns what Replace needs to make r, which is stored, an asset of an owner.
+// replaced returns the record to pass to Replace, so that the stored asset r gets this owner.
 func replaced(r registry.Record, owner string) registry.Record {
 	r.Former, r.Owner = r.Owner, owner
 	return r
 }
 
-// testOwners reads the lists of two brokers, of whom one is the beginning of the other's name,
-// while assets change and change hands.
+// testOwners reads the lists of two brokers after different changes of assets and of their owners. The name of
+// one broker is the beginning of the other broker's name, but the lists must not mix.
 func testOwners(t *testing.T, open Opener) {
 	s := open(t, "a", at(start))
 	draft, real := mustCreate(t, s, owned("one", false, false)), mustCreate(t, s, owned("one", true, false))
@@ -75,10 +75,10 @@ func testOwners(t *testing.T, open Opener) {
 	list(all, test, draft, real)
 }
 
-// ownWalks and ownAssets are how often, and over how many assets, testOwnWalks goes.
+// ownWalks is how many walks testOwnWalks makes, ownAssets how many assets are in the list.
 const ownWalks, ownAssets = 6, 12
 
-// testOwnWalks walks along the list of a broker while all of his assets change. Each walk has all
+// testOwnWalks walks along the list of a broker while all of the broker's assets change. Each walk must find all
 // of them.
 func testOwnWalks(t *testing.T, open Opener) {
 	s := open(t, "a", time.Now)
@@ -124,7 +124,8 @@ func testOwnWalks(t *testing.T, open Opener) {
 	writing.Wait()
 }
 
-// walkOwn returns the ids on all pages of the list of the broker "one", whose end rises.
+// walkOwn returns the ids on all pages of the list of the broker "one". New entries may come at the end during
+// the walk.
 func walkOwn(t *testing.T, s registry.Store) (map[string]bool, error) {
 	found := map[string]bool{}
 	for offset := int64(0); ; {
@@ -140,7 +141,7 @@ func walkOwn(t *testing.T, s registry.Store) (map[string]bool, error) {
 			found[e.ID] = true
 		}
 		if len(found) == ownAssets && offset > 0 {
-			return found, nil // while assets change, the list has no end
+			return found, nil // the list has no end while assets change
 		}
 		offset = page.Entries[len(page.Entries)-1].Position
 	}

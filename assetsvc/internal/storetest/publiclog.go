@@ -15,19 +15,19 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// LogStore is a store that keeps the public log too.
+// LogStore is a registry.Store that also stores the public log.
 type LogStore interface {
 	registry.Store
 	publiclog.Store
 }
 
-// RunLog tests the contract of publiclog.Store.
+// RunLog checks that a store keeps the contract of publiclog.Store.
 func RunLog(t *testing.T, open func(t *testing.T, name string, now func() time.Time) LogStore) {
 	t.Run("a head replaces the one that it was made from", func(t *testing.T) { testHead(t, open) })
 	t.Run("of several heads one is stored", func(t *testing.T) { testHeadRace(t, open) })
 }
 
-// leaves returns leaves of the log from a position on.
+// leaves returns count leaves of the log, with consecutive positions that begin at first.
 func leaves(first, count int) [][]byte {
 	all := make([][]byte, count)
 	for i := range all {
@@ -37,7 +37,8 @@ func leaves(first, count int) [][]byte {
 	return all
 }
 
-// checkHead compares the stored head with the one that was given to ExtendLog.
+// checkHead checks the stored head. want is the head that was given to ExtendLog, which has raised its version by
+// one.
 func checkHead(t *testing.T, s publiclog.Store, want publiclog.Head) publiclog.Head {
 	t.Helper()
 	got, err := s.LogHead(t.Context())
@@ -110,7 +111,8 @@ func testHead(t *testing.T, open func(*testing.T, string, func() time.Time) LogS
 	check()
 }
 
-// testHeadRace lets several goroutines extend the log from the same heads.
+// testHeadRace lets several goroutines extend the log from the same head. Exactly one of them must succeed. It
+// does this several times.
 func testHeadRace(t *testing.T, open func(*testing.T, string, func() time.Time) LogStore) {
 	s := open(t, "a", at(start))
 	for range 5 {

@@ -18,19 +18,19 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// RangeStore is a store whose assets can be read in the order of their ids.
+// RangeStore is a store that can return its assets in the order of their ids.
 type RangeStore interface {
 	registry.Store
-	// Range returns listed assets in the order of their ids, each as of its last
-	// acknowledged change or a later one. It looks at no more than q.Limit assets. A page
-	// that is not the last has Next above all ids that Range has looked at.
+	// Range returns listed assets in the order of their ids. Each asset is as it was after its last acknowledged
+	// change, or a later one. Range looks at no more than q.Limit assets. On a page that is not the last, Next is
+	// above all ids that Range has looked at.
 	Range(ctx context.Context, q registry.RangeQuery) (registry.RangePage, error)
 }
 
-// RangeOpener is an Opener of stores with ranges.
+// RangeOpener is an Opener that opens a RangeStore.
 type RangeOpener func(t *testing.T, name string, now func() time.Time) RangeStore
 
-// RunRange tests the contract of RangeStore.
+// RunRange checks that a store keeps the contract of RangeStore.
 func RunRange(t *testing.T, open RangeOpener) {
 	for _, c := range []struct {
 		name string
@@ -45,7 +45,7 @@ func RunRange(t *testing.T, open RangeOpener) {
 	}
 }
 
-// walk returns all entries and the number of pages.
+// walk reads all pages. It returns all entries, and the number of pages.
 func walk(
 	ctx context.Context, s RangeStore, from string, limit, bytes int,
 ) (all []registry.Entry, pages int, err error) {
@@ -100,7 +100,7 @@ func testRange(t *testing.T, open RangeOpener) {
 		limit int
 		bytes int
 		want  []registry.Entry
-		pages int // least
+		pages int // least number of pages
 	}{
 		{"one page", "", 100, registry.AnySize, want, 1},
 		{"pages of seven", "", 7, registry.AnySize, want, 5},
@@ -147,7 +147,7 @@ func testLargeRange(t *testing.T, open RangeOpener) {
 	}
 }
 
-// Horizon returns the position up to which every change of a store is stored.
+// Horizon returns the horizon of a store: the position up to which every change is stored.
 func Horizon(ctx context.Context, s registry.Store) (int64, error) {
 	page, err := s.Page(ctx, registry.HorizonQuery())
 	return page.Upto, err
@@ -175,16 +175,15 @@ func testCancelledRange(t *testing.T, open RangeOpener) {
 	}
 }
 
-// Copy is a copy of the listed assets of a store: a snapshot.
+// Copy is a copy of the listed assets of a store, as a snapshot has it.
 type Copy struct {
-	Position int64            // where to follow the feed from
+	Position int64            // position from which to follow the feed
 	Assets   map[string]int64 // position of each asset, by id
 }
 
-// CheckSnapshot makes copies of a store while writers create, list and change assets.
-// After each copy it follows the feed from the copy's position, and compares the result
-// with all listed assets (docs/snapshot.md, S1 and S2). It returns the violations. Before
-// each copy there are l.Changes changes.
+// CheckSnapshot makes several copies of a store while writers create, list and change assets. Before each copy,
+// the writers make l.Changes changes. After each copy, CheckSnapshot follows the feed from the copy's position,
+// and compares the result with all listed assets (docs/snapshot.md, S1 and S2). It returns the violations.
 func CheckSnapshot(
 	t *testing.T, s registry.Store, l Load, copies int, makeCopy func(context.Context) (Copy, error),
 ) []string {
@@ -210,7 +209,7 @@ func CheckSnapshot(
 	var made []Copy
 	for range copies {
 		for begun := written.Load(); written.Load() < begun+int64(l.Changes); {
-			time.Sleep(time.Millisecond) // the writers work
+			time.Sleep(time.Millisecond) // meanwhile the writers make changes
 		}
 		c, err := makeCopy(ctx)
 		if err != nil {
@@ -220,7 +219,7 @@ func CheckSnapshot(
 	}
 	stop()
 	writers.Wait()
-	// A write that was given up may still be under way. This one comes after it.
+	// A write whose context has ended may still be under way. The creation below comes after it.
 	if _, err := s.Create(t.Context(), registry.Record{ID: NewID(), Body: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +230,7 @@ func CheckSnapshot(
 	return violations
 }
 
-// changeOne creates or changes an asset, and reports whether it did so.
+// changeOne creates or changes an asset, and reports whether that has succeeded.
 func changeOne(ctx context.Context, s registry.Store, a registry.Record, random *rand.Rand) bool {
 	current, err := s.Get(ctx, a.ID, registry.AnySize)
 	if err != nil {
@@ -244,7 +243,7 @@ func changeOne(ctx context.Context, s registry.Store, a registry.Record, random 
 	return err == nil
 }
 
-// compareCopy follows the feed from a copy, and compares the copy with the whole feed.
+// compareCopy follows the feed from the position of a copy, and compares the result with the whole feed.
 func compareCopy(t *testing.T, s registry.Store, number int, c Copy) (violations []string) {
 	t.Helper()
 	all := mustFollow(t, s, 0)
@@ -265,7 +264,7 @@ func compareCopy(t *testing.T, s registry.Store, number int, c Copy) (violations
 	return violations
 }
 
-// mustFollow returns the positions of all assets in the feed after a position.
+// mustFollow returns the positions of all assets that the feed has after the given position.
 func mustFollow(t *testing.T, s registry.Store, after int64) map[string]int64 {
 	t.Helper()
 	positions := map[string]int64{}

@@ -17,14 +17,14 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// changeOf returns the record's entry of a change that made r from the asset at a
-// position.
+// changeOf returns the record's entry for the change to r. before is the position that the asset had before the
+// change.
 func changeOf(r registry.Record, before int64) registry.Revision {
 	return registry.Revision{ID: r.ID, Revision: r.Revision, Position: r.Position, Before: before,
 		Listed: r.Listed, Test: r.Test, Change: r.Change, Whole: r.Whole}
 }
 
-// mustNote creates or replaces an asset, and returns it with the record's entry.
+// mustNote creates or replaces an asset. It returns the asset, and the record's entry for this change.
 func mustNote(t *testing.T, s registry.Store, r registry.Record) (registry.Record, registry.Revision) {
 	t.Helper()
 	before := r.Position
@@ -36,7 +36,7 @@ func mustNote(t *testing.T, s registry.Store, r registry.Record) (registry.Recor
 	return r, changeOf(r, before)
 }
 
-// withoutWhole returns changes as a query without Whole returns them.
+// withoutWhole returns the changes in the form in which a query without Whole returns them.
 func withoutWhole(changes []registry.Revision) []registry.Revision {
 	changes = slices.Clone(changes)
 	for i := range changes {
@@ -45,8 +45,7 @@ func withoutWhole(changes []registry.Revision) []registry.Revision {
 	return changes
 }
 
-// readLog reads the changes of an asset in pages, and returns them with the oldest
-// first.
+// readLog reads the changes of an asset page by page, and returns them in their order, the oldest first.
 func readLog(t *testing.T, s registry.Store, id string, limit int, whole bool) []registry.Revision {
 	t.Helper()
 	var all []registry.Revision
@@ -67,7 +66,7 @@ func readLog(t *testing.T, s registry.Store, id string, limit int, whole bool) [
 	}
 }
 
-// readRecord reads the record after a position in pages.
+// readRecord reads the record page by page, beginning with the first change above the given position.
 func readRecord(t *testing.T, s registry.Store, after int64, limit, bytes int) []registry.Revision {
 	t.Helper()
 	var all []registry.Revision
@@ -118,7 +117,8 @@ func testRecord(t *testing.T, open Opener) {
 		r.Change, r.Whole = nil, nil
 		return r
 	}
-	// The ids are neighbours in their order.
+	// No other asset of this test has an id between two of these ids. So a faulty read of one asset's changes
+	// would also return changes of the next asset.
 	ids := []string{strings.Repeat("0", 32), strings.Repeat("0", 31) + "a", strings.Repeat("f", 32)}
 	for i, id := range ids {
 		r := asset(id, true)
@@ -167,12 +167,13 @@ func testRecord(t *testing.T, open Opener) {
 	testRecordRace(t, s)
 }
 
-// testRewrite rewrites changes of the record, in all and in the life of one asset too.
+// testRewrite rewrites changes of the record. The list all has all changes of the record, and the list life has
+// the changes of one asset; testRewrite updates both lists.
 func testRewrite(t *testing.T, s registry.Store, all, life []registry.Revision) {
 	t.Helper()
 	for _, c := range []struct {
 		name          string
-		at            int // in the life
+		at            int // index in life of the change to rewrite
 		change, whole []byte
 	}{
 		{"a change loses its whole asset", 17, []byte("erased"), nil},
@@ -207,8 +208,8 @@ func testRewrite(t *testing.T, s registry.Store, all, life []registry.Revision) 
 	}
 }
 
-// testRecordRace lets several goroutines change one asset at once. The record must
-// have exactly the changes that succeeded.
+// testRecordRace lets several goroutines change one asset at the same time. The record must have exactly the
+// changes that succeeded.
 func testRecordRace(t *testing.T, s registry.Store) {
 	r, creation := mustNote(t, s, asset(NewID(), true))
 	var mu sync.Mutex
@@ -243,8 +244,8 @@ func testRecordRace(t *testing.T, s registry.Store) {
 	checkChanges(t, "the record", won, record)
 }
 
-// followRecord reads the record page after page, until the writers have ended and the
-// record has the newest acknowledged change.
+// followRecord reads the record page by page, until the writers have ended and it has read the newest
+// acknowledged change.
 func (c *checker) followRecord(ctx context.Context, random *rand.Rand) (record []registry.Revision) {
 	var after int64
 	var ended time.Time
@@ -288,10 +289,10 @@ func (c *checker) newest() (newest int64) {
 	return newest
 }
 
-// checkRecord checks R1 and R2 for the record that a follower read. It has each
-// acknowledged change. The changes of an asset are a chain: each was made from the one
-// before, and the last one is the asset as it is now. So none is missing, and none was
-// never made. A later read returns the same record.
+// checkRecord checks R1 and R2 for the record that a follower has read. The record must have each acknowledged
+// change. The changes of an asset must be a chain: each was made from the position of the one before, and the
+// last one has the position of the stored asset. So no change is missing, and the record has no change that was
+// not made. A later read must return the same record.
 func (c *checker) checkRecord(ctx context.Context, record []registry.Revision) {
 	at, ends := map[int64]string{}, map[string]int64{}
 	for _, r := range record {

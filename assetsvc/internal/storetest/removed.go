@@ -7,8 +7,8 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// testRemoved removes a draft. Nothing of it is read any more, but its id stays taken and the record
-// keeps its changes, also after a restart.
+// testRemoved removes a draft. No method may return the draft any more, but its id must stay taken, and the
+// record must keep its changes, even after a restart.
 func testRemoved(t *testing.T, open Opener) {
 	s := open(t, "a", at(start))
 	draft, other := owned("one", false, false), owned("one", false, false)

@@ -44,8 +44,8 @@ func testReseal(t *testing.T, open Opener) {
 		anew string
 	}{
 		{want[2], anew},
-		{registry.Sealed{ID: before.ID, Sealed: other}, other}, // not the asset's token record
-		{registry.Sealed{ID: NewID(), Sealed: other}, other},   // no asset
+		{registry.Sealed{ID: before.ID, Sealed: other}, other}, // another token record than the asset has
+		{registry.Sealed{ID: NewID(), Sealed: other}, other},   // the id of no asset
 	} {
 		if err := sealed.Reseal(t.Context(), c.old, registry.Sealed{ID: before.ID, Sealed: c.anew}); err != nil {
 			t.Fatal(err)
@@ -53,5 +53,5 @@ func testReseal(t *testing.T, open Opener) {
 	}
 	before.Sealed = anew
 	checkStored(t, s, before)
-	mustReplace(t, s, before) // the revision has not changed
+	mustReplace(t, s, before) // Replace works, because the revision has not changed
 }

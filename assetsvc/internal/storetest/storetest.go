@@ -1,6 +1,5 @@
-// Package storetest tests the contract of registry.Store on any store. Run tests
-// each sentence of the contract. CheckFeed tests the properties F1 to F5 under load.
-// Both use only the methods of the store.
+// Package storetest checks that a store keeps the contract of registry.Store. Run checks each sentence of the
+// contract. CheckFeed checks the properties F1 to F5 under load. Both use only the methods of the store.
 package storetest
 
 import (
@@ -22,15 +21,15 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Opener opens the store with the given name and creates it if it does not exist.
-// The store closes when the test ends. The test may close it earlier.
+// Opener opens the store with the given name, and creates it if it does not exist. The store is closed when the
+// test ends, or by the test before that.
 type Opener func(t *testing.T, name string, now func() time.Time) registry.Store
 
-// start is the time at which the clock of a test starts.
+// start is the first time that the clock of a test shows.
 var start = time.Date(2025, 11, 20, 12, 0, 0, 123456000, time.UTC)
 
-// Run tests the contract of registry.Store, with two exceptions. CheckFeed tests the
-// feed under load. Stores that return ErrVoid test it themselves.
+// Run checks the contract of registry.Store, with two exceptions: CheckFeed checks the feed under load, and a
+// store that can return ErrVoid must test that itself.
 func Run(t *testing.T, open Opener) {
 	for _, c := range []struct {
 		name string
@@ -109,8 +108,8 @@ func mustPage(t *testing.T, s registry.Store, q registry.Query) []registry.Entry
 	return page.Entries
 }
 
-// wholeBytes compares bytes at once, which is far quicker than one by one. EquateEmpty
-// compares those that are both empty.
+// wholeBytes compares two slices of bytes in one call, which is far quicker than byte by byte. It does not apply
+// if both slices are empty; EquateEmpty compares those.
 var wholeBytes = cmp.FilterValues(func(a, b []byte) bool { return len(a)+len(b) > 0 }, cmp.Comparer(bytes.Equal))
 
 func checkStored(t *testing.T, s registry.Store, want registry.Record) {
@@ -219,7 +218,7 @@ func testNotFound(t *testing.T, open Opener) {
 // Promises: datemodified
 func testPositions(t *testing.T, open Opener) {
 	now := start
-	var clock atomic.Pointer[time.Time] // a store may look in the background, too
+	var clock atomic.Pointer[time.Time] // a store may read the clock in the background, too
 	clock.Store(&now)
 	s := open(t, "a", func() time.Time { return *clock.Load() })
 	var last int64
@@ -236,10 +235,11 @@ func testPositions(t *testing.T, open Opener) {
 	}
 }
 
-// testNow reads the store's clock before writes, while the machine's clock takes small steps back.
+// testNow reads the store's clock before each write, while the machine's clock takes small steps back. The
+// position of the write must not be below the time that was read.
 func testNow(t *testing.T, open Opener) {
 	var reads atomic.Int64
-	s := open(t, "a", func() time.Time { // every third reading is half a second back
+	s := open(t, "a", func() time.Time { // every third time is half a second too early
 		n := reads.Add(1)
 		return start.Add(time.Duration(n)*time.Millisecond - time.Duration(n%3/2)*time.Second/2)
 	})
@@ -334,7 +334,8 @@ func testModes(t *testing.T, open Opener) {
 	checkEntries(t, mustPage(t, s, registry.Query{Limit: 7, Descending: true, Mode: registry.All}), all[:7]...)
 }
 
-// testMovesOfMode makes a real asset one for tests and back. Each feed has it only as long as it belongs there.
+// testMovesOfMode makes a real asset a test asset, and then a real one again. Each feed must have the asset only
+// while it belongs there.
 func testMovesOfMode(t *testing.T, open Opener) {
 	s := open(t, "a", at(start))
 	check := func(mode registry.Mode, want ...registry.Record) {
@@ -417,7 +418,7 @@ func testLargeBodies(t *testing.T, open Opener) {
 				}
 			}
 			page, err := s.Page(t.Context(), c.query)
-			want := c.want[len(c.want)-1].Position // a client goes on from here
+			want := c.want[len(c.want)-1].Position // position from which a client goes on
 			if err != nil || !c.query.Descending && page.Upto != want {
 				t.Errorf("got a page up to %d, %v; want it up to its last asset, %d", page.Upto, err, want)
 			}

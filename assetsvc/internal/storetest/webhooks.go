@@ -17,7 +17,7 @@ import (
 	"asset-registry/assetsvc/internal/webhook"
 )
 
-// WebhookStore is a store that keeps webhooks too.
+// WebhookStore is a registry.Store that also stores webhooks.
 type WebhookStore interface {
 	registry.Store
 	webhook.Store
@@ -25,7 +25,7 @@ type WebhookStore interface {
 
 type openWebhooks = func(t *testing.T, name string, now func() time.Time) WebhookStore
 
-// RunWebhooks tests the contract of webhook.Store.
+// RunWebhooks checks that a store keeps the contract of webhook.Store.
 func RunWebhooks(t *testing.T, open openWebhooks) {
 	for _, c := range []struct {
 		name string
@@ -45,10 +45,10 @@ func RunWebhooks(t *testing.T, open openWebhooks) {
 	}
 }
 
-// at0 is a time without a fraction of a millisecond.
+// at0 is a time in whole milliseconds.
 var at0 = time.Date(2026, 11, 20, 12, 0, 0, 7e6, time.UTC)
 
-// endpoint returns an endpoint in which every field has a value.
+// endpoint returns an endpoint whose fields are all set.
 func endpoint(id, broker string) webhook.Endpoint {
 	return webhook.Endpoint{
 		ID: id, Broker: broker, KeyID: "key-" + broker, URL: "https://example.org/" + id, Version: "2.5", Mode: "test",
@@ -72,7 +72,7 @@ func mustPut(t *testing.T, s webhook.Store, e webhook.Endpoint) webhook.Endpoint
 	return e
 }
 
-// millis compares times as a webhook.Store keeps them.
+// millis compares times in milliseconds, the precision in which a webhook.Store keeps them.
 var millis = cmp.Comparer(func(a, b time.Time) bool {
 	return a.Truncate(time.Millisecond).Equal(b.Truncate(time.Millisecond))
 })
@@ -138,7 +138,7 @@ func testEndpoint(t *testing.T, open openWebhooks) {
 
 func testEndpoints(t *testing.T, open openWebhooks) {
 	s := open(t, "a", at(start))
-	want := map[string][]string{} // broker -> ids; "": all
+	want := map[string][]string{} // broker -> ids; "" -> the ids of all brokers
 	brokers := []string{"b", "b1", "c"}
 	for i := range 20 {
 		e := endpoint(fmt.Sprintf("%04x", i*7919%65536), brokers[i%3])
@@ -241,7 +241,8 @@ func testTerm(t *testing.T, open openWebhooks) {
 	}
 }
 
-// testTermOfAWrongClock has a process that takes the term by a clock that is a year ahead.
+// testTermOfAWrongClock has a process whose clock is a year ahead when it takes the term. Another process, with
+// a right clock, must be able to take the term.
 func testTermOfAWrongClock(t *testing.T, open openWebhooks) {
 	s := open(t, "a", at(start))
 	wrong := mustLead(t, s, "p", at0.Add(365*24*time.Hour))
@@ -293,12 +294,13 @@ func testSave(t *testing.T, open openWebhooks) {
 	second := mustLead(t, s, "q", first.Until)
 	save(first.Number, webhook.ErrTermOver, nil, step(all[0], 20))
 	checkEndpoint(t, s, all[0])
-	save(second.Number, nil, nil, step(all[0], 7)) // progress may go back
+	save(second.Number, nil, nil, step(all[0], 7)) // the new progress may be behind the stored one
 	all[0].Progress, all[0].Saves = step(all[0], 7).Progress, 2
 	checkEndpoint(t, s, all[0])
 }
 
-// testTermRace lets processes take and renew the term at once. No two have the same one.
+// testTermRace lets several processes take and renew the term at the same time. No two of them may get the same
+// term.
 func testTermRace(t *testing.T, open openWebhooks) {
 	s := open(t, "a", at(start))
 	var mu sync.Mutex
@@ -333,8 +335,8 @@ func testTermRace(t *testing.T, open openWebhooks) {
 	}
 }
 
-// testPutRace changes one endpoint with Put while another goroutine saves its progress.
-// Each reads the endpoint again when it is stale. Every change and step must count.
+// testPutRace changes an endpoint with Put while another goroutine saves its progress. If one of the two calls
+// is stale, its goroutine reads the endpoint again and repeats the call. No change and no step may be lost.
 func testPutRace(t *testing.T, open openWebhooks) {
 	const changes, steps = 5, 8
 	s := open(t, "a", at(start))
@@ -401,8 +403,8 @@ func testPutRace(t *testing.T, open openWebhooks) {
 
 func testBrokerBound(t *testing.T, open openWebhooks) { CheckBrokerBound(t, open(t, "a", at(start))) }
 
-// CheckBrokerBound creates endpoints of one broker at the same time, more than it may have.
-// Exactly as many as it may have must be stored. The stores have the same data.
+// CheckBrokerBound creates more endpoints of one broker at the same time than the broker may have. Exactly the
+// allowed number must be stored. All stores must share their data.
 func CheckBrokerBound(t *testing.T, stores ...WebhookStore) {
 	t.Helper()
 	s := stores[0]
@@ -419,7 +421,7 @@ func CheckBrokerBound(t *testing.T, stores ...WebhookStore) {
 	if err := s.Put(t.Context(), again); !errors.Is(err, webhook.ErrStale) {
 		t.Errorf("a new endpoint with the id of another, at the bound: got %v, want ErrStale", err)
 	}
-	mustPut(t, s, all[0]) // a change
+	mustPut(t, s, all[0]) // changes an endpoint that exists
 	byAdmin.ID = "admin2"
 	mustPut(t, s, byAdmin)
 	mustPut(t, s, endpoint("other", "b2"))
@@ -431,8 +433,8 @@ func CheckBrokerBound(t *testing.T, stores ...WebhookStore) {
 	putMany(t, stores, "c", 10, 3)
 }
 
-// putMany creates endpoints of one broker at the same time. All but those that are stored
-// must get ErrBrokerFull.
+// putMany creates endpoints of one broker at the same time, as many as count says. As many as stored says must
+// succeed, and the others must get ErrBrokerFull.
 func putMany(t *testing.T, stores []WebhookStore, prefix string, count, stored int) {
 	t.Helper()
 	errs := make([]error, count)

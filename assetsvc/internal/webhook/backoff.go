@@ -11,14 +11,14 @@ import (
 const (
 	waitLeast  = time.Second
 	waitMost   = time.Hour
-	retryMost  = 6 * time.Hour      // that a receiver can ask for
-	giveUp     = 3 * 24 * time.Hour // of failures without a success
-	answerFor  = 24 * time.Hour     // of challenges without an answer
-	challenges = time.Minute        // the least time between two challenges
+	retryMost  = 6 * time.Hour      // the longest wait that a receiver can ask for
+	giveUp     = 3 * 24 * time.Hour // how long an endpoint may fail, without a success, before it is disabled
+	answerFor  = 24 * time.Hour     // how long an endpoint may leave its challenges without an answer
+	challenges = time.Minute        // least time between two challenges
 )
 
-// backoff returns the time to wait after a number of failures in a row: 1 s, doubled up
-// to 1 h, of which a random part of a half is left out.
+// backoff returns the time to wait after a number of failures in a row. It begins with one second, and doubles
+// up to one hour; a random part of up to a half is subtracted.
 func backoff(failures int) time.Duration {
 	wait := waitMost
 	if n := max(failures, 1) - 1; n < 12 { // 2^12 s is more than an hour
@@ -27,8 +27,8 @@ func backoff(failures int) time.Duration {
 	return wait - rand.N(wait/2)
 }
 
-// retryAfter returns the time that a receiver asks to wait (RFC 9110, 10.2.3), at most
-// retryMost. Without such a header, or with a malformed one, it is 0.
+// retryAfter returns the time that a receiver asks to wait (RFC 9110, 10.2.3), at most retryMost. If the header
+// is missing or malformed, retryAfter returns 0.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if text == "" {

@@ -8,25 +8,26 @@ import (
 )
 
 const (
-	challengedFor = time.Hour        // for the bounds below
-	brokerMost    = 16 * MaxOfBroker // challenges of one broker
-	hostMost      = MaxEndpoints     // challenges to one host
+	challengedFor = time.Hour        // the bounds below limit the number of challenges in this time
+	brokerMost    = 16 * MaxOfBroker // most challenges of one broker
+	hostMost      = MaxEndpoints     // most challenges to one host
 )
 
-// challenged knows when challenges were sent: to each endpoint, also if its address has changed
-// since, for each broker, and to each host. So nobody makes the registry send many to a stranger.
+// challenged knows when challenges were sent: to each endpoint, for each broker, and to each host. An endpoint
+// keeps its count when its address changes. So nobody can make the registry send many challenges to a
+// stranger's server.
 type challenged struct {
 	mu   sync.Mutex
 	sent map[string]*tally
 }
 
-// tally is a number of challenges since a time.
+// tally counts the challenges that were sent from a certain time on.
 type tally struct {
 	since time.Time
 	sent  int
 }
 
-// bound is how many challenges a name has within a time.
+// bound is the largest number of challenges, in a certain time, for an endpoint, a broker or a host.
 type bound struct {
 	name   string
 	most   int
@@ -35,9 +36,9 @@ type bound struct {
 
 func newChallenged() *challenged { return &challenged{sent: map[string]*tally{}} }
 
-// boundsOf returns the bounds of challenges to an endpoint.
+// boundsOf returns the bounds that apply to a challenge to an endpoint.
 func boundsOf(e Endpoint) []bound {
-	host := e.URL // one that cannot be parsed is never sent to
+	host := e.URL // nothing is ever sent to an address that cannot be parsed
 	if u, err := url.Parse(e.URL); err == nil {
 		host = strings.ToLower(u.Hostname())
 	}
@@ -48,7 +49,8 @@ func boundsOf(e Endpoint) []bound {
 	}
 }
 
-// take counts a challenge and returns 0, or counts nothing and returns the time to wait.
+// take counts a challenge and returns 0 if a challenge may be sent now. Otherwise it returns the time to wait,
+// and does not count the challenge.
 func (c *challenged) take(e Endpoint) (wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +79,7 @@ func (c *challenged) take(e Endpoint) (wait time.Duration) {
 	return 0
 }
 
-// forget removes what counts no more, a few names a call, so that the map stays small.
+// forget removes old counts. Each call looks at a few names only, which is enough to keep the map small.
 func (c *challenged) forget(now time.Time) {
 	looked := 0
 	for name, w := range c.sent {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestChallengesAreBounded asks for challenges in virtual time.
+// TestChallengesAreBounded asks for many challenges in virtual time. Beyond each bound, a challenge must wait.
 // Promises: hook-challenges
 func TestChallengesAreBounded(t *testing.T) {
 	endpoint := func(id int, broker, host string) Endpoint {
@@ -54,7 +54,8 @@ func TestChallengesAreBounded(t *testing.T) {
 	}
 }
 
-// TestOldChallengesAreForgotten asks for challenges of many brokers and hosts, and later for those of one.
+// TestOldChallengesAreForgotten counts challenges of many brokers to many hosts. After an hour it counts
+// challenges of one broker to one host, which must remove most of the old counts.
 func TestOldChallengesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := newChallenged()
@@ -76,7 +77,8 @@ func TestOldChallengesAreForgotten(t *testing.T) {
 	})
 }
 
-// TestTheOwnerLearnsNoMoreThanTheStatus holds each fault of a message to the words for the owner.
+// TestTheOwnerLearnsNoMoreThanTheStatus has faults of messages. The text that the owner sees must say no more
+// about the receiver than the HTTP status.
 // Promises: hook-faults
 func TestTheOwnerLearnsNoMoreThanTheStatus(t *testing.T) {
 	for _, c := range []struct {

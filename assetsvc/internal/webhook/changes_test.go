@@ -10,11 +10,11 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// TestChangesAreStoredOnce makes each change twice. The second time nothing is stored.
+// TestChangesAreStoredOnce makes the same change twice. The second time, nothing is stored.
 func TestChangesAreStoredOnce(t *testing.T) {
 	b := newBench(t)
 	e := b.mustCreate(t, b1, "state", "disabled")
-	const generation = 2 // the creation is the first one
+	const generation = 2 // generation 1 is the creation
 	for range 2 {
 		got, err := b.Change(t.Context(), b1, e.ID, object("url", address+"2"))
 		if err != nil || got.URL != address+"2" || got.State != webhook.Disabled || got.Reason != webhook.Paused {
@@ -29,7 +29,8 @@ func TestChangesAreStoredOnce(t *testing.T) {
 	}
 }
 
-// TestAnAdministratorStopsNothingUnasked resumes what is active.
+// TestAnAdministratorStopsNothingUnasked lets an administrator resume a webhook that is active. It must stay
+// active.
 func TestAnAdministratorStopsNothingUnasked(t *testing.T) {
 	b := newBench(t)
 	e := b.mustCreate(t, b1)
@@ -74,7 +75,8 @@ func TestARemovedWebhookIsGone(t *testing.T) {
 	}
 }
 
-// asked counts the questions for the next change. They fail with err, and those for the horizon with lost.
+// asked is a feed that counts the calls of Next. Next returns the error in the field err. Horizon returns the
+// error in the field lost.
 type asked struct {
 	feed
 	times     int
@@ -92,8 +94,8 @@ func (a *asked) Horizon(ctx context.Context) (int64, error) {
 	return horizon, errors.Join(err, a.lost)
 }
 
-// TestWebhooksAtOnePlaceShareAQuestion lists three webhooks, of which two have the same position and mode. Then the
-// feed fails.
+// TestWebhooksAtOnePlaceShareAQuestion lists three webhooks. Two of them have the same position and mode, so one
+// read of the feed must be enough for both. Then the feed fails, and the requests must return its error.
 func TestWebhooksAtOnePlaceShareAQuestion(t *testing.T) {
 	b := newBench(t)
 	changes := &asked{feed: feed{1, start.UnixMicro()}}
@@ -116,7 +118,8 @@ func TestWebhooksAtOnePlaceShareAQuestion(t *testing.T) {
 	}
 }
 
-// TestAReplayThatCannotBeginChangesNothing does not learn where the feed ends.
+// TestAReplayThatCannotBeginChangesNothing replays a webhook while the horizon of the feed cannot be read. The
+// position of the webhook must stay the same.
 func TestAReplayThatCannotBeginChangesNothing(t *testing.T) {
 	b := newBench(t)
 	changes := &asked{feed: feed{1, start.UnixMicro()}, lost: errors.New("the feed is down")}
@@ -131,10 +134,10 @@ func TestAReplayThatCannotBeginChangesNothing(t *testing.T) {
 	}
 }
 
-// down is a store that answers nothing but what it is asked first.
+// down is a store that answers only some reads, and then fails.
 type down struct {
 	webhook.Store
-	reads int // calls of Endpoint that it answers
+	reads int // number of calls of Endpoint that succeed before calls fail
 	err   error
 }
 
@@ -153,8 +156,9 @@ func (d *down) Put(context.Context, webhook.Endpoint) error { return d.err }
 
 func (d *down) Remove(context.Context, string) error { return d.err }
 
-// TestWithoutTheStoreARequestIsToBeRepeated has a store that is down, and one in which each webhook changes all the
-// time.
+// TestWithoutTheStoreARequestIsToBeRepeated sends requests while the store is down, while only its writes fail,
+// and while another process always changes or removes the webhook first. Each case has the expected kinds of
+// faults.
 func TestWithoutTheStoreARequestIsToBeRepeated(t *testing.T) {
 	b := newBench(t)
 	e := b.mustCreate(t, b1)

@@ -7,7 +7,8 @@ import (
 
 const year = 365 * 24 * time.Hour
 
-// TestAClockThatWasWrongSilencesNoWebhook notes times with clocks a year ahead and behind.
+// TestAClockThatWasWrongSilencesNoWebhook uses progress with times from clocks that were a year ahead or behind.
+// These times must neither delay the next attempt nor disable the webhook.
 func TestAClockThatWasWrongSilencesNoWebhook(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 30, 0, 0, time.UTC)
 	for _, c := range []struct {

@@ -18,21 +18,21 @@ import (
 
 // Creation asks for a new endpoint.
 type Creation struct {
-	Fields  record.Object // what the client sent
-	Version string        // of the API that the client uses, and of the entries of messages
-	// Seeds are secrets that the gateway makes of an API key and an Idempotency-Key, the
-	// newest first. They make the creation repeatable; empty: it is not
+	Fields  record.Object // the fields that the client sent
+	Version string        // version of the API that the client uses; messages show assets in this version
+	// Seeds are secrets that the gateway derives from an API key and an Idempotency-Key, the newest first. With
+	// seeds, a repeated creation returns the same endpoint. Without seeds, it creates another one
 	// (docs/contract.md, "Idempotency").
 	Seeds [][]byte
 }
 
 const (
-	repeatable = 24 * time.Hour // age up to which a creation is repeated; then its key creates another endpoint
+	repeatable = 24 * time.Hour // how long a creation can be repeated; later the same key creates another endpoint
 	maxUses    = MaxOfBroker + 1
 )
 
-// Create creates an endpoint, and returns it with its symmetric secret. Nothing but a
-// challenge is sent to it until it has answered that.
+// Create creates an endpoint, and returns it with its symmetric secret. Until the endpoint has answered a
+// challenge, only challenges are sent to it.
 func (s *Service) Create(ctx context.Context, by identity.Identity, in Creation) (
 	created Shown, secret string, err error,
 ) {
@@ -62,7 +62,7 @@ func (s *Service) create(ctx context.Context, by identity.Identity, in Creation,
 	e := Endpoint{
 		ID: newID(), Broker: by.Broker, ByAdmin: by.Role == identity.Administrator, KeyID: by.KeyID,
 		URL: f.url, Version: in.Version, Mode: f.mode, Whole: f.whole, Filters: f.filters,
-		Created:  s.c.Now().UTC().Truncate(time.Millisecond), // as stores keep it
+		Created:  s.c.Now().UTC().Truncate(time.Millisecond), // stores keep milliseconds
 		Progress: Progress{State: Unverified},
 	}
 	if f.paused {
@@ -91,15 +91,15 @@ func (s *Service) create(ctx context.Context, by identity.Identity, in Creation,
 		case errors.Is(err, ErrFull):
 			const says = "the registry has %d webhooks, the most it can have; ask its operator"
 			return e, forbidden(fmt.Sprintf(says, MaxEndpoints))
-		case !errors.Is(err, ErrStale): // ErrStale: another process has made it at this moment
+		case !errors.Is(err, ErrStale): // ErrStale: another process has created this endpoint at the same moment
 			return e, unavailable("create a webhook", err)
 		}
 	}
 	return e, unavailable("create a webhook", ErrStale)
 }
 
-// created returns the endpoint that the same creation has made before. If found is false,
-// the endpoint has nothing but the id for a new one.
+// created returns the endpoint that an earlier run of the same creation has made. If found is false, the
+// endpoint e has only an id, which the new endpoint gets.
 func (s *Service) created(ctx context.Context, in Creation) (e Endpoint, found bool, err error) {
 	free := ""
 	for i, seed := range in.Seeds {
@@ -132,15 +132,14 @@ func (s *Service) created(ctx context.Context, in Creation) (e Endpoint, found b
 	return Endpoint{ID: free}, false, nil
 }
 
-// newID returns a random id, as all ids of the registry are (docs/contract.md,
-// "Identifiers").
+// newID returns a random id of the form that all ids of the registry have (docs/contract.md, "Identifiers").
 func newID() string {
 	var id [16]byte
-	_, _ = rand.Read(id[:]) // it never fails
+	_, _ = rand.Read(id[:]) // Read never fails
 	return hex.EncodeToString(id[:])
 }
 
-// derivedID returns the id of an endpoint that is made under a seed.
+// derivedID returns the id of an endpoint that is created with a seed.
 func derivedID(seed []byte, use int) string {
 	return hex.EncodeToString(derive(seed, "webhook "+strconv.Itoa(use))[:16])
 }
@@ -151,8 +150,8 @@ func derive(seed []byte, purpose string) []byte {
 	return mac.Sum(nil)
 }
 
-// fingerprint identifies a creation under a seed. Stores keep fingerprints for a day, so a
-// new release must make the same ones.
+// fingerprint identifies a creation with a seed. Stores keep fingerprints for a day, so a new release must
+// compute the same ones.
 func (c Creation) fingerprint(seed []byte) string {
 	mac := hmac.New(sha256.New, derive(seed, "webhook fingerprint"))
 	mac.Write([]byte(c.Version + " "))

@@ -18,7 +18,8 @@ func withFilters(filters record.Object) record.Object {
 	return record.Object{{Name: "url", Value: address}, {Name: "filters", Value: filters}}
 }
 
-// TestAWebhookKeepsWhatItsCreationAsksFor reads the stored webhooks. One without its filters would get all assets.
+// TestAWebhookKeepsWhatItsCreationAsksFor compares stored webhooks with what their creations asked for. For
+// example, a webhook that lost its filters would get all assets.
 func TestAWebhookKeepsWhatItsCreationAsksFor(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct {
@@ -44,7 +45,8 @@ func TestAWebhookKeepsWhatItsCreationAsksFor(t *testing.T) {
 	}
 }
 
-// TestEachFaultOfAFilterIsTold reads the descriptions, because one field may be wrong in several ways.
+// TestEachFaultOfAFilterIsTold compares the descriptions of the faults, and not only the names of the fields: a
+// field may be wrong in several ways.
 func TestEachFaultOfAFilterIsTold(t *testing.T) {
 	b := newBench(t)
 	faults := func(err error) []fault.Detail {
@@ -89,7 +91,8 @@ func TestEachFaultOfAFilterIsTold(t *testing.T) {
 	}
 }
 
-// TestFieldsThatAWebhookLacksAreRefused sends them with each request that has a body. Nothing changes.
+// TestFieldsThatAWebhookLacksAreRefused sends unknown fields with each request that has a body. Nothing must
+// change.
 func TestFieldsThatAWebhookLacksAreRefused(t *testing.T) {
 	b := newBench(t)
 	id, rogue := b.mustCreate(t, b1).ID, object("ulr", address)
@@ -106,7 +109,7 @@ func TestFieldsThatAWebhookLacksAreRefused(t *testing.T) {
 	}
 }
 
-// failing is a store that refuses to store endpoints, once for each error.
+// failing is a store whose Put returns each error of the list errs once, and then works.
 type failing struct {
 	webhook.Store
 	errs []error
@@ -137,7 +140,8 @@ func TestAStoreThatFailsIsNotAFullOne(t *testing.T) {
 	}
 }
 
-// TestAKeyIsForOneVersionAndOneDay repeats creations.
+// TestAKeyIsForOneVersionAndOneDay repeats a creation with the same idempotency key. In another version, this
+// must fail. After a day, it must create another webhook.
 func TestAKeyIsForOneVersionAndOneDay(t *testing.T) {
 	b := newBench(t)
 	in := webhook.Creation{Fields: object("url", address), Version: "2.5", Seeds: [][]byte{[]byte("seed")}}

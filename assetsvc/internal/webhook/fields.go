@@ -18,8 +18,8 @@ const testMode = "test"
 // Modes returns the modes that an endpoint can have (docs/contract.md, "Feed").
 func Modes() []string { return []string{"", testMode, "_all_"} }
 
-// Fields returns the names of the fields of a webhook, in the order in which they are
-// shown. Clients may send back those that they cannot write.
+// Fields returns the names of the fields of a webhook, in the order in which they are shown. Clients may send
+// back the fields that they cannot write.
 func Fields() []string {
 	return []string{
 		"id", "dateCreated", "broker", "byAdministrator", "url", "version", "mode", "opt_fields", "filters", "state",
@@ -27,31 +27,31 @@ func Fields() []string {
 	}
 }
 
-// SetOnce returns the names of the fields that a creation sets and no change.
+// SetOnce returns the names of the fields that only a creation can set.
 func SetOnce() []string { return []string{"version", "mode", "opt_fields", "filters"} }
 
-// fields is a checked creation.
+// fields has the checked values of a creation.
 type fields struct {
 	url, mode string
-	filters   string // as Endpoint.Filters
+	filters   string // in the form of Endpoint.Filters
 	whole     bool
 	paused    bool
 	offset    int64 // 0: the newest change
 }
 
-// patch is a checked change. Empty fields stay as they are.
+// patch has the checked values of a change. Empty fields stay unchanged.
 type patch struct {
 	url   string
 	state State
 }
 
-// reader takes fields from what a client sent and collects the faults.
+// reader reads the fields that a client sent, and collects their faults.
 type reader struct {
 	sent   record.Object
 	faults []fault.Detail
 }
 
-// newReader refuses fields that a webhook does not have.
+// newReader returns a reader, which reports all fields that a webhook does not have.
 func newReader(sent record.Object) *reader {
 	r := &reader{sent: sent}
 	for _, m := range sent {
@@ -62,7 +62,7 @@ func newReader(sent record.Object) *reader {
 	return r
 }
 
-// maxFaults bounds the faults of one answer.
+// maxFaults is the most faults that one answer lists.
 const maxFaults = 500
 
 func (r *reader) wrong(name, format string, args ...any) {
@@ -72,7 +72,7 @@ func (r *reader) wrong(name, format string, args ...any) {
 	}
 }
 
-// text returns the value of a string field, "" if it is absent or null.
+// text returns the value of a string field, or "" if the field is absent or null.
 func (r *reader) text(name string) string {
 	switch value := r.sent.Get(name).(type) {
 	case nil:
@@ -85,7 +85,8 @@ func (r *reader) text(name string) string {
 	}
 }
 
-// url returns the address, "" if it is absent.
+// url returns the address, or "" if the field is absent. The function check returns an error that says what is
+// wrong with an address.
 func (r *reader) url(check func(string) error) string {
 	url := r.text("url")
 	if url != "" {
@@ -96,21 +97,21 @@ func (r *reader) url(check func(string) error) string {
 	return url
 }
 
-// state returns the wanted state, "" for none. Clients may send back Unverified, which
-// nobody can ask for.
+// state returns the state that the client asks for, or "" if the client asks for no state. Clients cannot ask
+// for Unverified, but may send it back.
 func (r *reader) state() State {
 	_, isText := r.sent.Get("state").(string)
 	switch state := State(r.text("state")); {
 	case state == Active, state == Disabled:
 		return state
-	case state == Unverified, !isText: // text has told a fault of another type
+	case state == Unverified, !isText: // text has already reported a value that is not a string
 		return ""
 	}
 	r.wrong("state", `The state must be "active" or "disabled".`)
 	return ""
 }
 
-// offset returns the position that an offset stands for, 0 if it is absent.
+// offset returns the position that the field offset stands for, or 0 if the field is absent.
 func (r *reader) offset() int64 {
 	text := r.text("offset")
 	if text == "" {
@@ -124,7 +125,7 @@ func (r *reader) offset() int64 {
 	return max(t.UnixMicro(), 1)
 }
 
-// filters returns the filters as Endpoint.Filters.
+// filters returns the filters in the form of Endpoint.Filters.
 func (r *reader) filters() string {
 	var sent record.Object
 	switch value := r.sent.Get("filters").(type) {
@@ -165,13 +166,13 @@ func (r *reader) filters() string {
 		r.wrong("filters", "All values together may have %d characters.", assetfilter.MaxTotal)
 	}
 	text, err := assetfilter.Encode(values)
-	if err != nil { // texts are UTF-8
+	if err != nil { // only a text that is not UTF-8 causes an error, and all texts here are UTF-8
 		r.wrong("filters", "This cannot be stored.")
 	}
 	return text
 }
 
-// texts returns the strings of a list, or one string as a list of it.
+// texts returns the strings of a list. A single string counts as a list with one element.
 func texts(value any) (list []string, ok bool) {
 	switch value := value.(type) {
 	case nil:

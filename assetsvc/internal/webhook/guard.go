@@ -14,22 +14,21 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// maxURL is the most bytes of an endpoint's address.
+// maxURL is the longest address of an endpoint, in bytes.
 const maxURL = 2000
 
-// Policy says which addresses get messages. The zero value allows public addresses over
-// https only.
+// Policy says to which addresses messages may be sent. The zero value allows public addresses over https only.
 type Policy struct {
 	Networks []netip.Prefix // networks that are allowed although they are not public
 	HTTP     bool           // "http" is allowed too
 }
 
-// errNotPublic is returned for an address that the policy refuses. It also stands for a
-// name that does not resolve, so that nobody can explore the names of a private network.
+// errNotPublic is returned for an address that the policy refuses. It is also returned for a name that does not
+// resolve, so that nobody can find out the names of a private network.
 var errNotPublic = errors.New("the address is not public, or its name does not resolve")
 
-// metadataPrefix is a public address by which machines of a provider get their secrets
-// (Azure). The others are in ranges that are not public.
+// metadataPrefix is a public address at which virtual machines in Azure get their secrets. Other providers use
+// addresses that are not public.
 var metadataPrefix = netip.MustParsePrefix("168.63.129.16/32")
 
 // guardian returns the rules for the addresses of connections.
@@ -46,9 +45,8 @@ func (p Policy) guardian() *ssrf.Guardian {
 		ssrf.WithDeniedV4Prefixes(metadataPrefix))
 }
 
-// CheckURL returns an error, which says what is wrong, for an address to which the policy
-// lets nothing be sent. It resolves no names: the sender checks the addresses of each
-// connection.
+// CheckURL returns an error that says why nothing may be sent to an address. It returns nil for an allowed
+// address. It resolves no names, because the sender checks the addresses of each connection.
 func CheckURL(text string, p Policy) error {
 	if len(text) > maxURL {
 		return fmt.Errorf("the address has %d characters; at most %d are accepted", len(text), maxURL)
@@ -73,17 +71,17 @@ func CheckURL(text string, p Policy) error {
 }
 
 const (
-	answerWithin  = 15 * time.Second // from the first byte of DNS to the last of the answer
+	answerWithin  = 15 * time.Second // longest time from the start of the DNS query to the last byte of the answer
 	connectWithin = 5 * time.Second
-	maxAnswer     = 4 << 10  // bytes of an answer's body that are read
-	maxHeaders    = 16 << 10 // bytes of an answer's headers
-	window        = 64 << 10 // bytes that a receiver may send before they are read (HTTP/2)
+	maxAnswer     = 4 << 10  // most bytes that are read of an answer's body
+	maxHeaders    = 16 << 10 // most bytes of an answer's headers
+	window        = 64 << 10 // most bytes that a receiver may send before the sender reads them (HTTP/2)
 	idleFor       = 2 * time.Minute
 )
 
-// newTransport returns a transport that connects to what the policy allows only,
-// whatever a name resolves to at that moment. It follows no redirect, uses no proxy and
-// keeps no cookie.
+// newTransport returns a transport that connects only to addresses that the policy allows. It resolves a name
+// when it connects, and checks the resulting address then. It follows no redirect, uses no proxy and keeps no
+// cookie.
 func newTransport(p Policy, resolver *net.Resolver) *http.Transport {
 	guardian := p.guardian()
 	dialer := &net.Dialer{

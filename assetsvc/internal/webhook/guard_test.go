@@ -29,7 +29,7 @@ func TestCheckURL(t *testing.T) {
 	for _, c := range []struct {
 		url  string
 		p    Policy
-		want string // in the error; "": none
+		want string // part of the error; "": no error
 	}{
 		{"https://example.org/hooks?a=b", Policy{}, ""},
 		{"https://example.org:8443", Policy{}, ""},
@@ -68,7 +68,7 @@ func TestCheckURL(t *testing.T) {
 	}
 }
 
-// notPublic lists addresses that must get nothing.
+// notPublic lists addresses to which nothing may be sent.
 var notPublic = []string{
 	"127.0.0.1", "127.255.255.254", "::1", "0.0.0.0", "::", "10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1",
 	"100.100.100.200", "169.254.169.254", "168.63.129.16", "192.0.0.192", "198.18.0.1", "224.0.0.1", "255.255.255.255",
@@ -103,12 +103,12 @@ func sendTo(t *testing.T, p Policy, r *net.Resolver, address string) answer {
 	return post(t.Context(), transport, address, nil, message{id: "msg", body: []byte(`{}`)})
 }
 
-// resolver is a DNS server that answers each question about an IPv4 or IPv6 address.
+// resolver is a DNS server for tests. It answers each query for an IPv4 or IPv6 address.
 type resolver struct {
 	answers func(name string) netip.Addr
 }
 
-// start returns a resolver that asks the server.
+// start starts the server, and returns a net.Resolver that uses it.
 func (r *resolver) start(t *testing.T) *net.Resolver {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -151,7 +151,8 @@ func (r *resolver) reply(question []byte) ([]byte, error) {
 	return m.Pack()
 }
 
-// TestANameIsCheckedWhenItIsUsed has a name that is allowed first, and not public later.
+// TestANameIsCheckedWhenItIsUsed has a name that first resolves to an allowed address, and later to a forbidden
+// one. The later message must be refused.
 func TestANameIsCheckedWhenItIsUsed(t *testing.T) {
 	got := atomic.Int64{}
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { got.Add(1) }))
@@ -180,12 +181,12 @@ func TestANameIsCheckedWhenItIsUsed(t *testing.T) {
 	}
 }
 
-// local allows the servers of tests.
+// local is a policy that allows the servers of the tests.
 var local = Policy{
 	Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, HTTP: true,
 }
 
-// answering sends a message to a handler.
+// answering sends a message to a server with the handler h. It returns the answer and the time that it took.
 func answering(t *testing.T, h http.HandlerFunc) (answer, time.Duration) {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -251,7 +252,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// TestEachStatusOf2xxAcknowledges answers with statuses of each kind.
+// TestEachStatusOf2xxAcknowledges lets a receiver answer with statuses of each class. Each status from 200 to
+// 299 must acknowledge the message, and no other status.
 // Promises: hook-acknowledged
 func TestEachStatusOf2xxAcknowledges(t *testing.T) {
 	for _, status := range []int{200, 201, 202, 204, 226, 299, 302, 304, 400, 404, 410, 429, 500, 503} {
@@ -275,7 +277,8 @@ func TestAnAnswerWithoutAnEndAcknowledges(t *testing.T) {
 	}
 }
 
-// TestAMessageOnAConnectionThatEndsIsRepeated has a receiver that ends a connection instead of a second answer.
+// TestAMessageOnAConnectionThatEndsIsRepeated has a receiver that answers the first request on a connection, and
+// ends the connection at the second one. The transport must repeat that request on a new connection.
 func TestAMessageOnAConnectionThatEndsIsRepeated(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -341,7 +344,7 @@ func TestCertificatesAreVerified(t *testing.T) {
 		protocols.Store(&r.Proto)
 	}))
 	s.EnableHTTP2 = true
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of failed handshakes
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // do not log failed handshakes
 	s.StartTLS()
 	defer s.Close()
 	u, err := url.Parse(s.URL)
@@ -445,7 +448,8 @@ func TestAMessageIsBounded(t *testing.T) {
 	}
 }
 
-// TestAMessageTellsWhetherMoreMayFollow has messages at each bound.
+// TestAMessageTellsWhetherMoreMayFollow makes messages just below and at each limit on entries and bytes. From
+// the limit on, a message must say that more entries may follow.
 func TestAMessageTellsWhetherMoreMayFollow(t *testing.T) {
 	const half = MaxBytes / 2
 	for _, c := range []struct {
@@ -474,7 +478,8 @@ func TestAMessageTellsWhetherMoreMayFollow(t *testing.T) {
 	}
 }
 
-// TestAChallengeHasATextThatNobodyKnows makes two challenges of one endpoint.
+// TestAChallengeHasATextThatNobodyKnows makes two challenges for the same endpoint. Their texts must differ, and
+// only an answer with the right text may count.
 func TestAChallengeHasATextThatNobodyKnows(t *testing.T) {
 	e := Endpoint{ID: "a", Generation: 1}
 	first, want := newChallenge(e, "now")
@@ -497,7 +502,8 @@ func TestAChallengeHasATextThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestASlotIsGivenBack enters and leaves more often than a broker has slots, and gives up while others are full.
+// TestASlotIsGivenBack takes and returns more slots than a broker may have at a time. It also gives up waiting
+// for slots while the lane is full. Afterwards the broker must get all its slots.
 func TestASlotIsGivenBack(t *testing.T) {
 	l := newLanes(1)
 	ended, cancel := context.WithCancel(t.Context())

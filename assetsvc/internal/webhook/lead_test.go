@@ -15,10 +15,11 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// untold is a text of each warning that the store does not give or renew the term.
+// untold is a part of the warning that is logged if the store fails while a process takes or renews the term.
 const untold = "take the term of the sender: Lead: the store is down"
 
-// TestATermThatCannotBeTakenIsToldAndTakenLater starts a process while the store does not answer.
+// TestATermThatCannotBeTakenIsToldAndTakenLater starts a process while the store is down. The process must log a
+// warning, and take the term when the store works again.
 func TestATermThatCannotBeTakenIsToldAndTakenLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5)
@@ -40,7 +41,8 @@ func TestATermThatCannotBeTakenIsToldAndTakenLater(t *testing.T) {
 	})
 }
 
-// TestATermThatCannotBeRenewedLastsToItsEnd lets some renewals fail.
+// TestATermThatCannotBeRenewedLastsToItsEnd makes some renewals of the term fail. The process must send on, in
+// the same term.
 func TestATermThatCannotBeRenewedLastsToItsEnd(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
 		w.store.fail("Lead")
@@ -61,7 +63,8 @@ func TestATermThatCannotBeRenewedLastsToItsEnd(t *testing.T) {
 	})
 }
 
-// TestARenewalThatEndsWithTheProcessIsNotTold lets a renewal fail that is under way at Close.
+// TestARenewalThatEndsWithTheProcessIsNotTold closes the process while a renewal is under way, so that the
+// renewal fails. No warning must be logged.
 func TestARenewalThatEndsWithTheProcessIsNotTold(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, _ *receiver, p *process) {
 		p.freeze(time.Second)
@@ -76,7 +79,8 @@ func TestARenewalThatEndsWithTheProcessIsNotTold(t *testing.T) {
 	})
 }
 
-// TestAListThatFailsIsReadAgain has a worker that has ended, so the list is to be read. The read fails once.
+// TestAListThatFailsIsReadAgain makes a worker end, so that the list of webhooks is read again. This read fails
+// for some seconds. Later the list must be read again, and the changes sent.
 func TestAListThatFailsIsReadAgain(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
 		w.change(r)
@@ -96,7 +100,8 @@ func TestAListThatFailsIsReadAgain(t *testing.T) {
 	})
 }
 
-// TestAWebhookThatWasNotCountedIsFound adds one as a store does that has lost the count.
+// TestAWebhookThatWasNotCountedIsFound adds a webhook without incrementing Term.Changes, like a store that fails
+// between these two writes. The sender must find the webhook within loadEvery.
 func TestAWebhookThatWasNotCountedIsFound(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, _ *receiver, _ *process) {
 		var late *receiver
@@ -112,7 +117,8 @@ func TestAWebhookThatWasNotCountedIsFound(t *testing.T) {
 	})
 }
 
-// TestAFailingReceiverIsNotBehind has a message that waits for a slot after the receiver has failed.
+// TestAFailingReceiverIsNotBehind has a receiver that has failed. While the next message to it waits for a slot,
+// no change may count as waiting for the sender.
 func TestAFailingReceiverIsNotBehind(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, p *process) {
 		w.set(func() { r.status = http.StatusInternalServerError })
@@ -127,10 +133,10 @@ func TestAFailingReceiverIsNotBehind(t *testing.T) {
 	})
 }
 
-// refusing is a meter that refuses one of its calls.
+// refusing is a meter that returns an error for one of the calls.
 type refusing struct {
 	noop.Meter
-	left *int // calls before that one
+	left *int // number of calls that succeed before one fails
 }
 
 var errRefused = errors.New("the meter refuses this")
@@ -166,7 +172,7 @@ func (m refusing) RegisterCallback(metric.Callback, ...metric.Observable) (metri
 	return noop.Registration{}, m.refuses()
 }
 
-// TestThereIsNoSenderWithoutItsMetrics lets each metric be refused in turn.
+// TestThereIsNoSenderWithoutItsMetrics makes each call of the meter fail in turn. New must return the error.
 func TestThereIsNoSenderWithoutItsMetrics(t *testing.T) {
 	w := newWorld(t, 5)
 	for call := range 6 {
@@ -186,7 +192,8 @@ func TestThereIsNoSenderWithoutItsMetrics(t *testing.T) {
 	}
 }
 
-// TestASenderSendsAndLeavesNoConnection has a receiver with a real connection.
+// TestASenderSendsAndLeavesNoConnection uses a receiver with a real connection. The receiver must get a message,
+// and Close must close the connection.
 func TestASenderSendsAndLeavesNoConnection(t *testing.T) {
 	got, closed := make(chan string, 1), make(chan struct{}, 1)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -13,21 +13,21 @@ import (
 type memory struct {
 	mu        sync.Mutex
 	endpoints map[string]Endpoint
-	savedIn   map[string]int64 // the term of the newest save
+	savedIn   map[string]int64 // by id of an endpoint: the term in which it was last saved
 	term      Term
 	holder    string
-	anyTerm   bool // a guard is left out: saves of former terms are accepted
+	anyTerm   bool // a guard is switched off: saves of former terms are accepted
 	faults    []string
 
-	fails string // the operation that fails, such as "Endpoints"
-	reads int    // calls of Endpoints
+	fails string // name of the method that fails, such as "Endpoints"
+	reads int    // number of calls of Endpoints
 }
 
 func newMemory() *memory {
 	return &memory{endpoints: map[string]Endpoint{}, savedIn: map[string]int64{}}
 }
 
-// failed returns an error for the operation that fails. The caller holds the lock.
+// failed returns an error if the given operation is the one that fails. The caller must hold the lock.
 func (m *memory) failed(operation string) error {
 	if m.fails == operation {
 		return fmt.Errorf("%s: the store is down", operation)
@@ -35,7 +35,7 @@ func (m *memory) failed(operation string) error {
 	return nil
 }
 
-// fail lets an operation fail from now on; "": none.
+// fail makes an operation fail from now on. With "", all operations work again.
 func (m *memory) fail(operation string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

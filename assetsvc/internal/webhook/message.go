@@ -13,23 +13,23 @@ import (
 	"asset-registry/shared/follow"
 )
 
-// The size of a message. One entry may be larger.
+// The limits of a message. A single entry may be larger than MaxBytes.
 const (
 	MaxEntries = 100
-	MaxBytes   = 64 << 10 // of entries
+	MaxBytes   = 64 << 10 // most bytes of the entries together
 )
 
-// Selection says what an endpoint sees of the feed.
+// Selection says which part of the feed an endpoint gets, and in which form.
 type Selection struct {
-	Version string // as Endpoint.Version
-	Mode    string // as Endpoint.Mode
-	Whole   bool   // as Endpoint.Whole
-	Terms   bool   // entries of the ring have their terms (follow.Entry)
+	Version string // see Endpoint.Version
+	Mode    string // see Endpoint.Mode
+	Whole   bool   // see Endpoint.Whole
+	Terms   bool   // entries of the ring have the terms that filters look at (follow.Entry)
 }
 
 func selectionOf(e Endpoint) Selection { return Selection{e.Version, e.Mode, e.Whole, e.Filters != ""} }
 
-// Entry is a changed asset as a selection shows it.
+// Entry is a changed asset in the form that a selection asks for.
 type Entry struct {
 	Position int64
 	Data     []byte // JSON
@@ -38,44 +38,44 @@ type Entry struct {
 // Page is a part of the feed.
 type Page struct {
 	Entries []Entry // in the order of their positions
-	Upto    int64   // the selection has nothing else after the page's start and up to here
+	Upto    int64   // from the start of the page up to this position, the selection has no other entries
 }
 
-// Found says where the next entry is that meets filters.
+// Found is the result of a search for the next entry that meets the filters.
 type Found struct {
-	First int64 // its position; 0: there is none up to Upto
-	Upto  int64 // up to which the feed was looked at
+	First int64 // position of the entry; 0: no entry up to the position Upto meets the filters
+	Upto  int64 // the feed was searched up to this position
 	More  bool  // the feed may go on after Upto
 }
 
 // Feed is the source of messages. It is safe for concurrent use.
 type Feed interface {
-	// Follow returns a ring of the newest entries of a selection. The caller must call
-	// leave once. After an error the caller reads pages, which have the same entries.
+	// Follow returns a ring of the newest entries of a selection. The caller must call the function leave once.
+	// After an error the caller reads pages, which have the same entries.
 	Follow(s Selection) (ring *follow.Ring, leave func(), err error)
-	// Page returns entries of a selection after a position: at most MaxEntries, and
-	// MaxBytes of assets, but at least one if there is one. It leaves out those that do not meet
-	// filters, so it may have none although the feed goes on.
+	// Page returns the entries of a selection after a position: at most MaxEntries entries, with at most
+	// MaxBytes of assets together, but at least one entry if the feed has one. The page lacks entries that do
+	// not meet the filters, so a page may be empty although the feed goes on.
 	Page(ctx context.Context, s Selection, filters assetfilter.Set, after int64) (Page, error)
-	// Find looks for the first entry of a mode after a position which meets filters, in the next part
-	// of the feed.
+	// Find searches the next part of the feed, after a position, for the first entry of a mode that meets the
+	// filters.
 	Find(ctx context.Context, mode string, filters assetfilter.Set, after int64) (Found, error)
 	// Offset returns a position as an offset.
 	Offset(position int64) string
 }
 
-// message is what one POST sends.
+// message is the content of one POST request.
 type message struct {
 	id    string
 	body  []byte
 	first int64 // the position of the oldest entry
 	upto  int64 // the position of the newest entry
-	full  bool  // there may be more after it
-	live  bool  // it was made from a ring
+	full  bool  // the feed may have more entries after this message
+	live  bool  // the message was made from a ring
 }
 
-// newMessage returns a message with the first of at least one entries, within the bounds.
-// The same entries for the same generation of an endpoint make the same message.
+// newMessage returns a message with as many of the entries, from the first on, as the limits allow. The caller
+// must pass at least one entry. The same entries for the same generation of an endpoint make the same message.
 func newMessage(e Endpoint, entries []Entry, offset func(int64) string) message {
 	size, n := 0, 0
 	for n < len(entries) && n < MaxEntries && (n == 0 || size+len(entries[n].Data) <= MaxBytes) {
@@ -99,8 +99,8 @@ func newMessage(e Endpoint, entries []Entry, offset func(int64) string) message 
 	return m
 }
 
-// messageID returns the same id for the same message. After a change of the endpoint, such
-// as a replay, it is another message.
+// messageID returns the id of a message, which is always the same for the same message. After a change of the
+// endpoint, such as a replay, the same content gets another id.
 func messageID(e Endpoint, body []byte) string {
 	h := sha256.New()
 	h.Write([]byte(e.ID + " " + strconv.FormatInt(e.Generation, 10) + " "))
@@ -108,7 +108,7 @@ func messageID(e Endpoint, body []byte) string {
 	return "msg_" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:18])
 }
 
-// newChallenge returns a challenge, and the text that its receiver must answer.
+// newChallenge returns a challenge, and the text with which the receiver must answer.
 func newChallenge(e Endpoint, timestamp string) (m message, want string) {
 	want = rand.Text()
 	m.body = fmt.Appendf(nil, `{"type":"webhook.challenge","timestamp":%q,"data":{"challenge":%q}}`, timestamp, want)
@@ -116,7 +116,7 @@ func newChallenge(e Endpoint, timestamp string) (m message, want string) {
 	return m, want
 }
 
-// isAnswer reports whether the body of an answer has the text of a challenge.
+// isAnswer reports whether the body of an answer contains the text of a challenge.
 func isAnswer(body []byte, want string) bool {
 	var answer struct {
 		Challenge string `json:"challenge"`
@@ -124,7 +124,7 @@ func isAnswer(body []byte, want string) bool {
 	return json.Unmarshal(body, &answer) == nil && answer.Challenge == want
 }
 
-// viewed returns the entries of a ring that meet filters.
+// viewed returns the entries that meet the filters, from one part of a ring.
 func viewed(v follow.View, filters assetfilter.Set) []Entry {
 	entries := make([]Entry, 0, len(v.Entries))
 	for _, e := range v.Entries {

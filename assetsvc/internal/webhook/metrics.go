@@ -14,10 +14,10 @@ import (
 type metrics struct {
 	messages metric.Int64Counter
 	delay    metric.Float64Histogram
-	silence  func() error // ends the gauges
+	silence  func() error // stops reporting the gauges
 }
 
-// failing is the state of an active endpoint whose last attempt has failed, in metrics.
+// failing is the state that metrics show for an active endpoint whose last attempt has failed.
 const failing = "failing"
 
 func newMetrics(meter metric.Meter, s *Sender) (*metrics, error) {
@@ -38,7 +38,7 @@ func newMetrics(meter metric.Meter, s *Sender) (*metrics, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("create metrics: %w", err)
 	}
-	for _, result := range []string{"ok", "failed", "refused"} { // without a zero first, a rate misses the first event
+	for _, result := range []string{"ok", "failed", "refused"} { // so that rates see the first event
 		m.messages.Add(context.Background(), 0, resultOf(result))
 	}
 	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
@@ -72,17 +72,16 @@ func (m *metrics) sent(a answer) {
 	m.messages.Add(context.Background(), 1, resultOf(result))
 }
 
-// acknowledged notes how long the oldest change of a message took, unless the endpoint was
-// far behind.
+// acknowledged records how long it took to deliver the oldest change of a message, unless the endpoint was far
+// behind.
 func (m *metrics) acknowledged(sent message) {
 	if sent.live {
 		m.delay.Record(context.Background(), time.Since(time.UnixMicro(sent.first)).Seconds())
 	}
 }
 
-// observe returns the number of endpoints by state, and how long the oldest change waits
-// for the sender. The time that a receiver takes is not in it, and neither is the wait
-// after its failures.
+// observe returns the number of endpoints by state, and how long the oldest change has waited for the sender.
+// The time that a receiver takes does not count, and neither does the wait after its failures.
 func (s *Sender) observe() (counts map[string]int64, behind time.Duration) {
 	t, heard := s.now()
 	if silent := time.Since(heard); silent > termTime {

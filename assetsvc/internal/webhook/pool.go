@@ -8,15 +8,14 @@ import (
 )
 
 const (
-	maxSlots    = 1024 // messages and challenges under way
-	maxOfBroker = 64   // of them for endpoints of one broker
+	maxSlots    = 1024 // most messages and challenges under way at the same time
+	maxOfBroker = 64   // most of them for the endpoints of one broker
 
-	usual = MaxBytes + 1<<10 // most bytes of a message without a larger entry
+	usual = MaxBytes + 1<<10 // most bytes of a message in which no entry is unusually large
 )
 
-// lanes bound the messages under way, and their memory. Receivers that were slow, and
-// messages with a large entry, have a lane of their own: they delay no others
-// (docs/webhooks.md, W5).
+// lanes limit the number of messages under way, and their memory. Receivers that were slow, and messages with a
+// large entry, use a separate lane, so that they do not delay other messages (docs/webhooks.md, W5).
 type lanes struct {
 	fast, slow lane
 	shares     *shares
@@ -24,11 +23,11 @@ type lanes struct {
 
 type lane struct {
 	slots, memory *semaphore.Weighted
-	size          int64 // of memory
+	size          int64 // bytes of memory that the lane has
 }
 
-// newLanes returns lanes for messages that hold at most memory bytes together, or a few
-// usual messages if that is less.
+// newLanes returns lanes whose messages together hold at most the given number of bytes. Even if that number is
+// too small, the lanes have room for a few usual messages.
 func newLanes(memory int64) *lanes {
 	newLane := func() lane {
 		size := max(memory/2, 4*usual)
@@ -44,7 +43,7 @@ type slot struct {
 	leaves func()
 }
 
-// enter waits for a slot for a message of a number of bytes.
+// enter waits until one more message, of the given number of bytes, may be under way.
 func (l *lanes) enter(ctx context.Context, broker string, slow bool, bytes int64) (*slot, error) {
 	in := &l.fast
 	if slow || bytes > usual {
@@ -67,8 +66,8 @@ func (l *lanes) enter(ctx context.Context, broker string, slow bool, bytes int64
 	return &slot{in, bytes, func() { in.slots.Release(1); leaveShare() }}, nil
 }
 
-// shrink gives back the bytes that the message does not need. It reports false if the
-// message needs more than the slot has; a slot with the whole lane is enough for any.
+// shrink gives back the bytes that the message does not need. It returns false if the message needs more than
+// the slot has. A slot with all memory of its lane fits any message.
 func (s *slot) shrink(bytes int64) (fits bool) {
 	if bytes > s.bytes {
 		return s.bytes == s.lane.size
@@ -78,15 +77,15 @@ func (s *slot) shrink(bytes int64) (fits bool) {
 	return true
 }
 
-// leave ends the slot.
+// leave gives the slot and its memory back.
 func (s *slot) leave() {
 	s.lane.memory.Release(s.bytes)
 	s.leaves()
 }
 
-// shares give each broker some slots at most.
+// shares limit the number of slots that each broker has at the same time.
 type shares struct {
-	most int64 // slots of a broker
+	most int64 // most slots of one broker
 
 	mu      sync.Mutex
 	brokers map[string]*share
@@ -99,7 +98,7 @@ type share struct {
 
 func newShares(most int64) *shares { return &shares{most: most, brokers: map[string]*share{}} }
 
-// enter waits for a slot of a broker.
+// enter waits until the broker may have one more slot.
 func (s *shares) enter(ctx context.Context, broker string) (leave func(), err error) {
 	s.mu.Lock()
 	own := s.brokers[broker]

@@ -15,17 +15,17 @@ import (
 // userAgent names the sender to receivers.
 const userAgent = "asset-registry-webhooks"
 
-// answer is the end of one attempt.
+// answer is the result of one attempt.
 type answer struct {
-	status int           // of the answer; 0: there was none
-	body   []byte        // the first bytes
-	after  time.Duration // the receiver asks to wait so long
-	fault  string        // for the log; "": acknowledged with 2xx
+	status int           // HTTP status; 0: there was no answer
+	body   []byte        // the first bytes of the answer's body
+	after  time.Duration // how long the receiver asks to wait
+	fault  string        // what went wrong, for the log; "": the receiver answered with 2xx
 	guard  bool          // the address was refused, nothing was sent
 }
 
-// told returns what the owner learns of a failure: "failed", and the status if there was an
-// answer. More would show what listens at which address, and how it fails.
+// told returns the text that the owner of the endpoint may see about a failure: "failed", and the status if
+// there was an answer. More detail would reveal what listens at an address.
 func (a answer) told() string {
 	switch {
 	case a.fault == errUnopened: // nothing was sent
@@ -36,8 +36,7 @@ func (a answer) told() string {
 	return fmt.Sprintf("failed: %d", a.status)
 }
 
-// post sends a message once. It follows no redirect. fault quotes nothing that the receiver has
-// sent.
+// post sends a message once. It follows no redirect. Nothing in answer.fault comes from the receiver.
 func post(ctx context.Context, via http.RoundTripper, url string, s signer, m message) answer {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -48,8 +47,8 @@ func post(ctx context.Context, via http.RoundTripper, url string, s signer, m me
 	s.sign(r.Header, m.id, time.Now(), m.body)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", userAgent)
-	// The transport repeats the request if a connection ends that was idle. The header is
-	// not sent (http.Transport).
+	// This key makes the transport repeat the request if the transport used an idle connection that the receiver
+	// then ends. A header without values is not sent (http.Transport).
 	r.Header["Idempotency-Key"] = []string{}
 	response, err := via.RoundTrip(r)
 	if err != nil {
@@ -61,7 +60,7 @@ func post(ctx context.Context, via http.RoundTripper, url string, s signer, m me
 	switch {
 	case a.status/100 == 2:
 		if err != nil {
-			a.body = nil // it acknowledges all the same
+			a.body = nil // the status acknowledges the message even if the body cannot be read
 		}
 	case a.status/100 == 3:
 		a.fault = fmt.Sprintf("the receiver answered %d; redirects are not followed", a.status)
@@ -74,8 +73,8 @@ func post(ctx context.Context, via http.RoundTripper, url string, s signer, m me
 	return a
 }
 
-// faultOf returns the text for an error of the connection. It names no address, since a
-// name may have resolved to a private one.
+// faultOf returns a text for an error of the connection. The text names no IP address, because a name may have
+// resolved to a private one.
 func faultOf(err error) string {
 	var (
 		timeout  net.Error

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// shown is what metrics show of an endpoint.
+// shown has the values that metrics report for an endpoint.
 type shown struct {
 	state string
-	waits time.Time // since when a change waits for the sender, and not for the receiver; zero: none does
+	waits time.Time // since when a change waits for the sender, not for the receiver; zero: no change waits
 }
 
-// succeed notes a success.
+// succeed records a success in the progress p.
 func succeed(p *Progress) {
 	p.Failures, p.FailedAt, p.LastError, p.Next = 0, time.Time{}, "", time.Time{}
 	p.Succeeded = time.Now()
 }
 
-// fail notes a failure, and stores when the next attempt is. After a time of failures the
-// endpoint is disabled for a reason.
+// fail records and saves a failure, with the time of the next attempt. The argument most limits how long the
+// endpoint may fail: after that time, it is disabled for the given reason.
 func (w *worker) fail(p Progress, a answer, least, most time.Duration, reason Reason) error {
 	p = p.failed(time.Now(), a, least, most, reason)
 	w.t.s.log.Debug("a message to a webhook failed", "webhook", w.e.ID, "fault", a.fault)
@@ -34,8 +34,8 @@ func (w *worker) fail(p Progress, a answer, least, most time.Duration, reason Re
 // failed returns the progress after a failure.
 func (p Progress) failed(now time.Time, a answer, least, most time.Duration, reason Reason) Progress {
 	p.Failures++
-	// Between two attempts there are retryMost at most. A first failure that is longer ago was noted
-	// by a clock that was wrong, or the registry was down: the time of failures begins anew.
+	// The time between two attempts is at most retryMost. If the first failure is too long ago for the number of
+	// failures, the clock was wrong or the registry was down. Then the time of failures begins again.
 	since := now.Sub(p.FailedAt)
 	if p.FailedAt.IsZero() || since < 0 || since > time.Duration(p.Failures)*(retryMost+waitMost) {
 		p.FailedAt = now
@@ -54,8 +54,8 @@ func (p Progress) failed(now time.Time, a answer, least, most time.Duration, rea
 	return p
 }
 
-// rest returns how long no attempt is made. No attempt is put off for longer than retryMost, so a
-// later time was noted by a clock that was wrong.
+// rest returns how long to wait before the next attempt. No attempt is put off for longer than retryMost, so a
+// longer wait means that the clock was wrong.
 func (p Progress) rest(now time.Time) time.Duration {
 	if wait := p.Next.Sub(now); wait <= retryMost {
 		return wait
@@ -63,7 +63,7 @@ func (p Progress) rest(now time.Time) time.Duration {
 	return 0
 }
 
-// save stores the progress. Nothing more is sent before it is stored (docs/webhooks.md, W2).
+// save stores the progress. The worker sends nothing more before the progress is stored (docs/webhooks.md, W2).
 func (w *worker) save(p Progress) error {
 	if err := w.t.saver.save(w.t.ctx, Step{ID: w.e.ID, Generation: w.e.Generation, Progress: p}); err != nil {
 		return err
@@ -74,8 +74,7 @@ func (w *worker) save(p Progress) error {
 	return nil
 }
 
-// stateOf returns the state of an endpoint as metrics name it: one of those of State, or
-// "failing".
+// stateOf returns the state of an endpoint as metrics name it: one of the values of State, or "failing".
 func stateOf(e Endpoint) string {
 	if e.State == Active && e.Failures > 0 {
 		return failing
@@ -83,10 +82,10 @@ func stateOf(e Endpoint) string {
 	return string(e.State)
 }
 
-// changed shows the state, and that nothing waits.
+// changed updates the metrics: the state of the endpoint, and that no change waits.
 func (w *worker) changed() { w.show.Store(&shown{state: stateOf(w.e)}) }
 
-// waits shows since when something waits for the sender.
+// waits updates the metrics: the time since which a change waits for the sender.
 func (w *worker) waits(since time.Time) {
 	if now := w.show.Load(); !now.waits.Equal(since) {
 		w.show.Store(&shown{now.state, since})

@@ -9,13 +9,12 @@ import (
 // Resealed counts the endpoints that Reseal has read.
 type Resealed struct {
 	All     int
-	Anew    int // those with a seed that was sealed with a former secret, and is sealed anew
-	Foreign int // those with a seed that no secret of the registry opens; they are left as they are
+	Anew    int // endpoints whose seed was sealed with a former secret, and is now sealed with the current one
+	Foreign int // endpoints with a seed that no secret of the registry opens; they stay unchanged
 }
 
-// Reseal seals the seeds of all endpoints with the registry's current secret. The
-// service may run meanwhile, and Reseal may be repeated. After an error it returns the
-// counts so far.
+// Reseal seals the seeds of all endpoints with the registry's current secret. The service may run meanwhile, and
+// Reseal may be repeated. After an error, the result found has the counts up to then.
 func Reseal(ctx context.Context, store Store, seals Seals) (found Resealed, err error) {
 	for after := ""; ; {
 		page, err := store.Endpoints(ctx, "", after, resealBatch)
@@ -44,8 +43,8 @@ func Reseal(ctx context.Context, store Store, seals Seals) (found Resealed, err 
 
 const resealBatch = 200
 
-// resealed stores an endpoint with seals of the current secret, and tells whether one
-// is new.
+// resealed seals the seeds of an endpoint with the current secret. If a seed was sealed with a former secret, it
+// stores the endpoint, and the result anew is true.
 func resealed(ctx context.Context, store Store, seals Seals, e Endpoint) (anew bool, err error) {
 	for {
 		next := e

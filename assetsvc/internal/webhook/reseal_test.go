@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// newStore returns a store in a file that ends with the test.
+// newStore returns a store in a file, which is closed at the end of the test.
 func newStore(t *testing.T) *boltstore.Store {
 	t.Helper()
 	s, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
@@ -47,8 +47,8 @@ func mustSeal(t *testing.T, seals webhook.Seals) string {
 	return seal
 }
 
-// TestResealKeepsTheSecrets seals endpoints anew. Afterwards the second secret is enough,
-// and the secrets that receivers have are the same.
+// TestResealKeepsTheSecrets reseals endpoints. Then the second secret alone is enough to open all seeds, and
+// the secrets that receivers have are unchanged.
 func TestResealKeepsTheSecrets(t *testing.T) {
 	s, first, both := newStore(t), newSeals(t, firstSecret), newSeals(t, secondSecret, firstSecret)
 	second := newSeals(t, secondSecret)

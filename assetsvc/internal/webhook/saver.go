@@ -10,31 +10,30 @@ import (
 )
 
 const (
-	gather     = 20 * time.Millisecond // steps of this time are saved together
-	maxSteps   = 500                   // of one save
+	gather     = 20 * time.Millisecond // steps that come within this time are saved together
+	maxSteps   = 500                   // most steps of one save
 	saveWithin = 5 * time.Second
-	saveAgain  = 200 * time.Millisecond // after a failure
+	saveAgain  = 200 * time.Millisecond // pause before a save is repeated after a failure
 )
 
-// saver stores the progress of all endpoints in one term. Steps that come at about the
-// same time are stored with one write.
+// saver stores the progress of all endpoints in one term. It stores steps that come at about the same time with
+// one write.
 type saver struct {
 	store    Store
 	term     int64
 	steps    chan pending
-	lost     func() // ends the term in this process
+	lost     func() // ends the term for this process
 	failures *failurelog.Log
 }
 
-// pending is a step that an endpoint waits for.
+// pending is a step that waits to be stored.
 type pending struct {
 	Step
 	done chan error // gets nil, ErrStale, ErrTermOver, or the error of a context
 }
 
-// save stores a step. It returns nil once the step is durable, ErrStale if the endpoint
-// has changed, ErrTermOver if the term has ended, or the error of ctx. While the store
-// does not answer, it waits.
+// save stores a step. It returns nil once the step is durable, ErrStale if the endpoint has changed, ErrTermOver
+// if the term has ended, or the error of ctx. It waits as long as the store does not answer.
 func (v *saver) save(ctx context.Context, s Step) error {
 	p := pending{s, make(chan error, 1)}
 	select {
@@ -42,7 +41,7 @@ func (v *saver) save(ctx context.Context, s Step) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return <-p.done // run answers each step that it has taken
+	return <-p.done // run always sends a result for a step that it has received
 }
 
 // run stores steps until ctx ends.
@@ -57,7 +56,7 @@ func (v *saver) run(ctx context.Context) {
 	}
 }
 
-// more returns a step and those that come soon after it.
+// more returns the first step, and the steps that come soon after it.
 func (v *saver) more(first pending) []pending {
 	all := []pending{first}
 	timer := time.NewTimer(gather)

@@ -14,7 +14,8 @@ import (
 	"asset-registry/shared/failurelog"
 )
 
-// scripted is a store whose saves answer with the errors of a list, and then with none. It notes the sizes of saves.
+// scripted is a store whose saves return the errors of a list, one after the other, and then succeed. It
+// records the number of steps in each save.
 type scripted struct {
 	Store
 	mu    sync.Mutex
@@ -34,15 +35,15 @@ func (s *scripted) Save(_ context.Context, _ int64, steps []Step) (stale []strin
 	return s.stale, nil
 }
 
-// TestProgressIsSavedOrTheTermEnds saves steps while the store fails in several ways. A message counts as sent only once
-// its step is stored.
+// TestProgressIsSavedOrTheTermEnds saves a step while the store fails in several ways. Either the step must be
+// stored, or the term must end: a message counts as sent only after its step is stored.
 func TestProgressIsSavedOrTheTermEnds(t *testing.T) {
 	broken := errors.New("broken")
 	for _, c := range []struct {
 		name  string
 		errs  []error
 		stale []string
-		leave bool // while the store is broken
+		leave bool // cancel the context while the store fails
 		want  error
 		saves int
 		lost  bool
@@ -67,7 +68,7 @@ func TestProgressIsSavedOrTheTermEnds(t *testing.T) {
 				done := make(chan error)
 				go func() { done <- v.save(ctx, Step{ID: "a"}) }()
 				if c.leave {
-					time.Sleep(2 * gather) // in virtual time: the first save has failed
+					time.Sleep(2 * gather) // virtual time, in which the first save fails
 					leave()
 				}
 				err := <-done
@@ -86,7 +87,8 @@ func TestProgressIsSavedOrTheTermEnds(t *testing.T) {
 	}
 }
 
-// TestOneSaveHasABoundedNumberOfSteps saves many at the same time.
+// TestOneSaveHasABoundedNumberOfSteps saves more steps at the same time than one save may have. They must be
+// stored in several saves.
 func TestOneSaveHasABoundedNumberOfSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())

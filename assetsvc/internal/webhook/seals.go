@@ -15,16 +15,16 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// ErrSealed is returned for a seal that none of the registry's secrets opens.
+// ErrSealed is returned for a seal that no secret of the registry opens.
 var ErrSealed = errors.New("the secret of a webhook is sealed with a secret that the registry does not have")
 
-// The prefixes of the printed keys (Standard Webhooks, "Signature scheme").
+// The prefixes of keys in printed form (Standard Webhooks, "Signature scheme").
 const (
 	secretPrefix = "whsec_"
 	publicPrefix = "whpk_"
 )
 
-// The purposes of keys. They must not change: receivers keep the derived keys.
+// The purposes from which keys are derived. They must not change, because receivers keep the derived keys.
 const (
 	sealPurpose   = "asset-registry seeds of webhooks"
 	secretPurpose = "asset-registry webhook secret"
@@ -45,8 +45,8 @@ type sealKey struct {
 	aead cipher.AEAD
 }
 
-// NewSeals returns Seals with keys derived from the registry's secrets. The first secret
-// seals, all open.
+// NewSeals returns Seals with keys derived from the registry's secrets. It seals with the first secret, and
+// opens with all of them.
 func NewSeals(secrets keyring.Ring) (Seals, error) {
 	keys, err := secrets.Derive(sealPurpose)
 	if err != nil {
@@ -82,7 +82,8 @@ func (s Seals) seal(seed []byte) string {
 	return k.name + "." + base64.RawURLEncoding.EncodeToString(k.aead.Seal(nil, nil, seed, []byte(k.name)))
 }
 
-// open returns a seed, and whether the current secret has sealed it; or ErrSealed.
+// open returns the seed in a seal, and whether the seal was made with the current secret. It returns ErrSealed
+// if no secret opens the seal.
 func (s Seals) open(seal string) (seed []byte, current bool, err error) {
 	name, text, _ := strings.Cut(seal, ".")
 	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
@@ -114,9 +115,8 @@ func (s Seals) Secret(seal string) (secret, publicKey string, err error) {
 		publicPrefix + base64.StdEncoding.EncodeToString(public), nil
 }
 
-// Renew returns the seed sealed with the current secret, and whether that is a new seal.
-// A seal that the current secret has made is returned as it is, and so is "". It returns
-// ErrSealed for a seal of another registry.
+// Renew returns the seed sealed with the current secret. The result anew is true for a new seal. A seal that the
+// current secret has made, or "", is returned unchanged. Renew returns ErrSealed for a seal of another registry.
 func (s Seals) Renew(seal string) (renewed string, anew bool, err error) {
 	if seal == "" {
 		return "", false, nil

@@ -88,8 +88,8 @@ func TestASealOfAnotherRegistryIsRefused(t *testing.T) {
 	}
 }
 
-// TestBothSecretsSignDuringARotation verifies with the standard library only.
-// deploy/test/apart/webhooks has the library of Standard Webhooks.
+// TestBothSecretsSignDuringARotation verifies the signatures with the standard library only. The tests in
+// deploy/test/apart/webhooks use the library of Standard Webhooks.
 func TestBothSecretsSignDuringARotation(t *testing.T) {
 	s := sealsOf(t, "a")
 	var both signer

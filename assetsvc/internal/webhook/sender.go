@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	termTime   = 10 * time.Second // a process that dies has the term no longer
-	termMargin = time.Second      // before its end a process stops, because clocks differ
+	termTime   = 10 * time.Second // how long a term lasts unless it is renewed; then another process may take it
+	termMargin = time.Second      // how long before the end of its term a process stops, because clocks differ
 	renewEvery = time.Second
-	readWithin = 3 * time.Second // one read of the store
-	drainFor   = 3 * time.Second // for messages under way, after Drain
-	maxReads   = 8               // pages of the feed that are read at once
-	maxScans   = 1               // of them for endpoints with filters; they are larger
-	loadPage   = 500             // endpoints of one read
-	loadEvery  = time.Minute     // also if no change was counted (Store.Put)
+	readWithin = 3 * time.Second // longest time of one read of the store
+	drainFor   = 3 * time.Second // how long messages under way may go on after Drain
+	maxReads   = 8               // most pages of the feed that are read at the same time
+	maxScans   = 1               // most reads at the same time for endpoints with filters; these reads are larger
+	loadPage   = 500             // most endpoints of one read
+	loadEvery  = time.Minute     // how often endpoints are read again, even if no change was counted (Store.Put)
 )
 
 // Config configures a Sender. Store, Feed, Seals, Log and Meter are required.
@@ -34,7 +34,7 @@ type Config struct {
 	Feed   Feed
 	Seals  Seals
 	Policy Policy
-	Memory int64 // bytes of all messages under way; they have at least 512 KiB
+	Memory int64 // bytes of all messages under way; at least 512 KiB
 	Log    *slog.Logger
 	Meter  metric.Meter
 }
@@ -50,17 +50,17 @@ type Sender struct {
 	idle       func() // closes the idle connections
 	lanes      *lanes
 	pages      *semaphore.Weighted
-	scanning   *shares // one of each broker
+	scanning   *shares // lets each broker scan for one endpoint at a time
 	scans      *semaphore.Weighted
 	metrics    *metrics
 	challenged *challenged
 	holder     string        // names this process
-	await      func(*worker) // waits for the end of a worker; tests leave it out
+	await      func(*worker) // waits for the end of a worker; tests replace it
 
-	ctx   context.Context // ends at a kill in tests, and after Close
+	ctx   context.Context // ends after Close; a test that simulates a kill ends it earlier
 	kill  context.CancelFunc
 	going context.Context // ends at Drain
-	Drain func()          // lets no message begin any more; Close does it too
+	Drain func()          // lets no new message begin; Close calls it too
 	done  chan struct{}
 
 	mu     sync.Mutex
@@ -68,7 +68,7 @@ type Sender struct {
 	heard  time.Time
 }
 
-// New returns a Sender that runs until Close.
+// New returns a Sender, which runs until Close.
 func New(c Config) (*Sender, error) {
 	transport := newTransport(c.Policy, nil)
 	s, err := newSender(c, transport)
@@ -80,7 +80,7 @@ func New(c Config) (*Sender, error) {
 	return s, nil
 }
 
-// newSender returns a Sender that sends over a transport, and does not run yet.
+// newSender returns a Sender that uses the given transport. It does not run yet.
 func newSender(c Config, transport http.RoundTripper) (*Sender, error) {
 	s := &Sender{
 		store: c.Store, feed: c.Feed, seals: c.Seals, log: c.Log, transport: transport, idle: func() {},
@@ -105,8 +105,7 @@ func newSender(c Config, transport http.RoundTripper) (*Sender, error) {
 	return s, nil
 }
 
-// Close lets the messages under way end, for a few seconds, stores the positions and
-// gives the term back.
+// Close waits a few seconds for the messages under way, stores the positions and gives the term back.
 func (s *Sender) Close() error {
 	s.Drain()
 	<-s.done
@@ -126,7 +125,7 @@ func (s *Sender) run() {
 	}
 }
 
-// claim takes or renews the term. It must not be used after the end that claim returns.
+// claim takes or renews the term. The result end is the time after which the process must not use the term.
 func (s *Sender) claim(ctx context.Context) (term Term, end time.Time, held bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
@@ -141,8 +140,7 @@ func (s *Sender) claim(ctx context.Context) (term Term, end time.Time, held bool
 	return term, now.Add(termTime - termMargin), held, nil
 }
 
-// lead takes the term and sends until it ends. It returns at once if another process has
-// the term.
+// lead takes the term and sends until the term ends. If another process has the term, lead returns immediately.
 func (s *Sender) lead() error {
 	term, end, held, err := s.claim(s.going)
 	if err != nil || !held {
@@ -174,7 +172,7 @@ func (s *Sender) lead() error {
 			if t.waiting.Err() != nil {
 				return nil
 			}
-			s.failures.Failed(err) // the term goes on until its end
+			s.failures.Failed(err) // the term goes on until its end, so another renewal may succeed
 			continue
 		case !held || next.Number != term.Number:
 			t.lose()
@@ -191,7 +189,7 @@ func (s *Sender) setTenure(t *tenure) {
 	s.tenure = t
 }
 
-// now returns the tenure, and when the store answered last.
+// now returns the current tenure, and the time of the store's last answer.
 func (s *Sender) now() (*tenure, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

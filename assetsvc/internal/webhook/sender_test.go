@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/assetfilter"
 )
 
-// inWorld runs a test with one endpoint, r, and one process.
+// inWorld runs a test with one endpoint, named r, and one process.
 func inWorld(t *testing.T, c conduct, test func(w *world, r *receiver, p *process)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5)
@@ -36,7 +36,8 @@ func inWorld(t *testing.T, c conduct, test func(w *world, r *receiver, p *proces
 	})
 }
 
-// isFree tells whether a sender that has ended has given everything back. It takes all.
+// isFree reports whether a sender that has ended has given back all slots, memory and reads. To find out, isFree
+// takes all of them.
 func (s *Sender) isFree() bool {
 	for _, l := range []lane{s.lanes.fast, s.lanes.slow} {
 		if !l.slots.TryAcquire(maxSlots/2) || !l.memory.TryAcquire(l.size) {
@@ -46,7 +47,7 @@ func (s *Sender) isFree() bool {
 	return s.pages.TryAcquire(maxReads) && s.scans.TryAcquire(maxScans) && len(s.lanes.shares.brokers) == 0
 }
 
-// stored returns the endpoint r as it is stored.
+// stored returns the stored endpoint r.
 func (w *world) stored() Endpoint {
 	e, err := w.store.Endpoint(context.Background(), "r")
 	if err != nil {
@@ -55,7 +56,7 @@ func (w *world) stored() Endpoint {
 	return e
 }
 
-// alter changes the endpoint r as the API does.
+// alter changes the endpoint r, like the API does.
 func (w *world) alter(change func(*Endpoint)) {
 	w.t.Helper()
 	e := w.stored()
@@ -66,11 +67,11 @@ func (w *world) alter(change func(*Endpoint)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.receivers {
-		r.changed++ // a message under way may come again
+		r.changed++ // a message under way may be sent again
 	}
 }
 
-// set changes what a receiver does.
+// set calls the function change, which changes receivers, while it holds the lock.
 func (w *world) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,7 +96,7 @@ func (w *world) wantHandled(r *receiver, want int) {
 
 func TestTheFirstChangeIsSentAtOnce(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
-		w.grow() // a test
+		w.grow() // a change of a test asset
 		time.Sleep(time.Second)
 		for range 9 {
 			w.grow()
@@ -147,7 +148,7 @@ func TestAFailingEndpointIsDisabledAfterThreeDays(t *testing.T) {
 		w.set(func() { r.fails = 0 })
 		time.Sleep(time.Hour)
 		w.wantHandled(r, -1)
-		w.alter(func(e *Endpoint) { // as a replay does
+		w.alter(func(e *Endpoint) { // like a replay
 			e.State, e.Reason, e.Failures, e.FailedAt, e.LastError = Active, "", 0, time.Time{}, ""
 		})
 		time.Sleep(3 * time.Second)
@@ -191,7 +192,7 @@ func TestAReplayAndAPauseAreSeenWhileMessagesAreUnderWay(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		w.wantHandled(r, 199)
 		w.mu.Lock()
-		r.handled, r.acked = -1, false // it wants everything again
+		r.handled, r.acked = -1, false // the receiver expects everything again
 		from := r.messages
 		w.mu.Unlock()
 		w.alter(func(e *Endpoint) { e.Position = 0 })
@@ -216,7 +217,7 @@ func TestAReplayAndAPauseAreSeenWhileMessagesAreUnderWay(t *testing.T) {
 		if n := r.messages - from; n < 2 {
 			t.Errorf("got %d messages after the replay, want 2 or more", n)
 		}
-		w.store.faults = nil // a replay lets positions go back
+		w.store.faults = nil // positions went back because of the replay
 	})
 }
 
@@ -231,7 +232,7 @@ func TestNothingIsSentBeforeTheChallengeIsAnswered(t *testing.T) {
 		if e := w.stored(); e.Failures != 2 {
 			t.Errorf("got %d challenges in 90 s, want 2", e.Failures)
 		}
-		for range 10 { // a new address is challenged no more often
+		for range 10 { // a changed address must not be challenged more often
 			w.alter(func(e *Endpoint) { e.Failures, e.FailedAt, e.Next = 0, time.Time{}, time.Time{} })
 			time.Sleep(3 * time.Second)
 		}
@@ -249,7 +250,7 @@ func TestNothingIsSentBeforeTheChallengeIsAnswered(t *testing.T) {
 // Promises: hook-challenges
 func TestAnEndpointThatAnswersNoChallengeIsDisabledAfterADay(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
-		w.set(func() { r.status = http.StatusNoContent }) // an acknowledgement without the text
+		w.set(func() { r.status = http.StatusNoContent }) // acknowledge without the text of the challenge
 		w.alter(func(e *Endpoint) { e.State, e.Verified = Unverified, false })
 		w.grow()
 		w.grow()
@@ -277,7 +278,7 @@ func TestCloseStoresWhatWasAcknowledged(t *testing.T) {
 			t.Errorf("got position %d, want %d", e.Position, w.entries[1].position)
 		}
 		w.grow()
-		next := w.start(0) // it need not wait for the end of the term
+		next := w.start(0) // the term was given back, so this process takes it immediately
 		time.Sleep(4 * time.Second)
 		w.wantHandled(r, 2)
 		next.kill()
@@ -346,7 +347,7 @@ func TestTheSenderSealsAnew(t *testing.T) {
 
 func TestAPositionMovesOnWithoutMessages(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
-		w.grow() // a test, which r does not get
+		w.grow() // a change of a test asset, which r does not get
 		time.Sleep(keepEvery + time.Minute)
 		w.grow()
 		w.mu.Lock()
@@ -360,10 +361,10 @@ func TestAPositionMovesOnWithoutMessages(t *testing.T) {
 	})
 }
 
-// slowFeed looks for matches for a second each.
+// slowFeed is a feed in which each search for a match takes a second.
 type slowFeed struct {
 	Feed
-	looked []string // the mode of each call
+	looked []string // the mode of each search
 }
 
 func (f *slowFeed) Find(_ context.Context, mode string, _ assetfilter.Set, after int64) (Found, error) {
@@ -372,7 +373,8 @@ func (f *slowFeed) Find(_ context.Context, mode string, _ assetfilter.Set, after
 	return Found{Upto: after + 1, More: true}, nil
 }
 
-// TestBrokersTakeTurnsToLook has one broker with twenty endpoints that are behind, and two with one each.
+// TestBrokersTakeTurnsToLook has a broker with twenty endpoints that are behind, and two brokers with one such
+// endpoint each. The two must be among the first four to search.
 func TestBrokersTakeTurnsToLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		feed := &slowFeed{}

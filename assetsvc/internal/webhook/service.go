@@ -11,11 +11,11 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// Positions is what the use cases ask the feed.
+// Positions are the reads of the feed that a Service needs.
 type Positions interface {
 	// Horizon returns the position up to which every change is stored.
 	Horizon(ctx context.Context) (int64, error)
-	// Next returns the position of the first entry of a mode after a position; 0 if there is none.
+	// Next returns the position of the first entry of a mode after a position, or 0 if there is no entry.
 	Next(ctx context.Context, mode string, after int64) (int64, error)
 }
 
@@ -24,17 +24,17 @@ type ServiceConfig struct {
 	Store    Store
 	Feed     Positions
 	Seals    Seals
-	CheckURL func(url string) error // tells in words of ours why nothing is sent to an address; nil: it is fine
+	CheckURL func(url string) error // returns an error that says, in our words, why nothing may be sent to an address
 	Now      func() time.Time
 }
 
-// Service has the use cases of webhooks (docs/contract.md, "Webhooks"). A broker's key
-// uses the endpoints of its broker. An administrator makes endpoints, and uses all in
-// some ways. Services of the registry may do what an administrator may do with the
-// endpoints of others. A request that is refused changes nothing.
+// Service has the use cases of webhooks (docs/contract.md, "Webhooks"). A broker's key manages the endpoints of
+// its broker. An administrator's key manages the endpoints of administrators. It can also see, pause, resume,
+// replay and remove all other endpoints. The key of a service of the registry can do these five things with all
+// endpoints, but cannot create an endpoint. A request that is refused changes nothing.
 //
-// The methods return faults: Forbidden, NotFound, Invalid, Conflict or Unavailable. A
-// Service is safe for concurrent use.
+// The methods return faults: Forbidden, NotFound, Invalid, Conflict or Unavailable. A Service is safe for
+// concurrent use.
 type Service struct{ c ServiceConfig }
 
 // NewService returns a Service.
@@ -45,23 +45,24 @@ type Shown struct {
 	Endpoint
 	PublicKey string // "whpk_..."; "" if no secret of the registry opens the seed
 
-	// Behind is the age of the oldest change after the position; 0: there is none. With filters the
-	// position is stored once a minute (keepOften), so changes that they leave out count so long.
+	// Behind is the age of the oldest change after the position; 0: there is no such change. With filters the
+	// position is stored once a minute (keepOften), so until then Behind also counts changes that do not meet
+	// the filters.
 	Behind time.Duration
 }
 
-// overlap is how long the former secret of an endpoint signs beside the new one.
+// overlap is how long messages are signed with the former secret as well as with the new one.
 const overlap = 24 * time.Hour
 
-// changeTries is how often a change begins anew because the endpoint was changed
-// meanwhile.
+// changeTries is the number of attempts to store a change while other processes change the endpoint too.
 const changeTries = 8
 
-// MaxPage is the most endpoints that List returns.
+// MaxPage is the largest number of endpoints that List returns.
 const MaxPage = 100
 
-// List returns up to limit endpoints after an id: those of the caller's broker, and for
-// an administrator all, or those that keys of one broker have made.
+// List returns endpoints in the order of their ids. The argument after is the id before the first one, and limit
+// is the largest number of endpoints. A broker gets the endpoints of its keys. An administrator gets all
+// endpoints, or the endpoints that the keys of one broker have made.
 func (s *Service) List(ctx context.Context, by identity.Identity, broker, after string, limit int) ([]Shown, error) {
 	switch {
 	case by.Role == identity.Broker:
@@ -85,8 +86,8 @@ func (s *Service) Get(ctx context.Context, by identity.Identity, id string) (Sho
 	return s.showOne(ctx, e)
 }
 
-// Change changes the URL or the state of an endpoint from the fields that a caller sent.
-// A new URL must answer a challenge. Only the owner may change the URL.
+// Change changes the URL or the state of an endpoint to the values that a caller sent. A new URL must answer a
+// challenge. Only the owner may change the URL.
 func (s *Service) Change(ctx context.Context, by identity.Identity, id string, sent record.Object) (Shown, error) {
 	return s.update(ctx, by, id, func(e Endpoint) (Endpoint, error) {
 		c, err := parseChange(sent, s.c.CheckURL)
@@ -111,9 +112,8 @@ func (s *Service) Change(ctx context.Context, by identity.Identity, id string, s
 	})
 }
 
-// Replay sends the changes after an offset again, or goes on at the position without one.
-// An offset after the newest change stands for the newest change. The endpoint is resumed
-// if it was disabled.
+// Replay sends the changes after an offset again. Without an offset the endpoint goes on at its position. An
+// offset after the newest change stands for the newest change. An endpoint that was disabled is resumed.
 func (s *Service) Replay(ctx context.Context, by identity.Identity, id string, sent record.Object) (Shown, error) {
 	return s.update(ctx, by, id, func(e Endpoint) (Endpoint, error) {
 		from, err := parseReplay(sent)
@@ -129,8 +129,8 @@ func (s *Service) Replay(ctx context.Context, by identity.Identity, id string, s
 	})
 }
 
-// Rotate gives an endpoint new secrets, and returns the symmetric one. For a day messages
-// are signed with the former ones too. Only the owner may rotate.
+// Rotate gives an endpoint new secrets, and returns the symmetric one. For a day, messages are signed with the
+// former secrets too. Only the owner may rotate.
 func (s *Service) Rotate(ctx context.Context, by identity.Identity, id string, sent record.Object) (
 	rotated Shown, secret string, err error,
 ) {
@@ -170,8 +170,8 @@ func (s *Service) Remove(ctx context.Context, by identity.Identity, id string) e
 	return nil
 }
 
-// update stores what change makes of an endpoint. It calls change again if the endpoint
-// was changed meanwhile. An endpoint that change leaves as it is is not stored.
+// update applies the function change to an endpoint and stores the result, unless the endpoint stays the same.
+// If the stored endpoint was changed meanwhile, update reads it and calls the function again.
 func (s *Service) update(
 	ctx context.Context, by identity.Identity, id string, change func(Endpoint) (Endpoint, error),
 ) (Shown, error) {
@@ -200,7 +200,7 @@ func (s *Service) update(
 	return Shown{}, fault.New(fault.Conflict, fault.Body, "data", "Others keep changing the webhook; repeat the request.")
 }
 
-// checkMode refuses that a test-only key changes an endpoint of another mode.
+// checkMode returns a fault if the caller's key is for test assets only and the endpoint has another mode.
 func checkMode(by identity.Identity, e Endpoint) error {
 	if by.TestOnly() && e.Mode != testMode {
 		return forbidden("this API key is test-only (level t), and changes webhooks of mode test only")
@@ -223,8 +223,8 @@ func (s *Service) find(ctx context.Context, by identity.Identity, id string) (En
 	return e, nil
 }
 
-// show returns endpoints as their owners see them. Endpoints with the same position share
-// one question to the feed.
+// show returns endpoints in the form that their owners see. It reads the feed only once for endpoints with the
+// same position.
 func (s *Service) show(ctx context.Context, found []Endpoint) ([]Shown, error) {
 	type place struct {
 		mode     string
@@ -261,8 +261,8 @@ func (s *Service) showOne(ctx context.Context, e Endpoint) (Shown, error) {
 	return shown[0], nil
 }
 
-// start returns the position of an endpoint that begins at an offset; 0 stands for the
-// newest change.
+// start returns the position from which an endpoint that begins at an offset gets changes. The offset 0 stands
+// for the newest change.
 func (s *Service) start(ctx context.Context, offset int64) (int64, error) {
 	horizon, err := s.c.Feed.Horizon(ctx)
 	if err != nil {
@@ -274,9 +274,9 @@ func (s *Service) start(ctx context.Context, offset int64) (int64, error) {
 	return offset, nil
 }
 
-// movedTo returns an endpoint with a new address, which has to answer a challenge. One that
-// is paused or stopped stays so. If the former address has never answered a challenge, the time before
-// which none is sent stays.
+// movedTo returns the endpoint with a new address, which has to answer a challenge. A paused or stopped endpoint
+// stays paused or stopped. If the former address has never answered a challenge, the wait for the next challenge
+// stays the same.
 func (e Endpoint) movedTo(url string) Endpoint {
 	e.URL = url
 	if e.Verified {
@@ -289,9 +289,9 @@ func (e Endpoint) movedTo(url string) Endpoint {
 	return e.forgiven()
 }
 
-// resumed returns an endpoint to which something is sent again at once: changes, or a challenge if
-// none was answered yet. Those have bounds of their own (challenged). One that an administrator has
-// stopped is resumed by one only.
+// resumed returns the endpoint in a state in which the sender sends immediately: it sends changes, or a
+// challenge if the endpoint has not answered one yet. Challenges have separate limits (challenged). If an
+// administrator has stopped the endpoint, only an administrator or a service can resume it.
 func (e Endpoint) resumed(by identity.Identity) (Endpoint, error) {
 	if e.Reason == Stopped && !supervises(by) {
 		return e, forbidden("an administrator has stopped this webhook; ask one to resume it")
@@ -303,7 +303,7 @@ func (e Endpoint) resumed(by identity.Identity) (Endpoint, error) {
 	return e.forgiven(), nil
 }
 
-// forgiven returns an endpoint without failures.
+// forgiven returns the endpoint with its failures reset.
 func (e Endpoint) forgiven() Endpoint {
 	e.Failures, e.FailedAt, e.LastError = 0, time.Time{}, ""
 	return e
@@ -314,13 +314,12 @@ const (
 	ownersOnly = "only the owner of a webhook does this; an administrator may pause, resume, replay and remove it"
 )
 
-// supervises tells whether the caller may see all endpoints, pause, resume, replay and
-// remove them.
+// supervises reports whether the caller may see, pause, resume, replay and remove all endpoints.
 func supervises(by identity.Identity) bool {
 	return by.Role == identity.Administrator || by.Role == identity.Service
 }
 
-// owns tells whether the caller may do everything with an endpoint.
+// owns reports whether the caller may do everything with an endpoint.
 func owns(by identity.Identity, e Endpoint) bool {
 	if e.ByAdmin {
 		return by.Role == identity.Administrator
@@ -332,8 +331,8 @@ func forbidden(reason string) error {
 	return fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden: %s", reason)
 }
 
-// unavailable returns the fault for a store that did not answer. Only the log shows doing
-// and cause.
+// unavailable returns the fault for a store that did not answer. The arguments doing and cause appear only in
+// the log.
 func unavailable(doing string, cause error) error {
 	const text = "The registry cannot reach its data now; repeat the request."
 	return fmt.Errorf("%s: %w: %w", doing, fault.New(fault.Unavailable, fault.URL, "store", text), cause)

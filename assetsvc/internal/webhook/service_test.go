@@ -18,7 +18,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// feed has changes of real assets at some positions.
+// feed has changes of real assets at the listed positions.
 type feed []int64
 
 func (f feed) Horizon(context.Context) (int64, error) { return f[len(f)-1], nil }
@@ -31,7 +31,7 @@ func (f feed) Next(_ context.Context, mode string, after int64) (int64, error) {
 	return f[at], nil
 }
 
-// start is the time of the tests, and the position of their newest change.
+// start is the time at which the tests run, and the position of the newest change.
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 var (
@@ -44,14 +44,14 @@ var (
 	everywhere = []identity.Identity{b1, b2, b1t, admin, service, concierge, {}}
 )
 
-// bench is a service on a store in a file, with a clock that stands still.
+// bench is a service with a store in a file. Its clock stands still.
 type bench struct {
 	*webhook.Service
 	store webhook.Store
 	now   time.Time
 }
 
-// crowded is a store that may be full.
+// crowded is a store whose Put returns ErrFull while the field full is set.
 type crowded struct {
 	webhook.Store
 	full bool
@@ -111,7 +111,7 @@ func (b *bench) mustCreate(t *testing.T, by identity.Identity, pairs ...string) 
 	return created
 }
 
-// mustProgress lets the sender of the test save progress of an endpoint.
+// mustProgress saves progress of an endpoint, like the sender does.
 func (b *bench) mustProgress(t *testing.T, id string, p webhook.Progress) {
 	t.Helper()
 	e, err1 := b.store.Endpoint(t.Context(), id)
@@ -125,7 +125,7 @@ func (b *bench) mustProgress(t *testing.T, id string, p webhook.Progress) {
 
 func kindOf(err error) fault.Kind {
 	if err == nil {
-		return -1 // no fault
+		return -1 // stands for no fault
 	}
 	return fault.KindOf(err)
 }
@@ -139,7 +139,7 @@ func TestCreate(t *testing.T) {
 		by   identity.Identity
 		sent record.Object
 		want fault.Kind
-		at   []string // names of the faults
+		at   []string // names of the fields with faults
 	}{
 		{"the least", b1, object("url", address), fine, nil},
 		{"everything", b1, object("url", address, "mode", "_all_", "opt_fields", "*", "offset", "2026-11-20T11:00:00Z"),
@@ -202,7 +202,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// long returns filters that are within the bounds of each, and not of all.
+// long returns filters that are each short enough, but whose total length is above the limit.
 func long() record.Object {
 	var o record.Object
 	for i, name := range []string{"region", "locality"} {
@@ -238,8 +238,8 @@ func TestAnEndpointBeginsAtItsOffset(t *testing.T) {
 	}
 }
 
-// TestWhoMayDoWhat calls every use case as everybody on an endpoint of a broker and on one
-// of an administrator.
+// TestWhoMayDoWhat calls every use case with every kind of caller, for an endpoint of a broker and for one of an
+// administrator. The table has the fault that each caller must get.
 func TestWhoMayDoWhat(t *testing.T) {
 	type call = func(b *bench, by identity.Identity, id string) error
 	change := func(pairs ...string) call {
@@ -273,7 +273,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	const no, none = fault.Forbidden, fault.NotFound
 	for _, c := range []struct {
 		of   identity.Identity
-		want map[string][]fault.Kind // by call, in the order of everywhere
+		want map[string][]fault.Kind // by name of the call: one fault for each caller in the list everywhere
 	}{
 		{b1, map[string][]fault.Kind{
 			"get":    {fine, none, fine, fine, fine, no, no},
@@ -367,7 +367,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestChangesOfState changes endpoints that the sender has left in each state.
+// TestChangesOfState changes endpoints from each state in which the sender may leave them, and compares the
+// states that follow.
 func TestChangesOfState(t *testing.T) {
 	later := start.Add(time.Minute)
 	active := webhook.Progress{Position: 7, State: webhook.Active, Verified: true}
@@ -422,7 +423,8 @@ func TestChangesOfState(t *testing.T) {
 	}
 }
 
-// TestOnlyAnAdministratorResumesWhatOneHasStopped: the owner may do everything else.
+// TestOnlyAnAdministratorResumesWhatOneHasStopped lets the owner of a stopped webhook pause, move, resume and
+// replay it. Only the last two are refused.
 func TestOnlyAnAdministratorResumesWhatOneHasStopped(t *testing.T) {
 	b := newBench(t)
 	e := b.mustCreate(t, b1)
@@ -455,7 +457,8 @@ func TestOnlyAnAdministratorResumesWhatOneHasStopped(t *testing.T) {
 	is("resumed", got, err, webhook.Unverified, "")
 }
 
-// TestTheTimeOfCreationIsOneValue has a clock that is finer than what stores keep.
+// TestTheTimeOfCreationIsOneValue uses a clock with more precision than stores keep. The answer to the creation
+// must have the same time as a later read.
 // Promises: hook-created
 func TestTheTimeOfCreationIsOneValue(t *testing.T) {
 	b := newBench(t)
@@ -535,8 +538,8 @@ func TestACreationWithAnIdempotencyKeyIsRepeated(t *testing.T) {
 	}
 }
 
-// TestTheNumberOfEndpointsIsBounded makes endpoints at once up to the bound of a broker.
-// Those of an administrator do not count.
+// TestTheNumberOfEndpointsIsBounded creates more endpoints at the same time than a broker may have. The
+// endpoints of an administrator do not count.
 // Promises: hook-bounds
 func TestTheNumberOfEndpointsIsBounded(t *testing.T) {
 	if webhook.MaxOfBroker != 32 || webhook.MaxEndpoints != 4096 {

@@ -18,11 +18,10 @@ const (
 	headerSignature = "webhook-signature"
 )
 
-// signer signs the messages to one endpoint. During a rotation it has two keys, the new
-// one first.
+// signer signs the messages to one endpoint. During a rotation it has two sets of keys, the new one first.
 type signer []keys
 
-// sign sets the headers of a message that is sent at a time.
+// sign sets the headers of a message, which is sent at the given time.
 func (s signer) sign(h http.Header, id string, at time.Time, body []byte) {
 	timestamp := strconv.FormatInt(at.Unix(), 10)
 	signed := make([]byte, 0, len(id)+len(timestamp)+len(body)+2)

@@ -10,7 +10,7 @@ import (
 
 var kills = flag.Int("webhook.kills", 120, "kills of the simulation")
 
-// conducts say how the receivers in the simulation behave.
+// conducts lists the ways in which the receivers of the simulation behave.
 func conducts() []conduct {
 	return []conduct{
 		{takes: time.Millisecond}, {takes: 50 * time.Millisecond}, {takes: 700 * time.Millisecond},
@@ -20,7 +20,7 @@ func conducts() []conduct {
 	}
 }
 
-// heal lets all receivers answer, and waits until they have the whole feed.
+// heal makes all receivers answer quickly, and waits until they have the whole feed.
 func (w *world) heal(t *testing.T) {
 	t.Helper()
 	w.mu.Lock()
@@ -39,7 +39,7 @@ func (w *world) heal(t *testing.T) {
 	w.faultf("got %d receivers without the whole feed after hours, want 0 (W1)", len(w.receivers))
 }
 
-// feed makes changes until stop is closed, in bursts and with quiet times.
+// feed adds changes until the channel stop is closed, in bursts with pauses between them.
 func (w *world) feed(stop chan struct{}) {
 	for {
 		w.mu.Lock()
@@ -60,8 +60,8 @@ func (w *world) feed(stop chan struct{}) {
 	}
 }
 
-// simulate kills the sender at any step, again and again, and returns what is wrong and
-// the most repeats that one endpoint got.
+// simulate kills the sender at random steps, again and again. It returns all faults, and the largest number of
+// repeated messages to one endpoint.
 func simulate(t *testing.T, seed uint64, kills int, change func(*world)) (faults []string, repeats int) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, seed)
@@ -105,7 +105,8 @@ func simulate(t *testing.T, seed uint64, kills int, change func(*world)) (faults
 	return faults, repeats
 }
 
-// TestSimulationKills kills the sender before and after its reads, writes and messages.
+// TestSimulationKills kills the sender before and after its reads, writes and messages. No receiver may find a
+// fault.
 func TestSimulationKills(t *testing.T) {
 	faults, _ := simulate(t, 1, *kills, func(*world) {})
 	for _, f := range faults {
@@ -113,7 +114,8 @@ func TestSimulationKills(t *testing.T) {
 	}
 }
 
-// TestSimulationCatchesGuardsThatAreLeftOut shows that the simulation can fail.
+// TestSimulationCatchesGuardsThatAreLeftOut switches off one guard after another. Each time the simulation must
+// find a fault.
 func TestSimulationCatchesGuardsThatAreLeftOut(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -132,7 +134,7 @@ func TestSimulationCatchesGuardsThatAreLeftOut(t *testing.T) {
 	}
 }
 
-// simulateChanges changes endpoints by the API while messages to them are under way.
+// simulateChanges changes endpoints, like the API does, while messages to them are under way.
 func simulateChanges(t *testing.T, seed uint64, change func(*world)) (faults []string) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, seed)
@@ -168,8 +170,8 @@ func simulateChanges(t *testing.T, seed uint64, change func(*world)) (faults []s
 	return faults
 }
 
-// TestSimulationChanges holds that a change of an endpoint lets two workers never send at a
-// time (W2), and repeats one message at most (W3).
+// TestSimulationChanges verifies that after a change of an endpoint two workers never send at the same time
+// (W2), and that at most one message is repeated (W3).
 func TestSimulationChanges(t *testing.T) {
 	for seed := range uint64(2) {
 		for _, f := range simulateChanges(t, seed, func(*world) {}) {
@@ -181,8 +183,8 @@ func TestSimulationChanges(t *testing.T) {
 	})
 }
 
-// mustCatch runs a simulation that lacks a guard until it finds a fault. The scheduler of
-// Go decides with the seed what happens, so one run may find none.
+// mustCatch runs a simulation without one of its guards, with several seeds, until it finds a fault. A single
+// run may find no fault, because its course depends on the seed and on Go's scheduler.
 func mustCatch(t *testing.T, run func(seed uint64) (faults []string)) {
 	t.Helper()
 	for seed := range uint64(20) {
@@ -193,8 +195,8 @@ func mustCatch(t *testing.T, run func(seed uint64) (faults []string)) {
 	t.Error("got no fault in 20 simulations without the guard, want one")
 }
 
-// simulateStalls runs two processes, of which the one that sends stalls for longer than
-// its term, again and again, and comes back.
+// simulateStalls runs two processes. Again and again, the process that sends stops for longer than its term, and
+// then goes on.
 func simulateStalls(t *testing.T, seed uint64, change func(*world)) (faults []string) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, seed)
@@ -230,7 +232,7 @@ func simulateStalls(t *testing.T, seed uint64, change func(*world)) (faults []st
 	return faults
 }
 
-// TestSimulationStalls holds that a process whose term has ended undoes nothing (W4).
+// TestSimulationStalls verifies that a process whose term has ended does not undo the progress of another (W4).
 func TestSimulationStalls(t *testing.T) {
 	for _, f := range simulateStalls(t, 3, func(*world) {}) {
 		t.Error(f)
@@ -240,8 +242,8 @@ func TestSimulationStalls(t *testing.T) {
 	})
 }
 
-// TestDeadAndSlowReceiversDelayNoOthers has a tenth of each, and 50 changes a second. The
-// clock belongs to the bubble, so the figure depends on the sender only.
+// TestDeadAndSlowReceiversDelayNoOthers has 50 changes a second. A tenth of the receivers are dead, and another
+// tenth are slow. The time is virtual (testing/synctest), so the result depends on the sender only.
 func TestDeadAndSlowReceiversDelayNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 4)

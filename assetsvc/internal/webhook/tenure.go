@@ -10,13 +10,13 @@ import (
 	"asset-registry/shared/failurelog"
 )
 
-// tenure is the time for which this process has one term.
+// tenure is the work of this process during one term.
 type tenure struct {
 	s       *Sender
 	term    int64
 	ctx     context.Context // ends with the term
 	lose    context.CancelFunc
-	timer   *time.Timer     // calls lose at the end of the term
+	timer   *time.Timer     // calls the function lose at the end of the term
 	waiting context.Context // ends when no more messages may begin
 	sending context.Context // ends when messages under way must end
 	halt    context.CancelFunc
@@ -30,7 +30,7 @@ type tenure struct {
 	running sync.WaitGroup
 }
 
-// newTenure returns the tenure of a term that ends at a time, unless it is extended.
+// newTenure returns the tenure of a term, which ends at the given time unless it is extended.
 func newTenure(s *Sender, term int64, end time.Time) *tenure {
 	t := &tenure{s: s, term: term, workers: map[string]*worker{}}
 	t.ctx, t.lose = context.WithCancel(s.ctx)
@@ -46,11 +46,11 @@ func newTenure(s *Sender, term int64, end time.Time) *tenure {
 	return t
 }
 
-// extend sets the end of the term.
+// extend sets a new end of the term.
 func (t *tenure) extend(end time.Time) { t.timer.Reset(time.Until(end)) }
 
-// end waits for the workers. If the term has not ended, messages under way have a few
-// seconds, and the term is given back.
+// end waits for the workers. If the term has not ended, end gives messages under way a few more seconds, and
+// then gives the term back.
 func (t *tenure) end() {
 	halt := time.AfterFunc(drainFor, t.halt)
 	over := time.AfterFunc(2*drainFor, t.lose)
@@ -72,7 +72,8 @@ func (t *tenure) end() {
 	}
 }
 
-// load reads all endpoints, and starts and ends workers accordingly.
+// load reads all endpoints. It starts workers for new and changed endpoints, and stops the workers of removed
+// ones.
 func (t *tenure) load() error {
 	ctx, cancel := context.WithTimeout(t.waiting, 3*readWithin)
 	defer cancel()
@@ -100,7 +101,8 @@ func (t *tenure) load() error {
 	return nil
 }
 
-// keep lets a worker have an endpoint as it was read.
+// keep starts a worker for an endpoint that was read, unless the endpoint has a worker that knows this
+// generation and has not failed.
 func (t *tenure) keep(e Endpoint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +118,7 @@ func (t *tenure) keep(e Endpoint) {
 	t.running.Go(func() { w.run(previous) })
 }
 
-// failed reports whether the worker has ended, although the endpoint is not disabled.
+// failed reports whether the worker has ended although the endpoint is not disabled.
 func (w *worker) failed() bool {
 	select {
 	case <-w.done:
@@ -126,14 +128,14 @@ func (w *worker) failed() bool {
 	}
 }
 
-// ended lets the endpoints be read again after a worker has ended by itself.
+// ended makes the sender read the endpoints again after a worker has ended by itself.
 func (t *tenure) ended(w *worker) {
 	if w.waiting.Err() == nil {
 		t.reload.Store(true)
 	}
 }
 
-// each calls f for all workers.
+// each calls the function f for all workers.
 func (t *tenure) each(f func(*worker)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -47,7 +47,8 @@ func TestARemovedWebhookGetsNothing(t *testing.T) {
 	})
 }
 
-// TestAListThatCannotBeReadEndsNoWebhook adds a webhook while the store does not list them.
+// TestAListThatCannotBeReadEndsNoWebhook adds a webhook while the store cannot list the webhooks. The other
+// webhook must get its changes meanwhile, and the new one later.
 func TestAListThatCannotBeReadEndsNoWebhook(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
 		w.store.fail("Endpoints")
@@ -65,7 +66,8 @@ func TestAListThatCannotBeReadEndsNoWebhook(t *testing.T) {
 	})
 }
 
-// TestAWebhookThatCannotBeReadIsReadAgain changes a webhook that the store then does not return.
+// TestAWebhookThatCannotBeReadIsReadAgain changes a webhook. For some time, the store cannot return this
+// webhook. When the store works again, the webhook must get its changes.
 func TestAWebhookThatCannotBeReadIsReadAgain(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
 		w.change(r)
@@ -81,8 +83,8 @@ func TestAWebhookThatCannotBeReadIsReadAgain(t *testing.T) {
 	})
 }
 
-// TestAMessageUnderWayOutlivesTheChangeOfAnotherWebhook counts how often the list is read, too: once a
-// change.
+// TestAMessageUnderWayOutlivesTheChangeOfAnotherWebhook also checks that the list of webhooks is read only once
+// for each change.
 func TestAMessageUnderWayOutlivesTheChangeOfAnotherWebhook(t *testing.T) {
 	inWorld(t, conduct{takes: 10 * time.Second}, func(w *world, r *receiver, _ *process) {
 		w.grow()
@@ -106,7 +108,7 @@ func TestAMessageUnderWayOutlivesTheChangeOfAnotherWebhook(t *testing.T) {
 	})
 }
 
-// TestWhatIsToldOfTheEndOfATerm reads the warnings after Close.
+// TestWhatIsToldOfTheEndOfATerm ends terms in several ways, and checks the warnings in the log.
 func TestWhatIsToldOfTheEndOfATerm(t *testing.T) {
 	for _, c := range []struct {
 		name    string

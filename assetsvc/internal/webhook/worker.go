@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	apart     = 300 * time.Millisecond // from one message to the next, unless the first is full
-	calm      = 50 * time.Millisecond  // after a change of the feed that the selection does not have
-	poll      = time.Second            // between pages, while there is no ring
-	keepEvery = 10 * time.Minute       // a position that moved on without messages is stored so often
-	keepOften = time.Minute            // the same with filters, which leave out more
+	apart     = 300 * time.Millisecond // pause between two messages, unless the first one is full
+	calm      = 50 * time.Millisecond  // pause after a change of the feed that is not in the selection
+	poll      = time.Second            // time between two reads of pages, while there is no ring
+	keepEvery = 10 * time.Minute       // how often a position that moves on without messages is stored
+	keepOften = time.Minute            // the same for an endpoint with filters, which gets fewer changes
 	slowAfter = time.Second            // a receiver that takes longer is slow
 )
 
@@ -27,27 +27,27 @@ type worker struct {
 	t       *tenure
 	waiting context.Context // ends when no more messages may begin
 	sending context.Context // ends when messages under way must end
-	stop    func()          // ends both
-	done    chan struct{}   // closed at the end
+	stop    func()          // ends both contexts
+	done    chan struct{}   // closed when the worker has ended
 
-	generation atomic.Int64 // of the endpoint
+	generation atomic.Int64 // generation of the endpoint
 	show       atomic.Pointer[shown]
 
-	// Fields of run; others read them once done is closed.
+	// Only run uses these fields, until done is closed. Then others may read them.
 	e         Endpoint
-	ring      *follow.Ring // nil: not joined
+	ring      *follow.Ring // nil: the worker does not follow the feed
 	leave     func()
-	at        int64  // there is nothing to send up to here, at least e.Position
-	keys      []keys // of Seal and OldSeal
+	at        int64  // all entries up to this position are sent or left out; at least e.Position
+	keys      []keys // derived from Seal and OldSeal
 	filters   assetfilter.Set
-	notBefore time.Time // no message before here
-	need      int64     // bytes of the next message, about
+	notBefore time.Time // no message before this time
+	need      int64     // estimated bytes of the next message
 	slow      bool
-	woken     bool      // by a change of the ring
-	kept      time.Time // the last save
+	woken     bool      // a change of the ring has ended the last wait
+	kept      time.Time // time of the last save
 }
 
-// newWorker returns a worker, which run starts.
+// newWorker returns a worker. The caller starts it with run.
 func newWorker(t *tenure, e Endpoint) *worker {
 	w := &worker{t: t, e: e, done: make(chan struct{}), need: usual, kept: time.Now()}
 	var stop1, stop2 func()
@@ -59,8 +59,8 @@ func newWorker(t *tenure, e Endpoint) *worker {
 	return w
 }
 
-// run works until the endpoint is disabled, changed or gone, or the term ends. previous is
-// the worker that had the endpoint before; nil: none.
+// run works until the endpoint is disabled, changed or gone, or the term ends. The argument previous is the
+// worker that had the endpoint before. It is nil for the first worker.
 func (w *worker) run(previous *worker) {
 	defer close(w.done)
 	defer w.stop()
@@ -87,8 +87,8 @@ func (w *worker) run(previous *worker) {
 	}
 }
 
-// begin waits for the end of the worker before, and then reads what that one has stored.
-// It seals the seeds with the current secret.
+// begin waits for the end of the previous worker, and then reads the stored progress of the endpoint. It seals
+// the seeds with the current secret.
 func (w *worker) begin(previous *worker) error {
 	store := w.t.s.store
 	if previous != nil {
@@ -111,7 +111,7 @@ func (w *worker) begin(previous *worker) error {
 	}
 	var err error
 	if w.filters, err = assetfilter.Parse(w.e.Filters); err != nil {
-		w.t.s.failures.Failed(fmt.Errorf("webhook %s: %w", w.e.ID, err)) // nothing is sent without its filters
+		w.t.s.failures.Failed(fmt.Errorf("webhook %s: %w", w.e.ID, err)) // nothing is sent if the filters are unknown
 		return err
 	}
 	seal, anew, err1 := w.t.s.seals.Renew(w.e.Seal)
@@ -119,7 +119,7 @@ func (w *worker) begin(previous *worker) error {
 	if (anew || oldAnew) && errors.Join(err1, err2) == nil {
 		next := w.e
 		next.Seal, next.OldSeal = seal, old
-		w.generation.Store(w.e.Generation + 1) // before the store counts the change
+		w.generation.Store(w.e.Generation + 1) // set before Put, because Put makes the sender read all endpoints
 		ctx, cancel := context.WithTimeout(w.waiting, readWithin)
 		defer cancel()
 		if err := store.Put(ctx, next); err != nil {
@@ -136,14 +136,14 @@ func (w *worker) begin(previous *worker) error {
 		k, err := w.t.s.seals.keysOf(seal)
 		if err != nil {
 			w.t.s.failures.Failed(err)
-			break // without keys nothing is sent
+			break // nothing is sent without keys
 		}
 		w.keys = append(w.keys, k)
 	}
 	return nil
 }
 
-// signer returns the keys that sign now; none if the seal cannot be opened.
+// signer returns the keys for signing now. It returns no keys if the seal cannot be opened.
 func (w *worker) signer() signer {
 	if left := time.Until(w.e.OldUntil); len(w.keys) > 1 && (left <= 0 || left > overlap) {
 		w.keys = w.keys[:1]
@@ -151,8 +151,8 @@ func (w *worker) signer() signer {
 	return w.keys
 }
 
-// payer names whose share of the slots a message takes. The endpoints of administrators
-// have a share each.
+// payer returns the name under which the slots of a message count. Endpoints of one broker share a name. Each
+// endpoint of an administrator has a separate name.
 func payer(e Endpoint) string {
 	if e.ByAdmin {
 		return "webhook " + e.ID
@@ -160,10 +160,10 @@ func payer(e Endpoint) string {
 	return "broker " + e.Broker
 }
 
-// errUnopened is for an endpoint whose seal cannot be opened.
+// errUnopened is the fault for an endpoint whose seal cannot be opened.
 const errUnopened = "the registry cannot open the secret of the webhook; rotate the secret"
 
-// send makes one attempt.
+// send makes one attempt to send a message.
 func (w *worker) send(m message) answer {
 	keys := w.signer()
 	if len(keys) == 0 {
@@ -201,7 +201,7 @@ func (w *worker) challenge() error {
 		succeed(&p)
 		return w.save(p)
 	}
-	if w.sending.Err() != nil { // it was not the receiver
+	if w.sending.Err() != nil { // we ended the request, so the receiver is not at fault
 		return w.sending.Err()
 	}
 	return w.fail(p, a, challenges, answerFor, Unanswerable)
@@ -274,7 +274,7 @@ func (w *worker) deliver() error {
 	return w.save(p)
 }
 
-// unread waits after the feed could not be read.
+// unread handles an error of reading the feed: it logs the error and waits.
 func (w *worker) unread(err error) error {
 	if w.waiting.Err() == nil {
 		w.t.s.failures.Failed(err)
@@ -283,8 +283,8 @@ func (w *worker) unread(err error) error {
 	return w.waiting.Err()
 }
 
-// peek returns what the ring has after what was sent, and after the entries that filters leave
-// out: nothing, or some entries that begin with the next one to send. Without a ring it covers nothing.
+// peek returns the next entries to send from the ring. It skips entries that the filters leave out. Without a
+// ring, the view covers nothing.
 func (w *worker) peek() follow.View {
 	if w.ring == nil {
 		ring, leave, err := w.t.s.feed.Follow(selectionOf(w.e))
@@ -318,8 +318,8 @@ func (w *worker) unfollow() {
 	}
 }
 
-// next returns the message that follows what was sent, from the ring if it covers that, and
-// from a page otherwise.
+// next returns the next message to send. It makes the message from the ring if the ring goes back far enough,
+// and otherwise from a page.
 func (w *worker) next() (m message, found bool, err error) {
 	s := w.t.s
 	if w.ring != nil {
@@ -355,10 +355,10 @@ func (w *worker) next() (m message, found bool, err error) {
 	return m, true, nil
 }
 
-// scan goes on to the entry before the next one that meets the filters, through a part of the feed.
-// Then it rests for as long as that took: all endpoints with filters read for half of the time at
-// most, one after the other. Brokers take turns, so one with many endpoints delays no other. It has
-// no slot of the lanes meanwhile.
+// scan searches one part of the feed for the next entry that meets the filters, and moves to just before it.
+// Then it pauses for as long as the search took. All endpoints with filters scan one after the other, so
+// together they read for at most half of the time. Brokers take turns, so a broker with many endpoints does not
+// delay other brokers. During a scan the worker has no slot of the lanes.
 func (w *worker) scan() (Found, error) {
 	s := w.t.s
 	leave, err := s.scanning.enter(w.waiting, payer(w.e))
@@ -384,14 +384,14 @@ func (w *worker) scan() (Found, error) {
 	return found, nil
 }
 
-// idle waits for a change of the feed, at the end of which the endpoint is. paged tells
-// that a page has shown so, and not the ring.
+// idle waits for a change of the feed, because nothing is left to send. The argument paged is true if a page has
+// shown this, and false if the ring has.
 func (w *worker) idle(view follow.View, paged bool) error {
 	if view.Covered {
 		w.at = max(w.at, view.Upto)
 	}
 	w.waits(time.Time{})
-	if w.woken { // by a change that is not in the selection; there may be many of them
+	if w.woken { // a change that is not in the selection has ended the wait; more may follow
 		w.woken = false
 		sleep.For(w.waiting, calm)
 		return w.waiting.Err()
@@ -406,7 +406,7 @@ func (w *worker) idle(view follow.View, paged bool) error {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
-	case <-view.Changed: // nil without a ring
+	case <-view.Changed: // without a ring this channel is nil
 		w.woken = !paged
 	case <-timer.C:
 	case <-w.waiting.Done():
@@ -415,7 +415,7 @@ func (w *worker) idle(view follow.View, paged bool) error {
 	return w.keep()
 }
 
-// keep stores now and then how far the endpoint is without messages.
+// keep stores the position of an endpoint that gets no messages, from time to time.
 func (w *worker) keep() error {
 	if w.at <= w.e.Position || time.Since(w.kept) < w.keepEvery() {
 		return nil

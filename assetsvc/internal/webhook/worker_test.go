@@ -23,14 +23,15 @@ func (w *world) posts(r *receiver) int {
 	return r.posts
 }
 
-// growBy adds changes at one moment.
+// growBy adds n changes at the same moment.
 func (w *world) growBy(n int) {
 	for range n {
 		w.grow()
 	}
 }
 
-// growByOne adds one change that webhooks of real assets want. Two could go in one message or in two.
+// growByOne adds one change that webhooks of real assets get. If the next change would be of a test asset,
+// growByOne adds this change first, and then one more.
 func (w *world) growByOne() {
 	w.mu.Lock()
 	isTest := len(w.entries)%10 == 0
@@ -41,14 +42,14 @@ func (w *world) growByOne() {
 	w.grow()
 }
 
-// join adds an endpoint while a process runs.
+// join adds an endpoint while a process runs, and waits until it is known.
 func (w *world) join(id string) (r *receiver) {
 	w.set(func() { r = w.add(id, conduct{}) })
 	time.Sleep(3 * time.Second)
 	return r
 }
 
-// read returns how often the feed was asked for pages or for matches.
+// read returns how often a method of the feed was called: "Page" or "Find".
 func (w *world) read(what string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,7 +64,7 @@ func (p *process) worker(id string) *worker {
 	return t.workers[id]
 }
 
-// full takes all slots, until the returned function gives them back.
+// full takes all slots of the sender. The function leave gives them back.
 func (s *Sender) full(t *testing.T) (leave func()) {
 	t.Helper()
 	for _, l := range []lane{s.lanes.fast, s.lanes.slow} {
@@ -113,7 +114,8 @@ func TestEachWebhookOfAnAdministratorHasAShare(t *testing.T) {
 	}
 }
 
-// TestAWebhookThatCannotBeUnderstoodGetsNothing has filters that are none, and a seal of another registry.
+// TestAWebhookThatCannotBeUnderstoodGetsNothing has a webhook with malformed filters, and one with a seal of
+// another registry. Neither may get a message, and the log must say why.
 func TestAWebhookThatCannotBeUnderstoodGetsNothing(t *testing.T) {
 	for _, c := range []struct {
 		name, log, told string
@@ -147,13 +149,14 @@ func TestAWebhookThatCannotBeUnderstoodGetsNothing(t *testing.T) {
 	}
 }
 
-// TestSealsAreMadeAnewOnce starts with seals of the secret before, and a message to send. The receiver gets it once.
+// TestSealsAreMadeAnewOnce starts a process with seals that the former secret has made, and with a message to
+// send. The receiver must get the message once.
 func TestSealsAreMadeAnewOnce(t *testing.T) {
 	former := sealsOf(t, "a")
 	for _, c := range []struct {
 		name   string
 		change func(*Endpoint, Seals)
-		fails  bool // Put fails for a while
+		fails  bool // Put fails at first
 		anew   bool
 	}{
 		{"a seal of another registry before", func(e *Endpoint, _ Seals) {
@@ -211,7 +214,8 @@ func TestSealsAreMadeAnewOnce(t *testing.T) {
 	}
 }
 
-// TestAChangeEndsTheMessageUnderWay reads the metrics all the time.
+// TestAChangeEndsTheMessageUnderWay pauses a webhook while a message to it is under way. The message must end.
+// The metrics are read at the same time.
 func TestAChangeEndsTheMessageUnderWay(t *testing.T) {
 	inWorld(t, conduct{dead: true}, func(w *world, r *receiver, p *process) {
 		w.growBy(2)
@@ -251,7 +255,8 @@ func TestAWebhookFollowsTheFeedUnlessItRests(t *testing.T) {
 	})
 }
 
-// TestAChangeThatWasNotCountedIsSeenAtTheNextSave changes the endpoint as a Put that ended in an error.
+// TestAChangeThatWasNotCountedIsSeenAtTheNextSave changes the endpoint without incrementing Term.Changes, like a
+// Put that ends in an error. The worker must notice the change when it saves.
 func TestAChangeThatWasNotCountedIsSeenAtTheNextSave(t *testing.T) {
 	for _, status := range []int{0, http.StatusInternalServerError} {
 		inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
@@ -273,7 +278,8 @@ func TestAChangeThatWasNotCountedIsSeenAtTheNextSave(t *testing.T) {
 	}
 }
 
-// TestAChangeThatWasNotCountedIsSeenAfterAChallenge disables the endpoint while a challenge is under way.
+// TestAChangeThatWasNotCountedIsSeenAfterAChallenge disables the endpoint, without incrementing Term.Changes,
+// while a challenge is under way. No more challenges may be sent.
 func TestAChangeThatWasNotCountedIsSeenAfterAChallenge(t *testing.T) {
 	for _, status := range []int{0, http.StatusInternalServerError} {
 		inWorld(t, conduct{takes: 2 * time.Second}, func(w *world, r *receiver, p *process) {
@@ -304,7 +310,7 @@ func TestTheOwnerSeesWhyAChallengeFailed(t *testing.T) {
 		if e := w.stored(); e.LastError != "failed: 418" || e.Failures != 1 {
 			t.Errorf("got %q after %d failures, want the status after 1", e.LastError, e.Failures)
 		}
-		for range 10 { // new addresses
+		for range 10 { // changes of the address
 			w.alter(func(e *Endpoint) { e.Next = time.Time{} })
 			time.Sleep(3 * time.Second)
 		}
@@ -314,7 +320,7 @@ func TestTheOwnerSeesWhyAChallengeFailed(t *testing.T) {
 		time.Sleep(20 * time.Minute)
 		w.set(func() { r.status = 0 })
 		for e := w.stored(); time.Until(e.Next) < 90*time.Second; e = w.stored() {
-			time.Sleep(time.Second) // until a long rest begins
+			time.Sleep(time.Second) // until the next attempt is far away
 			w.set(func() { r.status = http.StatusTeapot })
 		}
 		time.Sleep(61 * time.Second)
@@ -341,7 +347,8 @@ func TestCloseDuringAChallengeIsNoFailure(t *testing.T) {
 	})
 }
 
-// TestASlowReceiverHasTheOtherLane has receivers about the bound, and a change that is larger than a usual message.
+// TestASlowReceiverHasTheOtherLane has a receiver that takes exactly slowAfter and one that takes longer. Only
+// the second must count as slow. A change that is larger than a usual message must use the slow lane.
 func TestASlowReceiverHasTheOtherLane(t *testing.T) {
 	for takes, slow := range map[time.Duration]bool{slowAfter: false, slowAfter + time.Millisecond: true} {
 		inWorld(t, conduct{takes: takes}, func(w *world, r *receiver, p *process) {
@@ -367,7 +374,8 @@ func TestASlowReceiverHasTheOtherLane(t *testing.T) {
 	}
 }
 
-// collected returns the sums by result, the gauges by state or name, and the number of delays.
+// collected returns the values of the metrics: counters by result, gauges by state or name, and the number of
+// recorded delays.
 func collected(t *testing.T, reader sdkmetric.Reader) map[string]float64 {
 	t.Helper()
 	var read metricdata.ResourceMetrics
@@ -452,7 +460,7 @@ func TestMetricsTellOfMessages(t *testing.T) {
 	})
 }
 
-// warnings returns the log, once all that writes to it has come to rest.
+// warnings returns the log, after all goroutines have finished or wait.
 func (w *world) warnings() string {
 	synctest.Wait()
 	return w.lines.String()
@@ -497,7 +505,7 @@ func TestWordsForFaults(t *testing.T) {
 	}
 }
 
-// timeout is an error of the network that tells whether it is a timeout.
+// timeout is a network error; its value is what the method Timeout returns.
 type timeout bool
 
 func (t timeout) Error() string { return "a fault" }
@@ -506,7 +514,8 @@ func (t timeout) Timeout() bool { return bool(t) }
 
 func (t timeout) Temporary() bool { return false }
 
-// TestWhoStopsWaitingHoldsNothing waits for a slot, for memory and for the share of a broker.
+// TestWhoStopsWaitingHoldsNothing gives up waiting for a slot, for memory and for the share of a broker. After
+// that, no slot or memory may be held for it.
 func TestWhoStopsWaitingHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLanes(0)
@@ -548,7 +557,8 @@ func TestWhoStopsWaitingHoldsNothing(t *testing.T) {
 	})
 }
 
-// TestWithoutASlot has changes that some webhooks do not want, and one that waits for the sender.
+// TestWithoutASlot takes all slots. Changes that a webhook does not want must still move its position on, and a
+// change that it wants must count as waiting for the sender.
 func TestWithoutASlot(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, p *process) {
 		filtered := w.join("f-of-seldom")
@@ -558,7 +568,7 @@ func TestWithoutASlot(t *testing.T) {
 		w.growBy(8)
 		time.Sleep(time.Second)
 		leave := p.sender.full(t)
-		w.grow() // a test
+		w.grow() // a change of a test asset
 		late := w.join("g-of-nobody")
 		time.Sleep(keepEvery + 2*time.Minute)
 		w.mu.Lock()
@@ -595,7 +605,8 @@ func TestWithoutASlot(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotWaitForASlot has a message and a challenge that wait.
+// TestCloseDoesNotWaitForASlot closes a process while a message and a challenge wait for slots. Neither may be
+// sent.
 func TestCloseDoesNotWaitForASlot(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, p *process) {
 		leave := p.sender.full(t)
@@ -618,7 +629,8 @@ func TestCloseDoesNotWaitForASlot(t *testing.T) {
 	})
 }
 
-// TestARingIsReadWithoutPages sends many more changes than the ring holds, one after another.
+// TestARingIsReadWithoutPages adds many more changes than the ring holds, one after the other. The worker must
+// read them from the ring and not from pages.
 func TestARingIsReadWithoutPages(t *testing.T) {
 	for _, id := range []string{"s", "f-of-b1"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -644,7 +656,8 @@ func TestARingIsReadWithoutPages(t *testing.T) {
 	}
 }
 
-// TestCatchingUpIsQuick has webhooks that are a thousand changes behind.
+// TestCatchingUpIsQuick has webhooks whose positions are a thousand changes behind. It limits the time and the
+// number of reads until they have caught up.
 func TestCatchingUpIsQuick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5)
@@ -662,7 +675,7 @@ func TestCatchingUpIsQuick(t *testing.T) {
 			t.Errorf("filters that nothing meets: got %d pages and %d looks for matches, want none and all", n, w.read("Find"))
 		}
 		seldom := w.join("f-of-seldom")
-		w.wantHandled(seldom, 975) // 5+10*97
+		w.wantHandled(seldom, 975) // the last number of the form 5+97*n
 		if n := w.read("Page") - pages; n > 20 {
 			t.Errorf("filters that 9 changes meet: got %d pages, want about as many", n)
 		}
@@ -682,7 +695,8 @@ func TestCatchingUpIsQuick(t *testing.T) {
 	})
 }
 
-// TestOnlyTestsAreBehind has a webhook that wants none of the changes before it.
+// TestOnlyTestsAreBehind has a webhook of real assets, and a feed with only a change of a test asset. No change
+// may count as waiting for the sender.
 func TestOnlyTestsAreBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5)
@@ -705,7 +719,8 @@ func TestOnlyTestsAreBehind(t *testing.T) {
 	})
 }
 
-// TestAFeedThatFailsIsReadAgain lets each of its calls fail for ten seconds.
+// TestAFeedThatFailsIsReadAgain makes a method of the feed fail for ten seconds. The worker must call it about
+// once a second, and later send all changes.
 func TestAFeedThatFailsIsReadAgain(t *testing.T) {
 	for _, c := range []struct{ call, id string }{{"Page", "all"}, {"Find", "f-of-seldom"}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -756,13 +771,14 @@ func TestWithoutARingPagesAreRead(t *testing.T) {
 	})
 }
 
-// TestAWantedChangeAmongOthersIsSent has changes of three owners at one moment.
+// TestAWantedChangeAmongOthersIsSent adds changes of three owners at the same moment. The webhook must get the
+// changes of one owner only.
 func TestAWantedChangeAmongOthersIsSent(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, _ *receiver, _ *process) {
 		filtered := w.join("f-of-b1")
 		w.growBy(1)
 		time.Sleep(time.Second)
-		w.growBy(7) // 1, 4 and 7 are of b1
+		w.growBy(7) // changes 1, 4 and 7 are of b1
 		time.Sleep(500 * time.Millisecond)
 		w.wantHandled(filtered, 7)
 		w.growBy(6)
@@ -771,7 +787,8 @@ func TestAWantedChangeAmongOthersIsSent(t *testing.T) {
 	})
 }
 
-// TestAPositionIsStoredNowAndThen counts the saves of a webhook without filters, and of one with filters.
+// TestAPositionIsStoredNowAndThen counts how often the positions of two webhooks are saved. One webhook has no
+// filters, and the other has filters that no change meets.
 func TestAPositionIsStoredNowAndThen(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
 		filtered := w.join("f-of-nobody")
@@ -793,7 +810,7 @@ func TestAPositionIsStoredNowAndThen(t *testing.T) {
 		time.Sleep(time.Minute)
 		all, some := saves(r.id), saves(filtered.id)
 		for range 8 {
-			w.grow() // numbers 10 to 17; r wants all but the first
+			w.grow() // numbers 10 to 17; all but number 10 go to r
 			time.Sleep(time.Minute)
 		}
 		if n := saves(filtered.id) - some; n < 6 || n > 9 {
@@ -808,7 +825,7 @@ func TestAPositionIsStoredNowAndThen(t *testing.T) {
 		time.Sleep(time.Second)
 		all = saves(r.id)
 		time.Sleep(keepEvery / 2)
-		w.grow() // a test
+		w.grow() // a change of a test asset
 		test := w.entries[len(w.entries)-1].position
 		time.Sleep(keepEvery/2 + 30*time.Second)
 		if e := w.stored(); e.Position != test || e.Saves != all+1 {

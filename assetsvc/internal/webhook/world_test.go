@@ -25,76 +25,76 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// world has a feed, a store and receivers, and checks what the receivers get. Time is that
-// of a bubble (testing/synctest).
+// world has a feed, a store and receivers, and checks the messages that the receivers get. Its time is virtual
+// (testing/synctest).
 type world struct {
 	t     *testing.T
 	seals Seals
 	store *memory
-	log   *slog.Logger  // of all processes
-	lines *bytes.Buffer // the warnings of log; to read once the processes have ended
+	log   *slog.Logger  // log of all processes
+	lines *bytes.Buffer // the warnings of the logger log; may be read once the processes have ended
 	mu    sync.Mutex
 	rand  *rand.Rand
 
 	entries []change
 	rings   map[Selection]*follow.Ring
-	small   bool // rings hold a few entries only
-	size    int  // bytes of a ring; 0: as small says
+	small   bool // rings hold only a few entries
+	size    int  // bytes of a ring; 0: the field small decides
 	meter   metric.Meter
 
-	follows, followed int            // calls of Follow, and those of them that were not left yet
-	reads             map[string]int // of Page and Find
-	feedFails         string         // Follow, Page or Find
-	findTakes         time.Duration  // a call of Find
-	findMost          int            // changes that a call of Find looks at; 0: ten
-	large             map[int]int    // bytes of a change, by its number
+	follows, followed int            // number of calls of Follow, and number of rings that were not left yet
+	reads             map[string]int // number of calls of Page and Find
+	feedFails         string         // name of the method that fails: Follow, Page or Find
+	findTakes         time.Duration  // how long a call of Find takes
+	findMost          int            // most changes that a call of Find examines; 0: ten
+	large             map[int]int    // extra bytes of a change, by its number
 
 	receivers map[string]*receiver
 	faults    []string
-	started   int  // processes
-	twins     bool // several processes run at a time, so that messages may be sent twice
+	started   int  // number of processes started
+	twins     bool // several processes run at the same time, so messages may be sent twice
 
-	// Guards that are left out:
-	hasty  bool // a worker does not wait for the end of the one before it
-	early  bool // a message counts as acknowledged before the receiver has it
-	gappy  bool // rings lose entries and say that they cover them
-	behind bool // a save is acknowledged, and made later
+	// Each of these fields switches a guard off.
+	hasty  bool // a worker does not wait for the end of the previous worker
+	early  bool // messages are acknowledged before the receiver has them
+	gappy  bool // rings lose entries, but claim to cover them
+	behind bool // saves are acknowledged before they are made
 }
 
-// change is an entry of the feed, with its number.
+// change is an entry of the feed. Its number is its index in the feed.
 type change struct {
 	position int64
 	number   int
 	test     bool
 }
 
-// conduct is how a receiver answers.
+// conduct describes how a receiver answers.
 type conduct struct {
 	takes   time.Duration
-	fails   float64 // share of the messages that it refuses with 500
-	drops   float64 // share of the messages that it handles and does not acknowledge
-	dead    bool    // it never answers
-	retries string  // Retry-After of refusals
+	fails   float64 // share of the messages that the receiver refuses with 500
+	drops   float64 // share of the messages that the receiver handles, but does not acknowledge
+	dead    bool    // the receiver never answers
+	retries string  // the header Retry-After of refusals
 }
 
 // receiver checks the messages to one endpoint.
 type receiver struct {
 	conduct
 	id       string
-	test     bool // it gets test entries only
+	test     bool // the endpoint gets changes of test assets only
 	filters  assetfilter.Set
-	handled  int  // number of the newest entry it has; -1: none
+	handled  int  // number of the newest entry that the receiver has; -1: none
 	acked    bool // the last message was acknowledged
 	last     int  // number of the first entry of the last message
 	underway int
 	repeats  int
-	repeated int // the process that has sent the last repeat
-	changed  int // changes of the endpoint by the API
+	repeated int // number of the process that has sent the last repeat
+	changed  int // number of changes of the endpoint through the API
 	messages int
-	posts    int               // requests
-	ids      map[string]string // of messages, by their bodies
-	worst    time.Duration     // from a change to its message
-	status   int               // of all answers, if not 0
+	posts    int               // number of requests
+	ids      map[string]string // body of each message, by the id of the message
+	worst    time.Duration     // longest time from a change to its message
+	status   int               // status of all answers; 0: the fields of conduct decide
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -113,7 +113,7 @@ func (w *world) faultf(format string, args ...any) {
 
 func (w *world) chance(p float64) bool { return w.rand.Float64() < p }
 
-// add makes an active endpoint with a receiver.
+// add adds an active endpoint and its receiver.
 func (w *world) add(id string, c conduct) *receiver {
 	seal, err := w.seals.New()
 	if err != nil {
@@ -138,7 +138,7 @@ func (w *world) add(id string, c conduct) *receiver {
 	return r
 }
 
-// change rotates the secret of an endpoint, as the API does.
+// change rotates the secret of an endpoint, like the API does.
 func (w *world) change(to *receiver) {
 	seal, err := w.seals.New()
 	if err != nil {
@@ -149,7 +149,7 @@ func (w *world) change(to *receiver) {
 	e, err := w.store.Endpoint(context.Background(), to.id)
 	e.OldSeal, e.OldUntil, e.Seal = e.Seal, time.Now().Add(overlap), seal
 	if err := errors.Join(err, w.store.Put(context.Background(), e)); err != nil {
-		if !errors.Is(err, ErrStale) { // the sender has saved a position meanwhile
+		if !errors.Is(err, ErrStale) { // ErrStale: the sender has saved a position meanwhile
 			w.t.Error(err)
 		}
 		return
@@ -157,7 +157,7 @@ func (w *world) change(to *receiver) {
 	to.changed++
 }
 
-// grow adds a change to the feed. Every tenth is a test.
+// grow adds a change to the feed. Every tenth change is of a test asset.
 func (w *world) grow() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -183,7 +183,8 @@ func (w *world) grow() {
 	}
 }
 
-// terms returns the terms of the owner: that of some changes is seldom.
+// terms returns the terms that stand for the owner of a change. The owner "seldom" has one change in 97, and
+// "rare" has a single change.
 func (c change) terms() []string {
 	if c.number == 999 {
 		return []string{"owner=rare"}
@@ -258,7 +259,7 @@ func (w *world) Page(_ context.Context, s Selection, filters assetfilter.Set, af
 	return p, nil
 }
 
-// Find implements Feed. It looks at few entries, and tells of no Upto if it finds one.
+// Find implements Feed. It examines only a few entries. If it finds one, it does not set Upto.
 func (w *world) Find(_ context.Context, mode string, filters assetfilter.Set, after int64) (f Found, err error) {
 	time.Sleep(w.findTakes)
 	w.mu.Lock()
@@ -287,7 +288,7 @@ func (w *world) Find(_ context.Context, mode string, filters assetfilter.Set, af
 // Offset implements Feed.
 func (w *world) Offset(position int64) string { return strconv.FormatInt(position, 10) }
 
-// RoundTrip is what receivers do.
+// RoundTrip plays the receivers: it answers a request in the way that the receiver's conduct says.
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -313,7 +314,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Unlock()
 	defer func() {
 		if r.Context().Err() != nil {
-			time.Sleep(10 * time.Millisecond) // a connection does not end at once
+			time.Sleep(10 * time.Millisecond) // a connection takes time to end
 		}
 		w.mu.Lock()
 		to.underway--
@@ -359,7 +360,7 @@ func reply(status int, body, retryAfter string) *http.Response {
 	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// handle checks a message that the receiver takes.
+// handle checks a message that the receiver accepts.
 func (w *world) handle(to *receiver, id string, body []byte, acked bool) {
 	var m struct {
 		Type string
@@ -414,7 +415,7 @@ func (w *world) handle(to *receiver, id string, body []byte, acked bool) {
 	to.last, to.acked = first, acked
 }
 
-// after returns the number of the entry that follows in the feed of a receiver.
+// after returns the number of the next entry, after the one with the given number, that a receiver gets.
 func (w *world) after(to *receiver, number int) int {
 	for number++; number < len(w.entries); number++ {
 		if c := w.entries[number]; c.test == to.test && to.filters.Meets(c.terms()) {
@@ -424,7 +425,7 @@ func (w *world) after(to *receiver, number int) int {
 	return number
 }
 
-// lacks returns how many receivers lack a part of the feed.
+// lacks returns the number of receivers that do not have the whole feed yet.
 func (w *world) lacks() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -437,7 +438,7 @@ func (w *world) lacks() int {
 	return lacking
 }
 
-// check returns everything that is wrong.
+// check returns all faults found up to now.
 func (w *world) check() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -446,7 +447,7 @@ func (w *world) check() []string {
 	return append(append([]string(nil), w.faults...), w.store.faults...)
 }
 
-// process is one process with a sender. It may be killed at a step, or stall.
+// process is one process with a sender. It may be killed at a step, and it may stall.
 type process struct {
 	*world
 	sender *Sender
@@ -454,14 +455,14 @@ type process struct {
 
 	mu    sync.Mutex
 	dead  bool
-	steps int           // until it dies; 0: it does not
-	stall time.Duration // of the next steps
-	cut   bool          // the store does not answer it
+	steps int           // steps until the process dies; 0: it does not die
+	stall time.Duration // how long each step takes from now on
+	cut   bool          // the store does not answer this process
 }
 
 var errDead = errors.New("the process is dead")
 
-// start starts a process that dies after a number of steps; 0: it does not.
+// start starts a process that dies after a number of steps; 0: it does not die.
 func (w *world) start(steps int) *process {
 	p := &process{world: w, steps: steps, died: make(chan struct{})}
 	w.mu.Lock()
@@ -479,7 +480,7 @@ func (w *world) start(steps int) *process {
 	return p
 }
 
-// kill ends the process without a farewell.
+// kill ends the process immediately, without Close.
 func (p *process) kill() {
 	p.mu.Lock()
 	p.dead = true
@@ -488,8 +489,8 @@ func (p *process) kill() {
 	<-p.sender.done
 }
 
-// freeze lets all operations of the process take so long from now on. They take effect
-// late, as if the machine had stood still.
+// freeze makes each operation of the process wait for d before it takes effect, as if the machine had stopped
+// for that time.
 func (p *process) freeze(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -516,7 +517,7 @@ func (p *process) step() error {
 	return nil
 }
 
-// do lets the process die before or after an operation of the store.
+// do runs an operation of the store. The process may die before or after the operation.
 func do[T any](p *process, f func() (T, error)) (T, error) {
 	var none T
 	p.mu.Lock()
@@ -528,7 +529,7 @@ func do[T any](p *process, f func() (T, error)) (T, error) {
 	return reach(p, f)
 }
 
-// reach is do for what is not the store.
+// reach is like do, but for operations that do not use the store.
 func reach[T any](p *process, f func() (T, error)) (T, error) {
 	var none T
 	if err := p.step(); err != nil {
