@@ -21,7 +21,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// Path is the path of a search as the gateway asks for it. The version is the newest one.
+// Path is the path of a search as the gateway requests it, in the newest version of the API.
 const Path = "/api/" + routes.Current + routes.Search
 
 // envelope is the answer to a search (docs/contract.md, "Search").
@@ -34,13 +34,13 @@ type envelope struct {
 	Read     *interpreted               `json:"interpreted,omitempty"`
 }
 
-// interpreted says how the words of a question were read, if not as they are.
+// interpreted says how the words of a question were read, if they were not read as they are written.
 type interpreted struct {
 	Steps    []search.Step `json:"steps"`
 	Used     []string      `json:"used"`
 	LeftOut  []string      `json:"left_out"`
 	Replaced []replaced    `json:"replaced"`
-	NotFound []string      `json:"not_found"` // words that no asset has, if nothing was found
+	NotFound []string      `json:"not_found"` // words that no asset has; empty if something was found
 }
 
 type replaced struct {
@@ -48,8 +48,8 @@ type replaced struct {
 	By   string `json:"by"`
 }
 
-// newInterpreted returns how a question was read; nil for one that was read as it is and found
-// something.
+// newInterpreted says how a question was read. It returns nil if the question was read as it is written and
+// found something.
 func newInterpreted(r search.Result) *interpreted {
 	if !r.Reading.IsAnother() && len(r.NotFound) == 0 {
 		return nil
@@ -119,8 +119,8 @@ func refuseUnknown(values url.Values, known []string) error {
 	return &fault.Error{Kind: fault.Invalid, Details: details}
 }
 
-// encoded returns the answer to a question. Only as many answers are made at once as there
-// are turns.
+// encoded returns the encoded answer to a question. It waits for a turn (search.Searcher), so that few answers
+// are made at the same time.
 func (s *Server) encoded(ctx context.Context, q search.Query, values url.Values, base string) (
 	contentType string, body []byte, err error,
 ) {
@@ -139,7 +139,7 @@ func (s *Server) encoded(ctx context.Context, q search.Query, values url.Values,
 	return dressed(body, values)
 }
 
-// view returns the answer to a question. base is the start of links.
+// view returns the answer to a question, as it is encoded. The argument base is the start of links.
 func view(q search.Query, r search.Result, base string) envelope {
 	e := envelope{Data: []json.RawMessage{}, Total: r.Total, Position: r.Position.Offset, Read: newInterpreted(r)}
 	for _, hit := range r.Hits {
@@ -163,7 +163,7 @@ func view(q search.Query, r search.Result, base string) envelope {
 	return e
 }
 
-// dressed returns an answer in the form that the parameters of a request ask for.
+// dressed returns an answer in the form that the parameters of a request ask for, such as JSONP.
 func dressed(body []byte, values url.Values) (contentType string, dressed []byte, err error) {
 	contentType, callback := "application/json", values.Get("opt_jsonp")
 	if err := httpserver.CheckCallback(callback); err != nil {
@@ -183,8 +183,9 @@ func dressed(body []byte, values url.Values) (contentType string, dressed []byte
 	return contentType, body, nil
 }
 
-// send sends an answer with a tag, or 304 if the client has it. The answers that are being
-// sent have a budget of bytes, and a client that reads too slowly loses its connection.
+// send sends an answer with an entity tag, or 304 if the client already has this answer. All answers that are
+// being sent share a budget of bytes. When the budget gets scarce, a client that reads too slowly loses its
+// connection.
 func (s *Server) send(c *gin.Context, contentType string, body []byte) error {
 	sum := sha256.Sum256(body)
 	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
@@ -215,7 +216,7 @@ func (s *Server) send(c *gin.Context, contentType string, body []byte) error {
 	return nil
 }
 
-// hasTag tells whether an If-None-Match names a tag (RFC 9110, 13.1.2).
+// hasTag reports whether an If-None-Match names a tag (RFC 9110, 13.1.2).
 func hasTag(sent []string, tag string) bool {
 	for one := range strings.SplitSeq(strings.Join(sent, ","), ",") {
 		one = strings.TrimPrefix(strings.TrimSpace(one), "W/")

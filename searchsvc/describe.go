@@ -5,14 +5,14 @@ import (
 	"asset-registry/shared/assetfilter"
 )
 
-// Parameters has the values and bounds of the parameters of a search (docs/contract.md, "Search").
+// Parameters has the allowed values and the limits of the parameters of a search (docs/contract.md, "Search").
 type Parameters struct {
-	Statuses, Sorts, Facets, Steps   []string // values, in the order of documents
-	Units                            []string // of quantities
-	MaxText                          int      // letters of q
-	MaxLimit, DefaultLimit           int      // assets of a page
-	MaxFacets                        int      // facets of a question
-	MaxFacetLimit, DefaultFacetLimit int      // values of a facet
+	Statuses, Sorts, Facets, Steps   []string // allowed values, in the order in which documents list them
+	Units                            []string // units of quantities
+	MaxText                          int      // characters of q
+	MaxLimit, DefaultLimit           int      // assets on a page
+	MaxFacets                        int      // facets in one question
+	MaxFacetLimit, DefaultFacetLimit int      // values of one facet
 }
 
 // Describe returns the parameters of a search.

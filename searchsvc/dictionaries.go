@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/static"
 )
 
-// dictionariesPath is the path of the dictionaries as the gateway asks for it.
+// dictionariesPath is the path of the dictionaries as the gateway requests it.
 const dictionariesPath = "/api/" + routes.Current + routes.Dictionaries
 
 // newDictionaries returns the lists of values with their names (docs/contract.md, "Dictionaries"). They do not

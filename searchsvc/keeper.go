@@ -26,16 +26,16 @@ import (
 )
 
 const (
-	again        = 5 * time.Second  // after a failure of the registry or of the disk
-	anewFirst    = 2 * time.Second  // before the index is built anew; then doubled
-	anewMost     = 10 * time.Minute //
-	anewRest     = time.Hour        // after so long, the pause is the first one again
-	refreshEvery = 10 * time.Second // without changes, so that merged files are let go
-	otherTimes   = 3                // answers of other data in a row
+	again        = 5 * time.Second  // pause after a failure of the registry or of the disk
+	anewFirst    = 2 * time.Second  // pause before the index is built anew for the first time; it doubles each time
+	anewMost     = 10 * time.Minute // the longest pause before the index is built anew
+	anewRest     = time.Hour        // after an index was kept for this time, the next pause is anewFirst again
+	refreshEvery = 10 * time.Second // how often the view is refreshed, so that files which were merged are closed
+	otherTimes   = 3                // the index is built anew after this many answers in a row with other data
 )
 
-// keeper keeps the index up to date. It builds the index anew whenever that is damaged, or
-// is one of other data.
+// keeper keeps the index up to date. It builds the index anew if the index is damaged, or if the registry has
+// other data.
 type keeper struct {
 	config   Config
 	source   replica.Source
@@ -46,10 +46,10 @@ type keeper struct {
 	failures *failurelog.Log
 	fresh    replica.Freshness
 	rebuilt  atomic.Int64
-	doing    atomic.Value // string: a sentence that says why nothing is answered
+	doing    atomic.Value // string: a sentence that says why searches are not answered
 
-	mu    sync.RWMutex // a search holds it, so that the index stays open
-	index *index.Index // nil: none is complete
+	mu    sync.RWMutex // a search holds it for reading, so that the index stays open
+	index *index.Index // nil: there is no complete index yet
 }
 
 func newKeeper(c Config) (*keeper, error) {
@@ -75,7 +75,8 @@ func newKeeper(c Config) (*keeper, error) {
 	return k, nil
 }
 
-// readSynonyms returns the synonyms of the project, and those of a file; "": there is none.
+// readSynonyms returns the synonyms of the project and of a file. If file is "", it returns only the synonyms of
+// the project.
 func readSynonyms(file string) (*meaning.Synonyms, error) {
 	if file == "" {
 		return meaning.NewSynonyms("")
@@ -98,7 +99,7 @@ func (k *keeper) saying() string {
 	return sentence
 }
 
-// run keeps an index until ctx is done.
+// run keeps the index up to date until ctx is done.
 func (k *keeper) run(ctx context.Context) {
 	pause, begun := anewFirst, time.Now()
 	for {
@@ -125,13 +126,13 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// isVoid tells whether an error means that the index must be built anew.
+// isVoid reports whether an error means that the index must be built anew.
 func isVoid(err error) bool {
 	return errors.Is(err, index.ErrDamaged) || errors.Is(err, replica.ErrOtherData)
 }
 
-// keep opens the index and follows the registry, until ctx is done, or the index is void,
-// or it cannot be opened.
+// keep opens the index and follows the registry, until ctx is done or the index must be built anew. It returns
+// an error if the index cannot be opened.
 func (k *keeper) keep(ctx context.Context) (err error) {
 	opened, err := index.Open(k.config.Dir, k.synonyms, k.names)
 	if err != nil {
@@ -161,7 +162,7 @@ func (k *keeper) keep(ctx context.Context) (err error) {
 
 func isComplete(s replica.State) bool { return s.Complete && !s.Loading }
 
-// serve makes an index answer; nil: none.
+// serve makes searches use the index x. If x is nil, searches are refused.
 func (k *keeper) serve(x *index.Index) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -171,7 +172,7 @@ func (k *keeper) serve(x *index.Index) {
 	k.index = x
 }
 
-// follow brings the index up to date, and follows the registry.
+// follow brings the index up to date, and then follows the registry.
 func (k *keeper) follow(ctx context.Context, x *index.Index) error {
 	tell := func(done replica.Progress) {
 		state := x.State()
@@ -206,8 +207,8 @@ func (k *keeper) follow(ctx context.Context, x *index.Index) error {
 	}
 }
 
-// ask asks for the end of the feed again and again. It returns ErrOtherData if the registry
-// has other data than the index.
+// ask repeatedly asks the registry for the end of the feed. It returns ErrOtherData if the registry has other
+// data than the index.
 func (k *keeper) ask(ctx context.Context, x *index.Index) error {
 	others := 0
 	for ctx.Err() == nil {
@@ -232,7 +233,8 @@ func (k *keeper) ask(ctx context.Context, x *index.Index) error {
 	return ctx.Err()
 }
 
-// refresh lets go of merged files while nothing changes, and ends when the index is damaged.
+// refresh refreshes the view again and again, so that files which were merged are closed even when nothing
+// changes. It returns an error when the index is damaged.
 func (k *keeper) refresh(ctx context.Context, x *index.Index) error {
 	for ctx.Err() == nil {
 		sleep.For(ctx, refreshEvery)
@@ -259,7 +261,7 @@ func (k *keeper) search(ctx context.Context, q search.Query) (search.Result, err
 	return k.index.Search(ctx, q)
 }
 
-// suggest returns texts that begin as a question ends, if the index is complete.
+// suggest returns texts that continue the last word of a question, if the index is complete.
 func (k *keeper) suggest(ctx context.Context, text string) ([]string, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

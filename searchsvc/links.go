@@ -2,8 +2,8 @@ package searchsvc
 
 import "asset-registry/searchsvc/internal/site"
 
-// Links are templates of addresses of other sites to which pages lead (docs/site.md, "Links to other
-// sites"). An empty one makes no links.
+// Links are templates for addresses on other sites, to which pages link (docs/site.md, "Links to other sites").
+// An empty template makes no links.
 type Links struct {
 	MapURL       string `name:"map-url" default:"${map_url}" placeholder:"URL" help:"${map_url_help}"`
 	MapSearchURL string `name:"map-search-url" default:"${map_search_url}" placeholder:"URL" help:"${map_search_url_help}"`
@@ -24,7 +24,7 @@ func (Links) HelpTexts() map[string]string {
 	}
 }
 
-// site returns the templates as the site takes them.
+// site returns the templates in the type that package site takes.
 func (l Links) site() site.Links {
 	return site.Links{Map: l.MapURL, Search: l.MapSearchURL, Sale: l.SaleURL}
 }

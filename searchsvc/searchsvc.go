@@ -1,5 +1,5 @@
-// Package searchsvc is the search service: it follows the feed of a registry into an index,
-// and answers searches over HTTP (docs/search.md).
+// Package searchsvc is the search service. It follows the feed of a registry, keeps an index of the assets, and
+// answers searches over HTTP (docs/search.md).
 package searchsvc
 
 import (
@@ -29,31 +29,31 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// Config configures a service. A field may be zero where its comment says so.
+// Config configures a service. A field may be zero only if its comment says so.
 type Config struct {
 	Of        string            // address of the registry, or of a mirror
-	Transport http.RoundTripper // to the registry; nil: http.DefaultTransport
-	Dir       string            // of the index, which nothing else uses
-	Synonyms  string            // file of further words of one meaning (docs/search.md); empty: none
+	Transport http.RoundTripper // for requests to the registry; nil: http.DefaultTransport
+	Dir       string            // directory of the index; nothing else may use it
+	Synonyms  string            // file with further synonyms (docs/search.md); empty: none
 	CodeLists string            // directory with names of codes (docs/search.md); empty: none
 
 	Timeout   time.Duration // longest time of a search; 0: DefaultTimeout
-	MaxBehind time.Duration // /readyz fails while the index is further behind; 0: never for that
-	AskEvery  time.Duration // pause between questions for the end of the feed; 0: DefaultAskEvery
-	BaseURL   string        // start of links, if the gateway does not tell it; empty: none
-	Memory    int64         // bytes that the process may use; answers get a quarter; 0: memory.Limit
+	MaxBehind time.Duration // how far the index may be behind before /readyz fails; 0: no limit
+	AskEvery  time.Duration // pause between requests for the end of the feed; 0: DefaultAskEvery
+	BaseURL   string        // start of links, if the gateway does not report one; empty: none
+	Memory    int64         // bytes that the process may use, a quarter of them for answers; 0: memory.Limit
 
-	Links Links // of pages to other sites
+	Links Links // templates of links from pages to other sites
 
-	// LogKeys are public keys of the public log, with which browsers check records. Without
-	// one, pages name the commands that check a record.
+	// LogKeys are public keys of the public log, with which browsers check records. Without a key, pages name
+	// the commands that check a record.
 	LogKeys []string
 
 	Log       *slog.Logger
 	Telemetry *telemetry.Telemetry // nil: none
 }
 
-// The values of a Config for fields that are zero.
+// Defaults of fields of a Config that are zero.
 const (
 	DefaultTimeout  = 2 * time.Second
 	DefaultAskEvery = 5 * time.Second
@@ -61,14 +61,14 @@ const (
 
 const (
 	userAgent    = "asset-registry-search"
-	leastAnswers = 16 << 20 // bytes, of which the largest answer takes about a quarter
+	leastAnswers = 16 << 20 // least bytes for answers being sent; the largest answer needs about a quarter of them
 )
 
 // Server is a running service.
 type Server struct {
 	config  Config
 	keeper  *keeper
-	free    *memory.Semaphore // of searches at once
+	free    *memory.Semaphore // limits how many searches run at the same time
 	answers *memory.InFlight  // bytes of answers that are being sent
 	timings metric.Float64Histogram
 	reads   metric.Int64Counter
@@ -77,10 +77,10 @@ type Server struct {
 	end        context.CancelFunc
 	running    sync.WaitGroup
 	unregister func() error
-	silence    func() error // ends the metrics of answers
+	silence    func() error // unregisters the metrics of answers
 }
 
-// New starts a service. It answers 503 until the index has reached the end of the feed.
+// New starts a service. It answers 503 until the index has reached the end of the feed for the first time.
 func New(ctx context.Context, c Config) (*Server, error) {
 	c.Timeout, c.AskEvery = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.AskEvery, DefaultAskEvery)
 	if c.Telemetry == nil {
@@ -181,7 +181,7 @@ func (s *Server) measure(meter metric.Meter) (err error) {
 	return err
 }
 
-// route makes the handler.
+// route makes the handler of all requests.
 func (s *Server) route() error {
 	c := s.config
 	dictionaries, err := newDictionaries(s.keeper.names)
@@ -213,7 +213,7 @@ func (s *Server) route() error {
 	return nil
 }
 
-// ready returns a fault unless the index is complete and new enough.
+// ready returns a fault if the index is not complete, or too far behind.
 func (s *Server) ready(context.Context) error {
 	state := s.State()
 	switch {
@@ -227,7 +227,7 @@ func (s *Server) ready(context.Context) error {
 	return nil
 }
 
-// facts returns what /readyz shows.
+// facts returns the values that /readyz shows.
 func (s *Server) facts() map[string]any {
 	state := s.State()
 	return map[string]any{
@@ -239,8 +239,7 @@ func (s *Server) facts() map[string]any {
 // Handler returns the handler of requests.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Close ends the following and closes the index. The caller must not serve requests any
-// more.
+// Close stops following the registry and closes the index. The caller must have stopped serving requests.
 func (s *Server) Close() error {
 	s.end()
 	s.running.Wait()
@@ -250,8 +249,8 @@ func (s *Server) Close() error {
 // State implements search.Searcher.
 func (s *Server) State() search.State { return s.keeper.state() }
 
-// Turn implements search.Searcher. At most two searches for each processor run at once;
-// others wait.
+// Turn implements search.Searcher. For each processor, at most two searches run at the same time; other searches
+// wait.
 func (s *Server) Turn(ctx context.Context) (end func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
@@ -278,8 +277,9 @@ func (s *Server) Search(ctx context.Context, q search.Query) (search.Result, err
 	return result, err
 }
 
-// stepOf returns the last second try that a search needed: "plain" if none, "nothing" if none has
-// found anything. It has no words of people.
+// stepOf returns the name of the step that a search needed (search.Steps); if it needed several, of the last
+// one. It returns "plain" if the search needed none, and "nothing" if nothing was found. The result never
+// contains words of a question.
 func stepOf(r search.Result) string {
 	switch steps := r.Reading.Steps; {
 	case r.Total == 0:

@@ -19,7 +19,7 @@ import (
 	"asset-registry/shared/replica"
 )
 
-// unreachable is the transport to a registry that is down.
+// unreachable is a transport to a registry that does not answer.
 type unreachable struct{}
 
 func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
@@ -50,7 +50,8 @@ func get(s *Server, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestAnswersWithoutAnIndex asks a service that could not read the registry yet.
+// TestAnswersWithoutAnIndex sends requests to a service that could not read the registry yet. Searches must get
+// 503, and faulty parameters must still get 400.
 func TestAnswersWithoutAnIndex(t *testing.T) {
 	s := start(t)
 	for _, c := range []struct {
@@ -76,7 +77,8 @@ func TestAnswersWithoutAnIndex(t *testing.T) {
 	}
 }
 
-// TestTooManySearchesAreRefused takes all places. A further search waits for its time.
+// TestTooManySearchesAreRefused takes all turns. Another search must be refused after it has waited for its time
+// limit.
 // Promises: search-turns
 func TestTooManySearchesAreRefused(t *testing.T) {
 	s := start(t)
@@ -114,7 +116,7 @@ func TestFaultyConfigurationsAreRefused(t *testing.T) {
 	}
 }
 
-// startWith starts a service whose index has assets, each with long texts.
+// startWith starts a service whose index has the given number of assets, each with long texts.
 func startWith(t *testing.T, assets int) *Server {
 	t.Helper()
 	s := start(t)
@@ -144,7 +146,8 @@ func startWith(t *testing.T, assets int) *Server {
 	return s
 }
 
-// TestAnswersAreBounded asks for as much as there is, in the forms that need the most bytes.
+// TestAnswersAreBounded requests as many assets as possible, in the forms that need most bytes. No answer may
+// have more than twice the bytes that its hits may have.
 func TestAnswersAreBounded(t *testing.T) {
 	const assets = 20
 	s := startWith(t, assets)
@@ -162,7 +165,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// watching is a client that looks at the service while it gets an answer.
+// watching is a client that calls the function look whenever a part of an answer arrives.
 type watching struct {
 	*httptest.ResponseRecorder
 	look func()
@@ -173,7 +176,8 @@ func (w watching) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-// TestAnswersThatAreSentHoldBytesAndNoTurn looks at both while an answer is sent.
+// TestAnswersThatAreSentHoldBytesAndNoTurn checks that an answer that is being sent holds bytes of the budget,
+// but no turn.
 func TestAnswersThatAreSentHoldBytesAndNoTurn(t *testing.T) {
 	s := startWith(t, 2)
 	for _, path := range []string{Path, "/uk/", "/en/feed.atom", "/uk/statistics"} {
@@ -191,7 +195,8 @@ func TestAnswersThatAreSentHoldBytesAndNoTurn(t *testing.T) {
 	}
 }
 
-// TestAnswersBeyondTheBudgetAreRefused asks while others hold all bytes.
+// TestAnswersBeyondTheBudgetAreRefused sends requests while other answers hold the whole budget of bytes. Each
+// must get 503, and must not keep its turn.
 func TestAnswersBeyondTheBudgetAreRefused(t *testing.T) {
 	s := startWith(t, 1)
 	for s.answers.Hold(1 << 10) {
@@ -206,7 +211,8 @@ func TestAnswersBeyondTheBudgetAreRefused(t *testing.T) {
 	}
 }
 
-// TestATurnLastsUntilTheAnswerIsEncoded asks pages while all turns are taken.
+// TestATurnLastsUntilTheAnswerIsEncoded requests answers while all turns are taken. Each request must get 503,
+// because also the encoding of an answer needs a turn.
 // Promises: search-turns
 func TestATurnLastsUntilTheAnswerIsEncoded(t *testing.T) {
 	s := startWith(t, 1)

@@ -14,10 +14,10 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// suggestPath is the path of suggestions as the gateway asks for it.
+// suggestPath is the path of suggestions as the gateway requests it.
 const suggestPath = "/api/" + routes.Current + routes.Suggest
 
-// suggest answers with texts that begin as a question ends (docs/contract.md, "Search").
+// suggest answers with texts that continue the last word of a question (docs/contract.md, "Search").
 func (s *Server) suggest(c *gin.Context) error {
 	values, err := url.ParseQuery(c.Request.URL.RawQuery)
 	if err != nil {

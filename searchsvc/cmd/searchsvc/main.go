@@ -1,4 +1,4 @@
-// Command searchsvc runs the search service and the pages for people as a process of its own.
+// Command searchsvc runs the search service and the pages for people as one process.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// settings are the command's flags, environment variables and file settings.
+// settings has the settings of the command. They come from flags, environment variables or a file.
 type settings struct {
 	daemon.Process
 

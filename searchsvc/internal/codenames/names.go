@@ -22,19 +22,19 @@ import (
 	"asset-registry/shared/codenames"
 )
 
-// The bounds of the lists.
+// Limits of the lists.
 const (
-	MaxBytes  = 8 << 20 // of all files together
-	MaxName   = 250     // characters of a name; further ones are left out
+	MaxBytes  = 8 << 20 // bytes of all files together
+	MaxName   = 250     // characters of a name; the rest is cut off
 	maxCode   = 64      // bytes of a code
-	maxFaults = 20      // faults that are told one by one
+	maxFaults = 20      // faults that the error lists; further ones are left out
 )
 
 // Name is the name of a code. Either text may be empty.
 type Name struct{ Uk, En string }
 
-// In returns the name in a language: the English one falls back to the Ukrainian one. It is empty if
-// there is none.
+// In returns the name in a language. If the English name is missing, it returns the Ukrainian one. It returns ""
+// if the code has neither; it never returns the English name instead of the Ukrainian one.
 func (n Name) In(lang string) string {
 	if lang == "en" {
 		return cmp.Or(n.En, n.Uk)
@@ -42,26 +42,26 @@ func (n Name) In(lang string) string {
 	return n.Uk
 }
 
-// Lists are the names of the operator's lists. The zero value has none. They do not change.
+// Lists has the names from the operator's lists. The zero value has no names. Lists never change.
 type Lists struct {
 	of  map[string]map[string]entry // by scheme and key
 	tag string
 }
 
-// entry is a code of a list.
+// entry is a code of a list, and its name.
 type entry struct {
 	code string
 	Name
 }
 
-// Tag names the content of the lists: two lists with different names have different tags.
+// Tag identifies the content of the lists: lists with different names have different tags.
 func (l Lists) Tag() string { return l.tag }
 
-// Of returns the name of a code of a scheme. A code of classifications may be any beginning of one,
-// and names its division, group or class then.
+// Of returns the name of a code of a scheme. For a classification, code may also be the beginning of a code.
+// Then Of returns the name of that division, group or class.
 func (l Lists) Of(scheme, code string) Name { return l.of[scheme][keyOf(scheme, code)].Name }
 
-// Each calls f for each code of a scheme that has a name, in the order of codes.
+// Each calls the function f for each code of a scheme that has a name, in the order of the codes.
 func (l Lists) Each(scheme string, f func(code string, name Name)) {
 	entries := slices.SortedFunc(maps.Values(l.of[scheme]), func(a, b entry) int { return cmp.Compare(a.code, b.code) })
 	for _, e := range entries {
@@ -69,7 +69,7 @@ func (l Lists) Each(scheme string, f func(code string, name Name)) {
 	}
 }
 
-// Classification is Of for a code of a classification, whichever its scheme is.
+// Classification does what Of does, for a code of a classification whose scheme is not known.
 func (l Lists) Classification(code string) Name {
 	for _, scheme := range classifications {
 		if name := l.Of(scheme, code); name != (Name{}) {
@@ -79,11 +79,11 @@ func (l Lists) Classification(code string) Name {
 	return Name{}
 }
 
-// classifications are the schemes of classifications. Their codes begin differently.
+// classifications are the schemes of classifications. No code belongs to both of them.
 var classifications = []string{"CAV-PS", "CPV"}
 
-// keyOf returns the key of a code: that of a classification is what the codes below it begin with, without
-// zeros at its end.
+// keyOf returns the key of a code. The key of a classification is the beginning that all codes below it share,
+// without zeros at its end.
 func keyOf(scheme, code string) string {
 	prefix, ok := assetfilter.CodePrefix(code)
 	if !ok || !slices.Contains(classifications, scheme) {
@@ -92,23 +92,24 @@ func keyOf(scheme, code string) string {
 	return prefix[:max(2, len(strings.TrimRight(prefix, "0")))]
 }
 
-// Read reads the lists in a directory: SCHEME.txt and files of names. "" stands for no lists. The error
-// has every fault.
+// Read reads the lists in a directory: files SCHEME.txt and files of names. If dir is "", there are no lists.
+// The error names every fault.
 func Read(dir string) (l Lists, err error) {
 	if dir == "" {
 		return l, nil
 	}
-	files, err := os.ReadDir(dir) // in the order of names, so that JSON replaces texts
+	files, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return l, fmt.Errorf("read names of codes: %w", err)
 	}
 	r := reader{left: MaxBytes, lists: Lists{of: map[string]map[string]entry{}}}
 	hash := sha256.New()
+	// JSON files come last, so that their names replace the names in the other files.
 	slices.SortStableFunc(files, func(a, b os.DirEntry) int { return cmp.Compare(kindOf(a.Name()), kindOf(b.Name())) })
 	for _, file := range files {
 		text, err := r.read(dir, file.Name())
 		if err == nil {
-			_, _ = fmt.Fprintf(hash, "%q %q", file.Name(), text) // a hash takes all
+			_, _ = fmt.Fprintf(hash, "%q %q", file.Name(), text) // writing to a hash never fails
 			err = r.add(file.Name(), text)
 		}
 		if err != nil {
@@ -119,7 +120,8 @@ func Read(dir string) (l Lists, err error) {
 	return r.lists, errors.Join(r.faults...)
 }
 
-// kindOf returns 0 for files of codes with names, 1 for files of names, and 2 for others.
+// kindOf returns 0 for SCHEME.txt files, which have codes with names, 1 for JSON files of names, and 2 for other
+// files.
 func kindOf(file string) int {
 	if scheme, isText := strings.CutSuffix(file, ".txt"); isText && slices.Contains(codenames.Schemes, scheme) {
 		return 0
@@ -143,13 +145,14 @@ func (r *reader) fault(err error) {
 	}
 }
 
-// read returns the text of a file of names. The asset service refuses files of other kinds.
+// read returns the text of a file of names. It ignores files of other kinds, because the asset service refuses
+// them.
 func (r *reader) read(dir, name string) ([]byte, error) {
 	if kindOf(name) > 1 {
 		return nil, nil
 	}
 	if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() {
-		return nil, cmp.Or(err, errors.New("this is no file")) // to open a pipe would wait for its writer
+		return nil, cmp.Or(err, errors.New("this is no file")) // opening a named pipe would block
 	}
 	file, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
@@ -188,7 +191,7 @@ func (r *reader) add(file string, text []byte) error {
 		if err := json.Unmarshal(text, &names); err != nil {
 			return fmt.Errorf(`it must be an object of codes and names such as {"03111000-2": "Насіння"}: %w`, err)
 		}
-		for _, code := range slices.Sorted(maps.Keys(names)) { // the longest of codes with one key wins
+		for _, code := range slices.Sorted(maps.Keys(names)) { // for one key, the last (longest) code wins
 			if code == "" || len(code) > maxCode {
 				return fmt.Errorf("%.100q is no code: a code has 1 to %d bytes", code, maxCode)
 			}
@@ -198,7 +201,7 @@ func (r *reader) add(file string, text []byte) error {
 	return nil
 }
 
-// name sets a name, unless it is empty.
+// name sets the name of a code, unless the name is empty.
 func (r *reader) name(scheme, lang, code, name string) {
 	if name = Tidy(name, MaxName); name == "" {
 		return
@@ -217,7 +220,8 @@ func (r *reader) name(scheme, lang, code, name string) {
 	r.lists.of[scheme][key] = known
 }
 
-// Tidy returns a text in one line with at most so many characters, without signs that nobody sees.
+// Tidy returns a text in one line, with at most the given number of characters, and without invisible
+// characters.
 func Tidy(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -231,7 +235,7 @@ func Tidy(text string, most int) string {
 	return cut(strings.Join(strings.Fields(text), " "), most)
 }
 
-// cut returns at most so many characters of a text. An ellipsis stands for further ones.
+// cut returns at most the given number of characters of a text. An ellipsis stands for the rest.
 func cut(text string, most int) string {
 	n := 0
 	for at := range text {

@@ -45,7 +45,7 @@ func TestCodesHaveNamesAtEachLevelInBothLanguages(t *testing.T) {
 			"Сільськогосподарська продукція та продукція рослинництва"},
 		{"CPV", "0310", "Сільськогосподарська продукція та продукція рослинництва",
 			"Сільськогосподарська продукція та продукція рослинництва"},
-		{"CPV", "03111000-2", "Насіння", "Seeds"}, // JSON replaces the text
+		{"CPV", "03111000-2", "Насіння", "Seeds"}, // JSON replaces the name in the text file
 		{"CPV", "03111000", "Насіння", "Seeds"},
 		{"CPV", "03111100-3", "", "Soya beans"},
 		{"CPV", "03111200-4", "Арахіс", "Арахіс"},
@@ -132,7 +132,8 @@ func TestNamesAreShort(t *testing.T) {
 	}
 }
 
-// TestNamesOfOneCodeDoNotDependOnChance reads a list that has one code in several forms.
+// TestNamesOfOneCodeDoNotDependOnChance reads a list that has one code in several spellings. The result must be
+// the same each time.
 func TestNamesOfOneCodeDoNotDependOnChance(t *testing.T) {
 	dir := writeLists(t, map[string]string{"CPV.uk.json": `{"03110000-3": "Культури", "0311": "короткий", "03110000": "довший"}`})
 	for range 20 {
@@ -146,7 +147,7 @@ func TestNamesOfOneCodeDoNotDependOnChance(t *testing.T) {
 	}
 }
 
-// TestAPipeIsNoList reads a directory with a pipe that nobody writes to.
+// TestAPipeIsNoList reads a directory with a named pipe that nobody writes to. Read must not wait for it.
 func TestAPipeIsNoList(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "CPV.uk.json"), 0o600); err != nil {

@@ -11,25 +11,25 @@ import (
 	"asset-registry/shared/assetfilter"
 )
 
-// lists are lists of values of the assets of a segment.
+// lists has a list of values for each asset of a segment.
 type lists[T any] struct {
-	spans  [][2]uint32 // by asset: indexes of its first value, and after its last one
+	spans  [][2]uint32 // by asset: index of its first value, and the index after its last value
 	values []T
 }
 
 func newLists[T any](assets int) lists[T] { return lists[T]{spans: make([][2]uint32, assets)} }
 
-// of returns the values of an asset.
+// of returns the values of asset n.
 func (l *lists[T]) of(n uint32) []T { return l.values[l.spans[n][0]:l.spans[n][1]] }
 
-// set gives an asset its values. It is called once for each asset.
+// set sets the values of asset n. It is called once for each asset.
 func (l *lists[T]) set(n uint64, values []T) {
 	first := uint32(len(l.values))
 	l.values = append(l.values, values...)
 	l.spans[n] = [2]uint32{first, uint32(len(l.values))}
 }
 
-// readLists reads the values of the terms of a field.
+// readLists reads the values of each asset from the terms of a field.
 func readLists[T any](s segment.Segment, field string, valueOf func(term string) T) (lists[T], error) {
 	type one struct {
 		number uint32
@@ -55,7 +55,7 @@ func readLists[T any](s segment.Segment, field string, valueOf func(term string)
 	return l, nil
 }
 
-// hasQuantity tells whether an asset has a quantity in a range.
+// hasQuantity reports whether an asset has a quantity in a range.
 func (c *columns) hasQuantity(n uint32, in search.Quantities) bool {
 	for _, value := range c.quantities.of(n) {
 		if (in.From == nil || value >= *in.From) && (in.To == nil || value <= *in.To) {
@@ -65,18 +65,18 @@ func (c *columns) hasQuantity(n uint32, in search.Quantities) bool {
 	return false
 }
 
-// hasAmount tells whether an asset has an item with an amount in a range.
+// hasAmount reports whether an asset has an item with an amount in a range.
 func (c *columns) hasAmount(n uint32, in search.Amounts) bool {
 	return slices.ContainsFunc(c.amounts.of(n), func(a amount) bool { return in.Has(a.measure, a.amount) })
 }
 
-// amount is how much there is of an item (search.AmountOf).
+// amount is the area or the number of pieces of an item (search.AmountOf).
 type amount struct {
 	amount  int64
 	measure search.Measure
 }
 
-// amountSize is the length of the term of an amount.
+// amountSize is the length in bytes of the term of an amount.
 const amountSize = 9
 
 func (a amount) term() string { return numberTerm(a.amount) + string(rune(a.measure)) }
@@ -88,19 +88,19 @@ func amountOf(term string) amount {
 	return amount{numberOf(term[:amountSize-1]), search.Measure(term[amountSize-1])}
 }
 
-// kindAmount is how much there is of a kind of property in an asset.
+// kindAmount is the amount of all items of an asset that have the same code and measure.
 type kindAmount struct {
 	amount
-	code uint32 // number in the table of whole codes; noValue: the items have no code
+	code uint32 // number of the code in the table of whole codes; noValue: the items have no code
 }
 
-// amounts adds the amounts of the items, and their sums for each code and measure.
+// amounts adds terms for the amount of each item, and for the sum of the amounts of each code and measure.
 func (a *asset) amounts(t *termSet) {
 	type kind struct {
 		code string
 		of   search.Measure
 	}
-	var kinds []kind // in the order of the record
+	var kinds []kind // in the order in which the record has them
 	sums := map[kind]int64{}
 	for i := range a.Items {
 		item := &a.Items[i]
@@ -127,7 +127,7 @@ func (a *asset) amounts(t *termSet) {
 	}
 }
 
-// readKinds reads the amounts of kinds, and adds up the areas.
+// readKinds reads the sums for each code, and adds up the area of each asset.
 func (c *columns) readKinds(s segment.Segment) (err error) {
 	codes := c.tables.of[facetColumn{search.ByClassification, wholeLevel}]
 	c.kinds, err = readLists(s, kindField, func(term string) kindAmount {
@@ -148,12 +148,13 @@ func (c *columns) readKinds(s segment.Segment) (err error) {
 	return err
 }
 
-// sum is how much there is of a kind, by measure. The area of Ukraine is an exact 64-bit float.
+// sum is the amount of all items with one code, by measure. A 64-bit float represents even the area of Ukraine
+// exactly.
 type sum [search.Measures]float64
 
 var sumPool pool[sum]
 
-// addSums adds to values of a facet of codes how much the found assets have of them.
+// addSums sets, for each code of a facet, the area and the number of pieces of the found assets.
 func (v *view) addSums(ctx context.Context, level int, matches []match, to []search.Count) error {
 	codes := v.values[facetColumn{search.ByClassification, wholeLevel}]
 	sums, free := sumPool.zeros(len(codes))
@@ -187,7 +188,7 @@ func (v *view) addSums(ctx context.Context, level int, matches []match, to []sea
 	return nil
 }
 
-// levelOf returns the value of a whole code in a facet of a level. ok is false if it has none.
+// levelOf returns the value that a whole code has in the facet of a level. ok is false if the code has none.
 func levelOf(code string, level int) (value string, ok bool) {
 	if level == wholeLevel {
 		return code, true

@@ -13,44 +13,45 @@ import (
 	"asset-registry/shared/assetfilter"
 )
 
-// columns hold values of the assets of a segment by their numbers in it. A segment never
-// changes, so neither do its columns.
+// columns has the values of the assets of a segment, by the number of the asset. A segment never changes, so its
+// columns never change.
 type columns struct {
 	tables     *tables
 	positions  []int64
-	published  []int64 // 0: never
-	areas      []int64 // amounts of all items together; 0: none
+	published  []int64 // 0: never published
+	areas      []int64 // area of all items of an asset together; 0: none
 	quantities lists[float64]
-	amounts    lists[amount]     // of items
-	kinds      lists[kindAmount] // of the items of a code together
+	amounts    lists[amount]     // amounts of single items
+	kinds      lists[kindAmount] // sums over all items of an asset with the same code
 	facets     map[facetColumn]*facetValues
 	names      sync.Map     // from namedValue to string: names of values of facets
-	saids      sync.Map     // from namedValue to []said: descriptions of codes
-	nameless   atomic.Int64 // values without a name in names and saids
+	saids      sync.Map     // from namedValue to []said: how records describe codes
+	nameless   atomic.Int64 // number of values stored in names and saids that have no name
 }
 
-// facetValues has the values of the assets of a segment in one column, as numbers of a
-// table. Few values have a set each; many have a number for each asset.
+// facetValues has the values of the assets of a segment in one column. If the column has at most mostSets
+// different values, each value has a set of assets; otherwise each asset has the number of its value in a table.
 type facetValues struct {
 	totals []total
-	sets   []*roaring.Bitmap // of the assets with each value of totals; nil: see of
-	of     []uint32          // by asset: the number of its value; noValue; or severalValues and an index of lists
-	lists  []uint32          // lists of numbers, each after its length
+	sets   []*roaring.Bitmap // of the assets with each value of totals; nil: see the field of
+	of     []uint32          // by asset: the number of its value; noValue; or severalValues plus an index of lists
+	lists  []uint32          // lists of numbers of values; the length comes before each list
 }
 
-// total is how many assets of a segment have a value.
+// total is the number of assets of a segment that have a value.
 type total struct{ value, assets uint32 }
 
 const (
-	noValue       = 0       // is no number of a value
-	severalValues = 1 << 31 // is larger than all numbers of values
-	mostSets      = 32      // as large as the numbers of all assets
+	noValue       = 0       // not the number of any value
+	severalValues = 1 << 31 // larger than the number of any value
+	mostSets      = 32      // sets of a column; more sets would need more memory than a number for each asset
 )
 
-// pairs calls visit for each value of each asset, always in the same order.
+// pairs is a function that calls the function visit for each value of each asset, in the same order each time.
 type pairs func(visit func(asset, value uint32)) error
 
-// newFacetValues makes a column of assets from their values, whose numbers are below end.
+// newFacetValues makes a column for assets from their values. The numbers of the values must be less than the
+// argument end.
 func newFacetValues(assets, end int, all pairs) (*facetValues, error) {
 	v := &facetValues{of: make([]uint32, assets)}
 	counts, free := counterPool.zeros(end)
@@ -73,7 +74,7 @@ func newFacetValues(assets, end int, all pairs) (*facetValues, error) {
 	return v, v.fillNumbers(all)
 }
 
-// fillSets makes the sets. It needs a number for each value as scratch memory.
+// fillSets makes the sets. The slice places is scratch memory with an element for each number of a value.
 func (v *facetValues) fillSets(places []uint32, all pairs) error {
 	v.of, v.sets = nil, make([]*roaring.Bitmap, len(v.totals))
 	for i, t := range v.totals {
@@ -86,9 +87,10 @@ func (v *facetValues) fillSets(places []uint32, all pairs) error {
 	return err
 }
 
-// fillNumbers replaces the counts of values in v.of by their numbers.
+// fillNumbers replaces the elements of v.of. Before, an element says how many values an asset has. Afterwards,
+// it is the value itself, or the place of a list if the asset has several.
 func (v *facetValues) fillNumbers(all pairs) error {
-	for n, values := range v.of { // each list gets its place
+	for n, values := range v.of { // make room for each list
 		v.of[n] = noValue
 		if values > 1 {
 			v.of[n] = severalValues | uint32(len(v.lists))
@@ -106,10 +108,10 @@ func (v *facetValues) fillNumbers(all pairs) error {
 	})
 }
 
-// listAt returns a list from its length on.
+// listAt returns the part of v.lists that begins with the length of a list.
 func (v *facetValues) listAt(several uint32) []uint32 { return v.lists[several&^severalValues:] }
 
-// each calls visit for each value of each asset.
+// each calls the function visit for each value of each asset.
 func (v *facetValues) each(visit func(asset, value uint32)) {
 	for i, set := range v.sets {
 		postings{many: set}.each(func(n uint32) { visit(n, v.totals[i].value) })
@@ -128,7 +130,7 @@ func (v *facetValues) each(visit func(asset, value uint32)) {
 	}
 }
 
-// readFacetValues reads a column of a segment.
+// readFacetValues reads a column from the terms of a field of a segment.
 func readFacetValues(s segment.Segment, field string, c facetColumn, t *table) (*facetValues, error) {
 	all := func(visit func(asset, value uint32)) error {
 		return eachTerm(s, field, func(term string, p postings) {
@@ -140,7 +142,7 @@ func readFacetValues(s segment.Segment, field string, c facetColumn, t *table) (
 	}
 	if err := terms(s, field, func(term string) error {
 		if value, ok := c.valueOf(term); ok {
-			t.number(value) // new values get their numbers
+			t.number(value) // gives new values a number
 		}
 		return nil
 	}); err != nil {
@@ -149,15 +151,15 @@ func readFacetValues(s segment.Segment, field string, c facetColumn, t *table) (
 	return newFacetValues(int(s.Count()), len(t.values), all)
 }
 
-// intersect adds to the count of each value the assets of a set that have it.
+// intersect adds, to the count of each value, the number of assets of a set that have the value.
 func (v *facetValues) intersect(found *roaring.Bitmap, counts []uint32) {
 	for i, set := range v.sets {
 		counts[v.totals[i].value] += uint32(found.AndCardinality(set))
 	}
 }
 
-// count adds one to the count of each value of assets. To take one away, add is the
-// largest number.
+// count adds the number add to the counts of the values that the assets have. If the number is the largest
+// uint32, the counts wrap around, which subtracts one.
 func (v *facetValues) count(assets []uint32, counts []uint32, add uint32) {
 	for _, n := range assets {
 		value := v.of[n]
@@ -172,13 +174,13 @@ func (v *facetValues) count(assets []uint32, counts []uint32, add uint32) {
 	}
 }
 
-// facetColumn names a column of a facet. Classifications have one for each level.
+// facetColumn identifies a column of a facet. The facet of classifications has a column for each level.
 type facetColumn struct {
 	name  search.FacetName
-	level int // digits of the codes; 0: not by codes
+	level int // number of digits of the codes; 0: the values are not codes
 }
 
-// facetFields are the columns of facets, and the field whose terms are their values.
+// facetFields has each column of a facet with the field whose terms are its values.
 var facetFields = func() (all []facetField) {
 	for _, p := range search.Properties {
 		levels := p.Levels
@@ -197,7 +199,7 @@ type facetField struct {
 	field string
 }
 
-// valueOf returns the value of a term in a column. ok is false for terms of other columns.
+// valueOf returns the value that a term has in a column. ok is false for a term of another column.
 func (c facetColumn) valueOf(term string) (value string, ok bool) {
 	switch whole, isWhole := strings.CutPrefix(term, assetfilter.WholeCode); {
 	case c.level == 0:
@@ -209,8 +211,8 @@ func (c facetColumn) valueOf(term string) (value string, ok bool) {
 	}
 }
 
-// table numbers the values of a column from 1 on. Values are added only, so a view keeps
-// the slice of its time.
+// table numbers the values of a column from 1 on. Values are only added, so a view can keep using the slice that
+// it took.
 type table struct {
 	values  []string // by number
 	numbers map[string]uint32
@@ -218,7 +220,7 @@ type table struct {
 
 func newTable() *table { return &table{values: []string{noValue: ""}, numbers: map[string]uint32{}} }
 
-// number returns the number of a value.
+// number returns the number of a value. A new value gets the next number.
 func (t *table) number(value string) uint32 {
 	n, known := t.numbers[value]
 	if !known {
@@ -229,7 +231,7 @@ func (t *table) number(value string) uint32 {
 	return n
 }
 
-// tables are the tables of all columns. Only Index.Refresh reads and changes them.
+// tables has the table of each column. Only Index.Refresh reads and changes them.
 type tables struct{ of map[facetColumn]*table }
 
 func newTables() *tables {
@@ -240,8 +242,8 @@ func newTables() *tables {
 	return t
 }
 
-// isOvergrown tells whether a table has far more values than there are assets: most are of
-// assets that have changed since.
+// isOvergrown reports whether a table has far more values than there are assets. Then most of its values belong
+// to assets that have changed since.
 func (t *tables) isOvergrown(assets int64) bool {
 	for _, one := range t.of {
 		if int64(len(one.values)) > 2*assets+10_000 {
@@ -292,12 +294,12 @@ func readColumns(s segment.Segment, t *tables) (*columns, error) {
 	return c, nil
 }
 
-// dropped is the new number of an asset that a merge leaves out.
+// dropped stands for the new number of an asset that a merge drops.
 const dropped = math.MaxUint64
 
-// mergeColumns makes the columns of a segment that segments were merged into, from theirs.
-// numbers has the new number of each asset of each old segment, or dropped. Each segment
-// follows the one before it. values are the values in the tables.
+// mergeColumns makes the columns of a merged segment from the columns of the old segments. For each asset of
+// each old segment, the slice numbers has its number in the new one, or the constant dropped. Assets keep their
+// order, segment after segment. The map values has the values of the tables.
 func mergeColumns(old []*columns, numbers [][]uint64, values map[facetColumn][]string) (*columns, error) {
 	assets := 0
 	for _, of := range numbers {
@@ -331,7 +333,7 @@ func mergeColumns(old []*columns, numbers [][]uint64, values map[facetColumn][]s
 	return merged, nil
 }
 
-// copy takes over the assets of an older segment, but for their facets.
+// copy copies everything except the facets from the columns of an older segment.
 func (c *columns) copy(old *columns, numbers []uint64) {
 	for from, to := range numbers {
 		if to == dropped {
@@ -345,14 +347,14 @@ func (c *columns) copy(old *columns, numbers []uint64) {
 	}
 }
 
-// postings are the assets of a segment that have a term.
+// postings is the set of assets of a segment that have a term.
 type postings struct {
 	one   uint32
 	isOne bool
-	many  *roaring.Bitmap // nil: none, or one
+	many  *roaring.Bitmap // nil: no asset, or only one
 }
 
-// each calls visit for each asset.
+// each calls the function visit for each asset.
 func (p postings) each(visit func(uint32)) {
 	if p.isOne {
 		visit(p.one)
@@ -383,8 +385,8 @@ func (p postings) addTo(set *roaring.Bitmap) {
 	}
 }
 
-// reader reads the postings of a field. It re-uses its memory: postings are valid until
-// the next call.
+// reader reads the postings of the terms of a field. It re-uses its memory: postings are valid until the next
+// call.
 type reader struct {
 	dictionary segment.TermDictionary
 	list       segment.PostingsList
@@ -411,7 +413,7 @@ func (r *reader) postings(term string) (p postings, err error) {
 	return postings{many: found.ActualBitmap()}, nil
 }
 
-// eachTerm calls visit for each term of a field, in their order.
+// eachTerm calls the function visit for each term of a field, in the order of the terms.
 func eachTerm(s segment.Segment, field string, visit func(term string, p postings)) error {
 	r, err := newReader(s, field)
 	if err != nil {
@@ -426,7 +428,8 @@ func eachTerm(s segment.Segment, field string, visit func(term string, p posting
 	})
 }
 
-// terms calls visit for each term of a field, in their order, until it fails.
+// terms goes through the terms of a field in their order, and calls the function visit with each. It stops when visit
+// returns an error.
 func terms(s segment.Segment, field string, visit func(term string) error) error {
 	dictionary, err := s.Dictionary(field)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // an image without files has no time zones
+	_ "time/tzdata" // a container image may have no files with time zones
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -23,19 +23,19 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// The bounds of one asset in the index. An asset has at most 4 MiB of text.
+// Limits of one asset in the index. An asset has at most 4 MiB of text.
 const (
-	maxID      = 100                  // bytes of the id of an asset; one with a longer id is not found
+	maxID      = 100                  // bytes of an id; an asset with a longer id is not found
 	maxShown   = 300                  // characters of a text that a hit shows; fewer if the hit would be too large
 	maxCode    = 100                  // characters of a code that a hit shows
 	shownItems = 3                    // items that a hit shows
-	maxTerms   = assetfilter.MaxTerms // different words that are found; further ones are not
-	maxWords   = 50_000               // words that are read, so that an asset takes at most about half a second
-	maxTerm    = 64                   // bytes of a word; longer ones are cut
+	maxTerms   = assetfilter.MaxTerms // different words of an asset; further words do not find it
+	maxWords   = 50_000               // words read of an asset, so that reading takes half a second at most
+	maxTerm    = 64                   // bytes of a word; the rest is cut off
 	maxKey     = assetfilter.MaxTerm
 )
 
-// asset has the fields of an asset that the index uses, in the order of a hit.
+// asset has the fields of an asset that the index uses. A hit has them in this order.
 type asset struct {
 	ID             string           `json:"id"`
 	DateModified   client.Timestamp `json:"dateModified"`
@@ -133,7 +133,7 @@ type document struct {
 	URL          string `json:"url,omitzero"`
 }
 
-// isFound tells whether an asset is in the index (docs/search.md, Q2).
+// isFound reports whether searches find an asset, so that it is in the index (docs/search.md, Q2).
 func isFound(e replica.Entry, a *asset) bool {
 	if e.Test || len(e.ID) > maxID {
 		return false
@@ -141,7 +141,7 @@ func isFound(e replica.Entry, a *asset) bool {
 	return slices.Contains(assetfilter.Statuses, a.Status)
 }
 
-// parse reads the entry of a feed.
+// parse reads the asset of an entry of the feed.
 func parse(e replica.Entry) (*asset, error) {
 	a := &asset{}
 	if err := json.Unmarshal(e.JSON, a); err != nil {
@@ -153,7 +153,7 @@ func parse(e replica.Entry) (*asset, error) {
 	return a, nil
 }
 
-// fields returns the fields of the index, and the text of a hit.
+// fields returns the terms of each field of the index, and the JSON of the hit.
 func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, err error) {
 	t := termSet{fields: map[string]map[string]bool{}, words: maxWords}
 	filtered := a.filtered()
@@ -187,16 +187,16 @@ func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, e
 	return t.lists(), hit, err
 }
 
-// kyiv is the time zone of the site.
+// kyiv returns the time zone of the site.
 var kyiv = sync.OnceValue(func() *time.Location {
 	zone, err := time.LoadLocation("Europe/Kyiv")
-	if err != nil { // the program has the time zones
+	if err != nil { // cannot happen: the program contains the time zones
 		panic(fmt.Sprintf("index: %v", err))
 	}
 	return zone
 })
 
-// values calls add for the terms of a property, with a value and its name.
+// values calls the function add for each term of a property, with the value and its name for people.
 func (a *asset) values(of search.Property, filtered *assetfilter.Asset, add func(term, value, name string)) {
 	zone, isMonth := map[search.FacetName]*time.Location{search.ByMonth: time.UTC, search.ByKyivMonth: kyiv()}[of.Name]
 	if !isMonth {
@@ -206,7 +206,7 @@ func (a *asset) values(of search.Property, filtered *assetfilter.Asset, add func
 	}
 }
 
-// filtered returns what filters look at.
+// filtered returns the properties of the asset that filters use.
 func (a *asset) filtered() *assetfilter.Asset {
 	f := &assetfilter.Asset{
 		Status: string(a.Status), Type: a.AssetType, Owner: a.Owner,
@@ -222,7 +222,7 @@ func (a *asset) filtered() *assetfilter.Asset {
 	return f
 }
 
-// place adds the keys of a name of a place, if it is one word.
+// place adds the keys of the name of a place, if the name is one word.
 func (t *termSet) place(name string) {
 	words := ukrainian.Words(ukrainian.Place(name))
 	if len(words) != 1 {
@@ -235,7 +235,7 @@ func (t *termSet) place(name string) {
 	}
 }
 
-// words adds the words of an asset. Contact points are left out: they are people.
+// words adds the words of an asset. It leaves out contact points, because they are people.
 func (a *asset) words(t *termSet) {
 	t.title(a.Title, a.TitleEn, a.TitleRu)
 	t.text(wordField, a.Description, a.DescriptionEn, a.DescriptionRu, a.ID, a.AssetID)
@@ -263,7 +263,7 @@ func (a *asset) words(t *termSet) {
 		t.text(wordField, p.RelatedProcessID, p.Identifier)
 	}
 	for _, d := range a.Documents {
-		if d.DocumentType != client.InformationDetails { // every asset has one of the same title
+		if d.DocumentType != client.InformationDetails { // every asset has one with the same title
 			t.text(wordField, d.Title)
 		}
 	}
@@ -277,11 +277,11 @@ func (t *termSet) classification(c *classification) {
 	t.text(wordField, c.ID, c.Description, c.DescriptionEn, c.DescriptionRu)
 }
 
-// hit returns the fields of a hit as JSON (search.Hit). Texts are cut so that it has at most
+// hit returns the fields of a hit as JSON (search.Hit). It cuts texts, so that the JSON has at most
 // search.MaxHit bytes.
 func (a *asset) hit() (hit []byte, err error) {
 	for most := maxShown; ; most /= 2 {
-		// The answer to a search escapes these characters, so they count as long as they get.
+		// The answer to a search escapes the characters of HTML and JavaScript, so their escaped length counts.
 		hit, err = json.Marshal(a.summary(most), jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true))
 		if err != nil || len(hit) <= search.MaxHit {
 			return hit, err
@@ -289,7 +289,7 @@ func (a *asset) hit() (hit []byte, err error) {
 	}
 }
 
-// summary returns the fields of a hit, each with at most so many characters.
+// summary returns the fields of a hit. It cuts each text to the given number of characters.
 func (a *asset) summary(most int) *asset {
 	text := func(text string) string { return begin(text, most) }
 	code := func(text string) string { return begin(text, min(most, maxCode)) }
@@ -321,9 +321,9 @@ func (a *asset) summary(most int) *asset {
 	return s
 }
 
-// picture returns the id of the file of the first illustration; empty: there is none.
+// picture returns the file id of the first illustration. It is "" if the asset has no illustration.
 func (a *asset) picture() string {
-	newest := map[string]int{} // index of the newest version, by id
+	newest := map[string]int{} // index of the newest version of each document, by id
 	for i := range a.Documents {
 		newest[a.Documents[i].ID] = i
 	}
@@ -335,13 +335,13 @@ func (a *asset) picture() string {
 	return ""
 }
 
-// number returns the quantity of an item. ok is false if it has none.
+// number returns the quantity of an item. ok is false if it has no quantity.
 func (i *item) number() (number float64, ok bool) {
 	number, err := strconv.ParseFloat(strings.Trim(string(i.Quantity), `"`), 64)
 	return number, err == nil && !math.IsInf(number, 0)
 }
 
-// begin returns the beginning of a text, with an ellipsis if there is more.
+// begin returns the beginning of a text, with an ellipsis if the text is longer.
 func begin(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -357,7 +357,7 @@ func begin(text string, most int) string {
 
 func (i *identifier) key() string { return assetfilter.OrganisationKey(i.Scheme, i.ID) }
 
-// shown returns the id as a hit shows it: as it is, or the beginning of its text.
+// shown returns the id for a hit: unchanged if it is short enough, otherwise the beginning of its text.
 func (i *identifier) shown(begin func(string) string) jsontext.Value {
 	whole := i.text()
 	if whole == "" {
@@ -365,7 +365,7 @@ func (i *identifier) shown(begin func(string) string) jsontext.Value {
 	}
 	if cut := begin(whole); cut != whole || i.ID.Kind() != '0' {
 		text, err := jsontext.AppendQuote(nil, cut)
-		if err != nil { // whole is valid UTF-8, as it comes from JSON
+		if err != nil { // cannot happen: whole comes from JSON, so it is valid UTF-8
 			return nil
 		}
 		return text
@@ -375,10 +375,10 @@ func (i *identifier) shown(begin func(string) string) jsontext.Value {
 
 func (i *identifier) text() string { return assetfilter.IDText(i.ID) }
 
-// termSet has the different terms of each field.
+// termSet has the terms of each field, each term once.
 type termSet struct {
 	fields map[string]map[string]bool
-	words  int // that may still be read
+	words  int // number of words that may still be read
 }
 
 func (t *termSet) add(field, term string) {
@@ -395,7 +395,7 @@ func (t *termSet) add(field, term string) {
 	}
 }
 
-// name adds a name of a value, so that facets can show it.
+// name adds the name of a value, so that facets can show the name.
 func (t *termSet) name(field, key, name string) {
 	isKey := key != "" && len(key) <= maxKey/2 && !strings.Contains(key, nameSeparator)
 	if name = strings.TrimSpace(name); name != "" && isKey {
@@ -410,7 +410,7 @@ func (t *termSet) text(field string, texts ...string) {
 	}
 }
 
-// title adds the words of titles, which are words of the asset, too.
+// title adds the words of titles. They also count as words of the asset.
 func (t *termSet) title(texts ...string) {
 	for _, text := range texts {
 		t.words -= ukrainian.Each(text, t.words, func(term string) {
@@ -433,13 +433,13 @@ func (t *termSet) title(texts ...string) {
 	}
 }
 
-// maxTitle is the number of words of a title that count for the order of hits.
+// maxTitle is the number of words of a title that the order of hits takes into account.
 const maxTitle = 24
 
-// pairOf returns the term of two neighbours.
+// pairOf returns the term for two neighbouring words.
 func pairOf(a, b string) string { return cut(a, maxTerm/2) + " " + cut(b, maxTerm/2) }
 
-// pairsOf returns the terms of all pairs of keys of two words.
+// pairsOf returns the terms for each key of one word with each key of the next word.
 func pairsOf(first, second []string) (all []string) {
 	for _, a := range first {
 		for _, b := range second {
@@ -449,16 +449,17 @@ func pairsOf(first, second []string) (all []string) {
 	return all
 }
 
-// lengths are the numbers of words from which a title is longer.
+// lengths divides titles into classes by their number of words. A title belongs to the first class whose number
+// here is larger than the number of its words.
 var lengths = []int{2, 3, 4, 5, 7, 10, 15}
 
-// lengthTerm returns the term of a title of so many words: a digit.
+// lengthTerm returns the term, a digit, for titles with the given number of words.
 func lengthTerm(words int) string {
 	at, _ := slices.BinarySearch(lengths, words+1)
 	return strconv.Itoa(at)
 }
 
-// cut returns at most so many bytes of a text, and whole characters.
+// cut returns at most the given number of bytes of a text. It never cuts a character in two.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -481,7 +482,7 @@ func (t *termSet) lists() map[string][]string {
 	return lists
 }
 
-// numberTerm returns a number as a term. Terms have the order of their numbers.
+// numberTerm returns a number as a term. Terms sort in the order of their numbers.
 func numberTerm(n int64) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(n)^1<<63))
 }
@@ -493,7 +494,7 @@ func numberOf(term string) int64 {
 	return int64(binary.BigEndian.Uint64([]byte(term)) ^ 1<<63)
 }
 
-// floatTerm returns a floating-point number as a term.
+// floatTerm returns a floating-point number as a term, from which floatOf returns the number.
 func floatTerm(f float64) string {
 	return string(binary.BigEndian.AppendUint64(nil, math.Float64bits(f)))
 }

@@ -14,19 +14,18 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// errorCallback is the name under which scorch finds the function for its failures in the
-// background.
+// errorCallback is the name by which scorch finds the function that it calls for errors in the background.
 const errorCallback = "asset-registry"
 
-// watched are the open indexes by their directories. Scorch has one registry of callbacks
-// for all indexes.
+// watched has the open indexes by their directories, because scorch has one registry of callbacks for all
+// indexes.
 var watched struct {
 	once    sync.Once
 	mu      sync.Mutex
 	indexes map[string]*Index
 }
 
-// watch makes scorch tell x of failures in the background.
+// watch makes scorch report errors in the background to x.
 func watch(dir string, x *Index) {
 	watched.once.Do(func() {
 		scorch.RegistryAsyncErrorCallbacks[errorCallback] = backgroundError
@@ -65,9 +64,9 @@ func backgroundError(err error, dir string) {
 	x.failed.Store(&err)
 }
 
-// verifyFiles compares each file of a snapshot with the checksum at its end. Scorch maps
-// the files into memory and does not compare them. Other files are left by a kill, and
-// scorch removes them.
+// verifyFiles compares each file of a snapshot with the checksum at the end of the file. Scorch maps the files
+// into memory without this check. Files that are not of the snapshot are left from a killed process, and scorch
+// removes them.
 func verifyFiles(snapshot *scorch.IndexSnapshot) error {
 	for _, s := range snapshot.Segments() {
 		if file, ok := s.Segment().(segment.PersistedSegment); ok {

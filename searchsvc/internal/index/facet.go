@@ -10,7 +10,7 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// facets counts the found assets by the values of properties.
+// facets counts the values that the found assets have in each property that the question asks for.
 func (v *view) facets(ctx context.Context, q *plan, matches []match) ([]search.Facet, error) {
 	if len(q.Facets) == 0 {
 		return nil, nil
@@ -45,7 +45,8 @@ func (v *view) facets(ctx context.Context, q *plan, matches []match) ([]search.F
 
 var counterPool pool[uint32]
 
-// count returns for each column how many found assets have each value, by its number.
+// count counts the found assets by value. It returns a slice for each column, which has at the index of each
+// value's number how many found assets have the value.
 func (v *view) count(ctx context.Context, columns []facetColumn, matches []match) (
 	counts [][]uint32, free func(), err error,
 ) {
@@ -68,7 +69,7 @@ func (v *view) count(ctx context.Context, columns []facetColumn, matches []match
 	return counts, free, nil
 }
 
-// addTo adds the found assets of a part to the counts.
+// addTo adds the found assets of a part to the counts of each column.
 func (m *match) addTo(ctx context.Context, columns []facetColumn, counts [][]uint32) error {
 	var others []facetColumn
 	var ofOthers [][]uint32
@@ -83,8 +84,8 @@ func (m *match) addTo(ctx context.Context, columns []facetColumn, counts [][]uin
 	return m.add(ctx, m.found, others, ofOthers)
 }
 
-// add adds assets of a part to the counts. Where they are most of it, it takes the others from the
-// totals of the part.
+// add adds assets of a part to the counts. If they are most of the part, it takes the totals of the part and
+// subtracts the other assets.
 func (m *match) add(ctx context.Context, found *roaring.Bitmap, columns []facetColumn, counts [][]uint32) error {
 	isMost := found.GetCardinality() > uint64(m.count)/2
 	var byNumber []int // indexes of columns without sets
@@ -115,7 +116,7 @@ func (m *match) add(ctx context.Context, found *roaring.Bitmap, columns []facetC
 	})
 }
 
-// facet returns the first values of a column, and those that are chosen.
+// facet returns the first values of a column, and the values that the question chooses as a filter.
 func (v *view) facet(column facetColumn, counts []uint32, most int, chosen []string) (search.Facet, error) {
 	compare := func(a, b search.Count) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value))

@@ -4,24 +4,24 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// The fields of the index besides those of search.Properties. They are short, because each
-// segment names them.
+// Names of the fields of the index besides the fields of search.Properties. They are short, because each segment
+// stores them.
 const (
 	wordField      = "w"   // words of the whole asset
 	titleField     = "t"   // words of the titles
-	exactField     = "e"   // words of the titles as they are written
-	pairField      = "p"   // pairs of neighbours in titles (pairOf)
+	exactField     = "e"   // words of the titles in the form in which they are written
+	pairField      = "p"   // pairs of neighbouring words in titles (pairOf)
 	lengthField    = "n"   // lengthTerm of the title
-	placeField     = "pl"  // words that are the name of a place of an item
+	placeField     = "pl"  // words that are the name of an item's place
 	custodianField = "kb"  // nameTerms of the custodian
 	positionField  = "at"  // numberTerm of the position
 	publishedField = "pub" // numberTerm of the publication
 	quantityField  = "q"   // floatTerm of each quantity
-	amountField    = "qa"  // amountTerm of each item that has an amount
-	kindField      = "qk"  // kindTerm of each code and measure
-	idField        = "_id" // the name that scorch demands
-	hitField       = "j"   // the text of a hit; stored only
-	pictureField   = "f"   // the id of the file of its picture; stored only, and only if there is one
+	amountField    = "qa"  // amount.term of each item that has an amount
+	kindField      = "qk"  // amount.term of the sum for each code and measure, and the code
+	idField        = "_id" // scorch demands this name
+	hitField       = "j"   // the JSON of a hit; only stored
+	pictureField   = "f"   // file id of the picture; only stored, and only if the asset has a picture
 )
 
 const (
@@ -29,8 +29,8 @@ const (
 	nameSeparator = "\x00" // between a value and its name
 )
 
-// entry is an asset as scorch indexes it. It implements index.Document. The work is done
-// in Analyze, which scorch calls on several goroutines.
+// entry is an asset as scorch indexes it. It implements index.Document. Analyze does the work, because scorch
+// calls it on several goroutines.
 type entry struct {
 	id     string
 	hit    []byte
@@ -87,7 +87,7 @@ func (e *entry) Indexed() bool { return true }
 type indexed struct {
 	name        string
 	terms       []string
-	stored      bool // the first term is stored
+	stored      bool // the first term is also stored
 	frequencies index.TokenFrequencies
 }
 

@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/replica"
 )
 
-// filtered is what a random asset has, and what random filters ask for, in several spellings.
+// filtered has values for random assets and random filters. The filters write them in several spellings.
 var filtered = map[assetfilter.Name][]string{
 	assetfilter.Status:         {"pending", "verification", "active", "complete", "deleted", "draft"},
 	assetfilter.Type:           {"bounce", "claimRights"},
@@ -23,7 +23,7 @@ var filtered = map[assetfilter.Name][]string{
 	assetfilter.Owner:          {"broker", "Broker", "b2"},
 }
 
-// randomFiltered returns an asset with random values of what filters look at.
+// randomFiltered returns an asset with random values in the properties that filters use.
 func randomFiltered(r *rand.Rand, n int) client.Asset {
 	one := func(name assetfilter.Name) string { return filtered[name][r.IntN(len(filtered[name]))] }
 	a := client.Asset{
@@ -42,8 +42,8 @@ func randomFiltered(r *rand.Rand, n int) client.Asset {
 	return a
 }
 
-// TestWebhooksMeanWhatASearchFinds asks the index and the conditions of webhooks for the same random
-// filters.
+// TestWebhooksMeanWhatASearchFinds checks that random filters select the same assets in a search as for
+// webhooks.
 // Promises: hook-filters
 func TestWebhooksMeanWhatASearchFinds(t *testing.T) {
 	r := rand.New(rand.NewPCG(43, 3))
@@ -85,8 +85,8 @@ func TestWebhooksMeanWhatASearchFinds(t *testing.T) {
 	}
 }
 
-// compareFilters asks for filters, which both refuse or which find the same assets. It returns 1 if they
-// find some of them, and not all.
+// compareFilters compares the search with the conditions of webhooks. Both must refuse the filters, or select
+// the same assets. It returns 1 if they select some assets but less than half of all, and otherwise 0.
 func compareFilters(t *testing.T, x *Index, asked url.Values, terms map[string][]string) int {
 	t.Helper()
 	values, fault := map[assetfilter.Name][]string{}, ""
@@ -116,7 +116,7 @@ func compareFilters(t *testing.T, x *Index, asked url.Values, terms map[string][
 	}
 	for id, has := range terms {
 		meets := set.Meets(has)
-		if set.IsEmpty() { // the search finds what some filter finds
+		if set.IsEmpty() { // a search never finds assets without terms
 			meets = len(has) > 0
 		}
 		if meets != found[id] {

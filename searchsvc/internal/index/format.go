@@ -15,10 +15,9 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// indexFormat returns the format of the index. An index of another format is built anew. It is a
-// hash of the table of properties, of the bounds, and of samples that the program makes:
-// the keys of many words, and the terms, the hit and the picture of an asset. So a change of any of them
-// changes the format by itself.
+// indexFormat returns the format of the index. An index of another format is built anew. The format is a hash of
+// the table of properties, of the limits, and of samples that the program makes: the keys of many words, and the
+// terms, the hit and the picture of an asset. So any change of them changes the format.
 var indexFormat = sync.OnceValue(computeFormat)
 
 func computeFormat() string {
@@ -30,7 +29,7 @@ func computeFormat() string {
 		fmt.Fprintln(hash, p.Name, p.Field, p.Names, p.Levels)
 	}
 	terms, hit, err := sample().fields(1)
-	if err != nil { // the sample is of this package
+	if err != nil { // cannot happen: the sample is constant
 		panic(fmt.Sprintf("index: %v", err))
 	}
 	for _, list := range terms {
@@ -40,8 +39,8 @@ func computeFormat() string {
 	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-// layout is raised by hand for changes that the samples do not show: how scorch stores fields,
-// and the meaning of the index's state.
+// layout is increased by hand for changes that the samples do not show: how scorch stores fields, and what the
+// index's state means.
 const layout = 1
 
 // sample returns an asset with a value in each field.

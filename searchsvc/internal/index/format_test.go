@@ -7,8 +7,8 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// TestTheSampleHasEveryField fails if a new field is not in the sample, so that the format
-// would not depend on it.
+// TestTheSampleHasEveryField fails if the sample lacks a new field, because the format would then not depend on
+// that field.
 func TestTheSampleHasEveryField(t *testing.T) {
 	var visit func(path string, v reflect.Value)
 	visit = func(path string, v reflect.Value) {
@@ -26,7 +26,7 @@ func TestTheSampleHasEveryField(t *testing.T) {
 	visit("asset", reflect.ValueOf(*sample()))
 }
 
-// TestEveryPropertyIsInTheIndex looks for the terms and names of each property of the table.
+// TestEveryPropertyIsInTheIndex checks that the sample has terms and names of each property of the table.
 func TestEveryPropertyIsInTheIndex(t *testing.T) {
 	terms, _, err := sample().fields(1)
 	if err != nil {
@@ -46,7 +46,7 @@ func TestEveryPropertyIsInTheIndex(t *testing.T) {
 	}
 }
 
-// TestTheFormatFollowsTheTable changes rows of the table, each of which changes the format.
+// TestTheFormatFollowsTheTable checks that a change of any row of the table changes the format.
 func TestTheFormatFollowsTheTable(t *testing.T) {
 	before := computeFormat()
 	if again := computeFormat(); before != again || len(before) != 16 {

@@ -1,10 +1,9 @@
 // Package index keeps the assets of a feed in files of scorch, the index of bleve, and
 // answers searches from them (docs/search.md).
 //
-// Scorch stores terms with the sets of assets that have them, replaces assets atomically,
-// merges its files, and survives a kill at any moment. The evaluation is of this package:
-// it works on whole sets, and counts facets in columns, so that the time of a search
-// hardly depends on how many assets it finds.
+// Scorch stores terms with the sets of assets that have them, replaces assets atomically, merges its files, and
+// survives a kill at any moment. This package evaluates searches itself. It works on whole sets, and counts
+// facets in columns, so the time of a search hardly depends on how many assets it finds.
 package index
 
 import (
@@ -33,7 +32,7 @@ import (
 	"asset-registry/shared/replica"
 )
 
-// ErrInterrupted is returned for a change after Interrupt.
+// ErrInterrupted is returned for a change that is made after Interrupt.
 var ErrInterrupted = errors.New("the index is being closed")
 
 // ErrDamaged is returned for an index that must be removed and built anew.
@@ -41,12 +40,12 @@ var ErrDamaged = errors.New("the index is damaged, or of another format")
 
 const (
 	batchSize     = 2000    // assets of one batch
-	batchBytes    = 8 << 20 // of their texts, so that no batch takes long
-	mostUnstored  = 16      // batches that are not on the disk yet
+	batchBytes    = 8 << 20 // bytes of a batch's assets, so that no batch takes long
+	mostUnstored  = 16      // batches that may wait until they are on the disk
 	analysers     = 2       // goroutines that make the terms of a batch
 	storeWithin   = 30 * time.Second
-	persistPause  = 500     // milliseconds between two writings to the disk
-	mostMerged    = 250_000 // assets of a merged file: a merge takes a processor for some seconds
+	persistPause  = 500     // milliseconds between two writes to the disk
+	mostMerged    = 250_000 // most assets of a merged file; such a merge keeps one processor busy for some seconds
 	prefixSegment = "segment/"
 )
 
@@ -55,8 +54,8 @@ var (
 	formatKey = []byte("format")
 )
 
-// Index is an open index. It implements search.Searcher, and replica.Store for one
-// goroutine that changes it.
+// Index is an open index. Any number of goroutines may search it. It implements replica.Store, for one goroutine
+// that changes it.
 type Index struct {
 	dir     string
 	scorch  *scorch.Scorch
@@ -66,19 +65,19 @@ type Index struct {
 	closing chan struct{} // closed once the index takes no further changes
 	close   sync.Once
 	failed  atomic.Pointer[error] // the newest failure to write to the disk
-	damaged atomic.Pointer[error] // the index must be built anew
+	damaged atomic.Pointer[error] // set if the index must be built anew
 
 	synonyms *meaning.Synonyms
-	names    codenames.Lists // of the operator
+	names    codenames.Lists // supplied by the operator
 
-	refreshing sync.Mutex // one refresh at a time
+	refreshing sync.Mutex // held by the refresh that is running
 	mu         sync.Mutex
 	state      replica.State
-	view       *view // nil: there is none yet
+	view       *view // nil until the first Refresh
 }
 
-// Open opens the index in a directory, and creates both unless they exist. Second tries use the
-// synonyms, facets the names. The error wraps ErrDamaged if the index must be removed.
+// Open opens the index in a directory. It creates the directory and the index unless they exist. Second tries
+// use the synonyms, and facets use the names. The error wraps ErrDamaged if the index must be removed.
 func Open(dir string, synonyms *meaning.Synonyms, names codenames.Lists) (x *Index, err error) {
 	dir = filepath.Clean(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -107,8 +106,9 @@ func (x *Index) open() error {
 	watch(x.dir, x)
 	opened, err := scorch.NewScorch(scorch.Name, map[string]any{
 		"path": x.dir,
-		// Batches are found at once and written soon after. A kill loses the last ones; the
-		// position, which is one of their values, is lost with them (docs/search.md, Q4).
+		// Searches find a batch immediately, but scorch writes it to the disk a little later. Each batch
+		// contains its position, so a kill loses the newest batches and their positions together
+		// (docs/search.md, Q4).
 		"unsafe_batch":           true,
 		"bolt_timeout":           "1s",
 		"asyncErrorCallbackName": errorCallback,
@@ -128,20 +128,20 @@ func (x *Index) open() error {
 	return nil
 }
 
-// openFailed adds ErrDamaged, unless the machine has refused.
+// openFailed wraps ErrDamaged into an error of opening, unless the system or another process is the cause.
 func openFailed(err error) error {
 	for _, other := range []error{syscall.ENOSPC, syscall.EACCES, syscall.EMFILE, syscall.EROFS, syscall.ENOMEM} {
 		if errors.Is(err, other) {
 			return fmt.Errorf("open the index: %w", err)
 		}
 	}
-	if errors.Is(err, boltfile.ErrInUse) || err.Error() == "timeout" { // of bbolt, whose error has no other sign here
+	if errors.Is(err, boltfile.ErrInUse) || err.Error() == "timeout" { // bbolt's error has only this text
 		return errors.New("open the index: another process has it open")
 	}
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
-// readState reads the stored state. A new index gets the format.
+// readState reads the stored state. If the index is new, it stores the format.
 func (x *Index) readState() error {
 	reader, err := x.scorch.Reader()
 	if err != nil {
@@ -195,10 +195,10 @@ func (x *Index) setFormat(format string) error {
 	}
 }
 
-// Interrupt ends the change that is under way after its next asset, and refuses further ones.
+// Interrupt stops the current change after its next asset, and makes further changes fail.
 func (x *Index) Interrupt() { x.close.Do(func() { close(x.closing) }) }
 
-// Close closes the index. No search may be under way.
+// Close closes the index. No search may be running.
 func (x *Index) Close() error {
 	x.publish(nil)
 	unwatch(x.dir)
@@ -222,7 +222,7 @@ func (x *Index) State() replica.State {
 	return x.state
 }
 
-// Damage returns the reason why the index must be built anew, or nil.
+// Damage returns the reason for which the index must be built anew, or nil.
 func (x *Index) Damage() error {
 	if err := x.damaged.Load(); err != nil {
 		return *err
@@ -230,7 +230,7 @@ func (x *Index) Damage() error {
 	return nil
 }
 
-// damage notes that the index must be built anew, and returns the error.
+// damage remembers that the index must be built anew. It returns the reason as an error.
 func (x *Index) damage(reason any) error {
 	err := fmt.Errorf("%w: %v", ErrDamaged, reason)
 	x.damaged.CompareAndSwap(nil, &err)
@@ -257,7 +257,7 @@ func (x *Index) Loaded() (map[string]bool, error) {
 	return loaded, nil
 }
 
-// Apply implements replica.Store. Changes after the load are found once it returns.
+// Apply implements replica.Store. Once it returns, searches find the changes, except while the first load lasts.
 func (x *Index) Apply(c replica.Change) error {
 	if err := x.Damage(); err != nil {
 		return err
@@ -274,8 +274,8 @@ func (x *Index) Apply(c replica.Change) error {
 	return x.Refresh()
 }
 
-// putAll makes a change in batches, of which the last has the state. While one is made, the
-// next is prepared.
+// putAll makes a change in batches. The last batch also has the state. While scorch takes a batch, the next one
+// is prepared.
 func (x *Index) putAll(c replica.Change) error {
 	parts := batches(c.Entries)
 	var making errgroup.Group
@@ -294,7 +294,7 @@ func (x *Index) putAll(c replica.Change) error {
 	return making.Wait()
 }
 
-// batches splits entries into those of each batch. There is at least one batch.
+// batches splits entries into batches. It returns at least one batch.
 func batches(entries []replica.Entry) (parts [][]replica.Entry) {
 	begin, size := 0, 0
 	for i, e := range entries {
@@ -307,7 +307,7 @@ func batches(entries []replica.Entry) (parts [][]replica.Entry) {
 	return append(parts, entries[begin:])
 }
 
-// put adds entries to a batch. Several goroutines prepare them.
+// put adds entries to a batch. Several goroutines prepare the entries.
 func (x *Index) put(batch *bleve.Batch, entries []replica.Entry, loading bool) error {
 	adds := make([]func(*bleve.Batch), len(entries))
 	var workers errgroup.Group
@@ -328,14 +328,14 @@ func (x *Index) put(batch *bleve.Batch, entries []replica.Entry, loading bool) e
 	return nil
 }
 
-// operation returns what adds an entry to a batch.
+// operation returns a function that adds an entry to a batch.
 func (x *Index) operation(e replica.Entry, loading bool) (add func(*bleve.Batch), err error) {
 	select {
 	case <-x.closing:
 		return nil, ErrInterrupted
 	default:
 	}
-	if !loading && x.isNewer(e) { // while files of a snapshot are read, none is
+	if !loading && x.isNewer(e) { // while a snapshot is being loaded, the index never has a newer state
 		return func(*bleve.Batch) {}, nil
 	}
 	a, err := parse(e)
@@ -353,7 +353,8 @@ func (x *Index) operation(e replica.Entry, loading bool) (add func(*bleve.Batch)
 	return func(b *bleve.Batch) { b.Update(made) }, nil
 }
 
-// putState adds the state to a batch, and the hashes of the files that the change has read.
+// putState adds two things to a batch: the state, and the hashes of the snapshot files that were read for the
+// change.
 func (x *Index) putState(batch *bleve.Batch, c replica.Change) error {
 	text, err := json.Marshal(c.State)
 	if err != nil {
@@ -373,7 +374,7 @@ func (x *Index) putState(batch *bleve.Batch, c replica.Change) error {
 	return err
 }
 
-// batch makes a batch. It waits while too many batches are not on the disk.
+// batch hands a batch to scorch. It waits while too many batches are not on the disk yet.
 func (x *Index) batch(b *bleve.Batch) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -417,7 +418,7 @@ func (x *Index) Stored(ctx context.Context) error {
 	}
 }
 
-// Refresh makes everything that was applied and merged found.
+// Refresh replaces the view, so that searches find everything that was applied before.
 func (x *Index) Refresh() (err error) {
 	x.refreshing.Lock()
 	defer x.refreshing.Unlock()
@@ -451,7 +452,7 @@ func snapshotOf(reader bleve.IndexReader) (*scorch.IndexSnapshot, error) {
 	return snapshot, nil
 }
 
-// publish replaces the view.
+// publish replaces the view by v.
 func (x *Index) publish(v *view) {
 	x.mu.Lock()
 	old := x.view
@@ -462,7 +463,7 @@ func (x *Index) publish(v *view) {
 	}
 }
 
-// acquire returns the view, which the caller must release; nil if there is none.
+// acquire returns the view, which the caller must release, or nil if there is no view yet.
 func (x *Index) acquire() *view {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -472,7 +473,7 @@ func (x *Index) acquire() *view {
 	return x.view
 }
 
-// isNewer tells whether the index has a later state of an asset.
+// isNewer reports whether the index has a later state of an asset than e.
 func (x *Index) isNewer(e replica.Entry) bool {
 	v := x.acquire()
 	if v == nil {
@@ -483,7 +484,7 @@ func (x *Index) isNewer(e replica.Entry) bool {
 	return ok && position > e.Position
 }
 
-// Position returns the position up to which the view has everything, and its assets.
+// Position returns the position up to which the view has all changes, and the number of its assets.
 func (x *Index) Position() (at client.Position, assets int64) {
 	v := x.acquire()
 	if v == nil {
@@ -493,8 +494,8 @@ func (x *Index) Position() (at client.Position, assets int64) {
 	return v.position, v.assets
 }
 
-// Newest returns the position of the newest change in the view, or that up to which the view
-// has everything if it is later; 0 if it has none.
+// Newest returns the position of the newest change in the view, or the position up to which the view has all
+// changes, if that is later. For an empty view, it returns 0.
 func (x *Index) Newest() (int64, error) {
 	v := x.acquire()
 	if v == nil {
@@ -512,7 +513,7 @@ func (x *Index) Newest() (int64, error) {
 	return newest, err
 }
 
-// Search implements search.Searcher.
+// Search answers a question as search.Searcher requires. It returns a fault.Unavailable before the first Refresh.
 func (x *Index) Search(ctx context.Context, q search.Query) (result search.Result, err error) {
 	v := x.acquire()
 	if v == nil {

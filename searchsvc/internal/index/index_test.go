@@ -29,7 +29,7 @@ import (
 	"asset-registry/shared/replica"
 )
 
-// simple is an asset of the tests. The index must find the same ones as a loop does.
+// simple is an asset of the tests. The index must find the same assets as a loop over all of them.
 type simple struct {
 	n          int
 	position   int64
@@ -103,7 +103,7 @@ func random(r *rand.Rand, n int, position int64) simple {
 	}
 	for range r.IntN(4) {
 		region := regions[r.IntN(len(regions))]
-		if r.IntN(4) == 0 { // so that there are more values than mostSets
+		if r.IntN(4) == 0 { // gives the column more different values than mostSets
 			region = fmt.Sprintf("Край%02d", r.IntN(2*mostSets))
 		}
 		s.regions = append(s.regions, region)
@@ -155,7 +155,7 @@ func mustSearch(t testing.TB, x *Index, q search.Query) search.Result {
 	return result
 }
 
-// finds tells whether a question finds an asset. It is the specification, as a loop.
+// finds reports whether a question finds an asset. It specifies, as simple code, what the index must find.
 func (s simple) finds(q search.Query) bool {
 	if s.test || s.status == client.Deleted {
 		return false
@@ -183,7 +183,7 @@ func (s simple) finds(q search.Query) bool {
 		(f.Quantity == search.Quantities{} || some([]string{""}, func(_ string, i int) bool { return s.isIn(i, f.Quantity) }))
 }
 
-// isIn tells whether the quantity of an item is in a range.
+// isIn reports whether the quantity of an item is in a range.
 func (s simple) isIn(i int, in search.Quantities) bool {
 	n := float64(s.quantities[i])
 	switch s.units[i] + " " + string(in.Unit) {
@@ -251,8 +251,8 @@ func randomQuery(r *rand.Rand) search.Query {
 	return q
 }
 
-// TestTheIndexFindsWhatALoopFinds makes random changes and asks random questions. It opens the
-// index again now and then.
+// TestTheIndexFindsWhatALoopFinds makes random changes and asks random questions. Sometimes it closes the index
+// and opens it again. Each answer must be the answer of a loop over all assets.
 // Promises: search-words, search-codes, search-filters, search-total, search-facets, second-tries, search-units, search-area, search-back
 func TestTheIndexFindsWhatALoopFinds(t *testing.T) {
 	for seed := range uint64(2) {
@@ -294,8 +294,8 @@ func TestTheIndexFindsWhatALoopFinds(t *testing.T) {
 	}
 }
 
-// compareApart compares the facets of a question that counts filtered properties apart with those of
-// questions without their filters.
+// compareApart asks a question with Apart set. Each facet must equal the facet of the same question without the
+// filter by the property of the facet.
 func compareApart(t *testing.T, x *Index, q search.Query) {
 	t.Helper()
 	apart := q
@@ -303,7 +303,7 @@ func compareApart(t *testing.T, x *Index, q search.Query) {
 	got := mustSearch(t, x, apart)
 	for i, f := range got.Facets {
 		without := q
-		if f.Name != search.ByClassification { // its filter narrows it
+		if f.Name != search.ByClassification { // codes are counted within their filter
 			if in := search.PropertyOf(f.Name).In; in != nil {
 				*in(&without.Filters) = nil
 			}
@@ -315,7 +315,7 @@ func compareApart(t *testing.T, x *Index, q search.Query) {
 	}
 }
 
-// compare compares all pages of a search with the loop.
+// compare compares all pages of a search with the results of a loop.
 func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 	t.Helper()
 	var want []simple
@@ -330,7 +330,7 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 	}
 	compareFacets(t, want, q, result.Facets)
 	compareSums(t, x, want, q)
-	if free := q; q.Text != "" && result.Total%3 == 1 { // a part of those found as they are asked
+	if free := q; q.Text != "" && result.Total%3 == 1 { // some questions that need no second tries
 		asked := result
 		asked.Facets, free.Facets, free.Exact = nil, nil, false
 		if diff := gocmp.Diff(asked, mustSearch(t, x, free)); diff != "" {
@@ -380,7 +380,7 @@ func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
 	}
 }
 
-// parsed returns a cursor as a client sends it back.
+// parsed returns a cursor as it is after a client has sent it back.
 func parsed(t *testing.T, c *search.Cursor) *search.Cursor {
 	t.Helper()
 	back, err := search.ParseCursor(c.String())
@@ -464,7 +464,7 @@ func compareFacets(t *testing.T, found []simple, q search.Query, got []search.Fa
 	}
 }
 
-// compareSums compares the areas and pieces by kind with those of a loop.
+// compareSums compares the areas and pieces of each code with the sums of a loop.
 func compareSums(t *testing.T, x *Index, found []simple, q search.Query) {
 	t.Helper()
 	q.Sums, q.Limit, q.Facets = true, 0, []search.FacetName{search.ByClassification}
@@ -493,7 +493,7 @@ func TestADamagedIndexIsRefusedOrEmpty(t *testing.T) {
 	type damage struct {
 		name       string
 		spoil      func(dir string) error
-		mayBeWhole bool // perhaps nothing is lost
+		mayBeWhole bool // the damage may have no effect
 	}
 	all := []damage{
 		{"a byte of a segment", func(dir string) error { return spoil(dir, "*.zap", 100) }, false},
@@ -503,7 +503,7 @@ func TestADamagedIndexIsRefusedOrEmpty(t *testing.T) {
 			return onFirst(dir, "*.zap", func(name string) error { return os.Truncate(name, 50) })
 		}, false},
 	}
-	for tenths := range int64(10) { // it is mapped into memory, so the process would end
+	for tenths := range int64(10) { // without a check, a short file that is mapped into memory would kill the process
 		all = append(all, damage{fmt.Sprintf("the list of segments has %d tenths of its bytes", tenths), func(dir string) error {
 			name := filepath.Join(dir, "root.bolt")
 			info, err := os.Stat(name)
@@ -550,7 +550,7 @@ func onFirst(dir, pattern string, do func(string) error) error {
 	return do(files[0])
 }
 
-// spoil changes bytes of a file.
+// spoil changes bytes in the first file that matches a pattern.
 func spoil(dir, pattern string, at int64) error {
 	return onFirst(dir, pattern, func(name string) error {
 		file, err := os.OpenFile(name, os.O_RDWR, 0)
@@ -622,7 +622,8 @@ func TestAnEarlierStateDoesNotReplaceALaterOne(t *testing.T) {
 	}
 }
 
-// TestEachAnswerIsOfOneState changes all assets again and again, while others search.
+// TestEachAnswerIsOfOneState gives all assets another status again and again, while searches run at the same
+// time. All hits and facets of an answer must have the same status.
 // Promises: search-position
 func TestEachAnswerIsOfOneState(t *testing.T) {
 	const assets, changes = 5, 60

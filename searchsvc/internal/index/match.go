@@ -11,38 +11,38 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// condition is met by the assets that have one of the terms in a field.
+// condition is met by the assets that have at least one of the terms in a field.
 type condition struct {
 	field string
 	terms []string
-	begin bool             // or a term that begins with one of them, of the first mostEndings
-	of    search.FacetName // the property, if it is a filter
+	begin bool             // a term that begins with one of terms is enough; at most mostEndings of them are looked at
+	of    search.FacetName // the property that the condition filters by; "": it is not a filter
 }
 
-// mostEndings is the number of terms that a beginning stands for in a part.
+// mostEndings is the largest number of terms that a beginning stands for in one part.
 const mostEndings = 64
 
-// phrase is met by the assets that meet all its conditions.
+// phrase is met by the assets that meet all of its conditions.
 type phrase []condition
 
-// asked is a word of a question. It is met by the assets that meet one of its phrases.
+// asked is a word of a question. It is met by the assets that meet at least one of its phrases.
 type asked struct {
 	phrases []phrase
-	isFixed bool   // it may not be missing
-	exact   string // as it was asked; "" if it was replaced
+	isFixed bool   // the word must not be missing
+	exact   string // the word as it was asked; "" if it was replaced
 }
 
-// plan is a question in the terms of the index.
+// plan is a question, translated into terms of the index.
 type plan struct {
 	search.Query
 	reading search.Reading
 	words   []asked
-	pairs   [][]string // of neighbours: terms of pairField
+	pairs   [][]string // for each pair of neighbouring words, its terms of pairField
 	filters []condition
-	weigh   []int64 // of each word, by relevance
+	weigh   []int64 // weight of each word, for the order by relevance
 }
 
-// newPlan returns the plan of a question. Without words in the reading, those of the text count.
+// newPlan returns the plan of a question. If the reading has no words, it uses the words of the question's text.
 func newPlan(q search.Query, r search.Reading) plan {
 	p := plan{Query: q, reading: r}
 	if len(r.Words) > 0 {
@@ -80,7 +80,7 @@ func word(a ukrainian.Asked) condition {
 
 // addReading adds the words of a reading.
 func (p *plan) addReading(r search.Reading) {
-	var before []string // keys of the word before
+	var before []string // keys of the previous word
 	for _, w := range r.Words {
 		if w.Out {
 			continue
@@ -106,7 +106,7 @@ func (p *plan) addReading(r search.Reading) {
 	}
 }
 
-// newPhrase returns the conditions of a text of search.Word.By.
+// newPhrase returns the conditions for an element of search.Word.By.
 func newPhrase(text string) (made phrase) {
 	for sign, c := range map[string]condition{
 		search.Key:       {field: wordField},
@@ -125,15 +125,15 @@ func newPhrase(text string) (made phrase) {
 	return made
 }
 
-// match is the outcome in one part.
+// match is the result of a search in one part.
 type match struct {
 	*part
 	found *roaring.Bitmap
-	apart map[search.FacetName]*roaring.Bitmap // what would be found without the filter by a property
-	words []*roaring.Bitmap                    // by word: the assets that have it, found or not
+	apart map[search.FacetName]*roaring.Bitmap // by property: assets found without the filter by this property
+	words []*roaring.Bitmap                    // by word: all assets that have it
 }
 
-// match finds the assets of a part that meet all conditions.
+// match finds the assets of a part that meet all conditions of a plan.
 func (p *part) match(ctx context.Context, q *plan) (match, error) {
 	m := match{part: p}
 	if err := ctx.Err(); err != nil {
@@ -153,7 +153,8 @@ func (p *part) match(ctx context.Context, q *plan) (match, error) {
 	return m, m.filter(ctx, q, "")
 }
 
-// addApart finds what the question would find without the filter by each of its facets.
+// addApart finds, for each facet of the question, the assets that would be found without the filter by its
+// property.
 func (m *match) addApart(ctx context.Context, q *plan) error {
 	for _, name := range q.Facets {
 		if !q.Apart || search.PropertyOf(name).Levels != nil || len(q.Filters.ValuesOf(name)) == 0 {
@@ -174,7 +175,8 @@ func (m *match) addApart(ctx context.Context, q *plan) error {
 	return nil
 }
 
-// filter keeps the assets that meet all filters but the one by a property.
+// filter keeps the found assets that meet all filters. It ignores the filter by the property that the argument
+// without names.
 func (m *match) filter(ctx context.Context, q *plan, without search.FacetName) error {
 	for _, c := range q.filters {
 		if c.of == without {
@@ -196,7 +198,7 @@ func (m *match) filter(ctx context.Context, q *plan, without search.FacetName) e
 	return m.ranges(ctx, q.Filters)
 }
 
-// meeting returns the assets that meet a word in a field in place of wordField.
+// meeting returns the assets that meet a word. Conditions on wordField look in the given field instead.
 func (p *part) meeting(w asked, field string) (*roaring.Bitmap, error) {
 	set := roaring.New()
 	for _, made := range w.phrases {
@@ -220,11 +222,12 @@ func (p *part) meeting(w asked, field string) (*roaring.Bitmap, error) {
 	return set, nil
 }
 
-// mayMiss is the number of words of which one may be missing.
+// mayMiss says how many words may be missing: one of every five, and at least one. So it is two of 10 words, and
+// one of 9 or fewer.
 const mayMiss = 5
 
-// combine keeps the assets that have all words. If one word may be missing, those with as many as
-// may be missing are kept, too.
+// combine keeps the assets that have all words. If words may be missing, it also keeps the assets in which no
+// more words than allowed are missing.
 func (m *match) combine(q *plan) {
 	free := 0
 	for i, w := range q.words {
@@ -242,7 +245,7 @@ func (m *match) combine(q *plan) {
 		all = roaring.New()
 		all.AddRange(0, uint64(m.count))
 	}
-	missing := make([]*roaring.Bitmap, 1+max(1, free/mayMiss)) // by the number of missing words
+	missing := make([]*roaring.Bitmap, 1+max(1, free/mayMiss)) // at index n: the assets that miss at most n words
 	for i := range missing {
 		missing[i] = all.Clone()
 	}
@@ -260,7 +263,7 @@ func (m *match) combine(q *plan) {
 	m.found = missing[len(missing)-1]
 }
 
-// and keeps the assets that are in a set.
+// and is the operation AND: it removes the found assets that are not in a set.
 func (m *match) and(set *roaring.Bitmap) {
 	if m.found == nil {
 		m.found = set.Clone()
@@ -269,7 +272,7 @@ func (m *match) and(set *roaring.Bitmap) {
 	m.found.And(set)
 }
 
-// having returns the assets that have a term of a condition.
+// having returns the assets that have at least one of the terms of a condition.
 func (p *part) having(c condition) (*roaring.Bitmap, error) {
 	r, err := newReader(p.segment, c.field)
 	if err != nil {
@@ -297,7 +300,7 @@ func (p *part) having(c condition) (*roaring.Bitmap, error) {
 	return set, nil
 }
 
-// ranges keeps the assets that are in the ranges of filters.
+// ranges keeps the assets that are in the ranges of the question's filters.
 func (m *match) ranges(ctx context.Context, f search.Filters) error {
 	if in := spanOf(f.Published); in.isBounded {
 		if err := m.keep(ctx, func(n uint32) bool { return in.has(m.published[n]) }); err != nil {
@@ -319,7 +322,7 @@ func (m *match) ranges(ctx context.Context, f search.Filters) error {
 	return nil
 }
 
-// keep keeps the found assets that are wanted.
+// keep keeps the found assets for which the function wanted returns true.
 func (m *match) keep(ctx context.Context, wanted func(n uint32) bool) error {
 	kept := roaring.New()
 	err := each(ctx, m.found, func(numbers []uint32) {
@@ -352,11 +355,11 @@ func spanOf(t search.Times) span {
 	return s
 }
 
-// has tells whether a time is in the range. 0 is no time, which is in no range.
+// has reports whether a time is in the range. 0 means that there is no time, which is in no range.
 func (s span) has(at int64) bool { return at != 0 && at >= s.from && at < s.until }
 
-// each calls visit for the assets of a set, many at once and in their order, until ctx is
-// done. visit may change the numbers.
+// each passes the assets of a set to the function visit, in their order and several thousand in one call, until
+// ctx is done. The function may change the slice.
 func each(ctx context.Context, set *roaring.Bitmap, visit func(numbers []uint32)) error {
 	var numbers [4096]uint32
 	for all := set.ManyIterator(); ; {
@@ -371,8 +374,8 @@ func each(ctx context.Context, set *roaring.Bitmap, visit func(numbers []uint32)
 	}
 }
 
-// weights returns how much each word counts: a rare one counts more. The weight is a small
-// whole number, so a change of an asset hardly ever changes the order of others.
+// weights returns how much each word counts. A rare word counts more. The weight is a small whole number, so a
+// change of one asset hardly ever changes the order of other assets.
 func weights(matches []match, words int, assets int64) []int64 {
 	weights := make([]int64, words)
 	for w := range weights {

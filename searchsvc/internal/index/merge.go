@@ -10,14 +10,15 @@ import (
 	zap "github.com/blevesearch/zapx/v17"
 )
 
-// merges are the columns of merged segments that no view has yet. They are made of the
-// columns of the old segments, which is far quicker than to read the merged file.
+// merges has the columns of merged segments that no view uses yet. They are made from the columns of the old
+// segments, which is much faster than reading the merged file.
 type merges struct {
 	mu   sync.Mutex
 	made map[string]*columns // by the path of the file
 }
 
-// mostMerges bounds the columns that wait for a view. They are read anew if they are lost.
+// mostMerges limits the number of columns that wait for a view. If columns are dropped, the view reads them from
+// the file.
 const mostMerges = 8
 
 func (m *merges) put(path string, c *columns) {
@@ -29,7 +30,8 @@ func (m *merges) put(path string, c *columns) {
 	m.made[path] = c
 }
 
-// take returns the columns of a segment, and forgets them; nil if there are none.
+// take returns the columns of a segment and removes them from merges. It returns nil if merges does not have
+// them.
 func (m *merges) take(s segment.Segment) *columns {
 	file, ok := s.(segment.PersistedSegment)
 	if !ok {
@@ -42,10 +44,10 @@ func (m *merges) take(s segment.Segment) *columns {
 	return c
 }
 
-// format is scorch's format of files, of which we watch the merges.
+// format is scorch's file format. It also sees when segments are merged.
 type format struct{ zap.ZapPlugin }
 
-// useFormat makes scorch use the format, for all indexes.
+// useFormat makes scorch use the type format, for all indexes.
 func useFormat() { scorch.RegisterSegmentPlugin(&format{}, true) }
 
 // MergeUsing implements scorch.SegmentPlugin.
@@ -60,7 +62,7 @@ func (f *format) MergeUsing(
 	return numbers, size, err
 }
 
-// merged makes the columns of a merged segment, if the view has the columns of all old segments.
+// merged makes the columns of a merged segment, if the current view has the columns of all old segments.
 func (x *Index) merged(path string, segments []segment.Segment, numbers [][]uint64) {
 	v := x.acquire()
 	if v == nil {

@@ -15,8 +15,8 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// TestMergedColumnsAreThoseOfTheFile merges all segments of an index of which many assets
-// were replaced. The columns that the merge made hold what the merged file does.
+// TestMergedColumnsAreThoseOfTheFile merges all segments of an index in which many assets were replaced. The
+// columns that the merge has made must equal the columns that are read from the merged file.
 func TestMergedColumnsAreThoseOfTheFile(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	defer x.Close()
@@ -33,14 +33,15 @@ func TestMergedColumnsAreThoseOfTheFile(t *testing.T) {
 		if err := x.Stored(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := x.Refresh(); err != nil { // so that the view has the files
+		if err := x.Refresh(); err != nil { // so that the view has the files as segments
 			t.Fatal(err)
 		}
 	}
 	for range 9 {
 		add()
 	}
-	// A merge of scorch's own may come between, whose segment the view does not have yet.
+	// Scorch may merge by itself before the forced merge. Then the view lacks the segment of that merge, so try
+	// again.
 	var v *view
 	var file segment.PersistedSegment
 	var merged *columns
@@ -78,7 +79,7 @@ func TestMergedColumnsAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
-// contentOf returns what columns hold, by asset.
+// contentOf returns the values that columns have, by asset.
 func contentOf(c *columns) (all [][]string) {
 	for n := range c.positions {
 		quantities := slices.Sorted(slices.Values(c.quantities.of(uint32(n))))

@@ -12,19 +12,19 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// The bounds of names of values.
+// Limits of the names of values.
 const (
-	mostNames    = 64   // spellings of a name of a place or a custodian that are compared in a segment
+	mostNames    = 64   // spellings of a place's or a custodian's name that are compared in a segment
 	mostSaid     = 1024 // descriptions of a code that are compared in a segment
-	keptSaid     = 4    // descriptions of a code that are remembered of a segment
-	mostSayers   = 16   // custodians of a description that are remembered of a segment
+	keptSaid     = 4    // descriptions of a code that are remembered for a segment
+	mostSayers   = 16   // custodians of a description that are remembered for a segment
 	leastSayers  = 3    // custodians who must use a description before it names a code
-	maxSaid      = 120  // characters of such a name
-	mostNameless = 1024 // values without a name that are remembered of a segment
+	maxSaid      = 120  // characters of a name that comes from descriptions
+	mostNameless = 1024 // values without a name that are remembered for a segment
 )
 
-// nameOf returns the name of a value of a property. A code has the name of the operator's
-// lists, else the most common description in records.
+// nameOf returns the name of a value of a property. The name of a code comes from the operator's lists. If the
+// lists do not have the code, its name is the description that most custodians use.
 func (v *view) nameOf(property search.FacetName, value string) (name codenames.Name, err error) {
 	p := search.PropertyOf(property)
 	if p.Levels == nil {
@@ -39,7 +39,7 @@ func (v *view) nameOf(property search.FacetName, value string) (name codenames.N
 	return name, err
 }
 
-// commonName returns the most common name of a value in the largest part that has one.
+// commonName returns the most common name of a value in the largest part that has a name for it.
 func (v *view) commonName(field, value string) (name string, err error) {
 	if field == "" {
 		return "", nil
@@ -61,10 +61,10 @@ func (v *view) commonName(field, value string) (name string, err error) {
 	return name, nil
 }
 
-// namedValue is a value whose name somebody has asked for.
+// namedValue is a value whose name a search has needed.
 type namedValue struct{ field, value string }
 
-// nameOf is commonName, and remembers the name: a segment never changes.
+// nameOf does what commonName does, and remembers the name, because a segment never changes.
 func (p *part) nameOf(field, value string) (string, error) {
 	asked := namedValue{field, value}
 	if known, ok := p.names.Load(asked); ok {
@@ -77,7 +77,7 @@ func (p *part) nameOf(field, value string) (string, error) {
 	return name, err
 }
 
-// commonName returns the name of a value that most assets of a segment have.
+// commonName returns the name that most assets of a segment use for a value.
 func commonName(s segment.Segment, field, value string) (name string, err error) {
 	dictionary, err := s.Dictionary(field)
 	if err != nil {
@@ -98,8 +98,8 @@ func commonName(s segment.Segment, field, value string) (name string, err error)
 	return name, nil
 }
 
-// saidName returns the description of a code that most custodians use; "": fewer than leastSayers
-// use the same. A custodian who describes many assets counts once.
+// saidName returns the description that most custodians use for a code. It returns "" if fewer than leastSayers
+// custodians use the same one. A custodian counts once, however many assets it describes.
 func (v *view) saidName(field, code string) (string, error) {
 	custodians := map[string]map[uint32]bool{} // by description
 	for i := range v.parts {
@@ -125,17 +125,17 @@ func (v *view) saidName(field, code string) (string, error) {
 	return codenames.Tidy(best, maxSaid), nil
 }
 
-// said is a description of a code in a part.
+// said is a description that records of a part use for a code.
 type said struct {
 	name string
-	by   []sayer // of different custodians
+	by   []sayer // each of another custodian
 }
 
-// sayer is a custodian who uses a description, with an asset that has it.
+// sayer is a custodian who uses a description, and one of the custodian's assets that has it.
 type sayer struct{ custodian, asset uint32 }
 
-// said returns the descriptions of a code that most custodians use. They are remembered until one of
-// the assets behind them leaves the view.
+// said returns the descriptions that most custodians of a part use for a code. It remembers them until an asset
+// of a sayer leaves the view.
 func (p *part) said(field, code string) ([]said, error) {
 	asked := namedValue{field, code}
 	if known, ok := p.saids.Load(asked); ok && p.areLiving(known.([]said)) {
@@ -148,8 +148,8 @@ func (p *part) said(field, code string) ([]said, error) {
 	return all, err
 }
 
-// remembers tells whether an answer about a name is remembered: each name, and so many values without
-// one, because clients may ask for any value.
+// remembers reports whether the answer for a value may be remembered. Every name may be remembered. For values
+// without a name, only the first mostNameless answers may, because clients may ask for any value.
 func (p *part) remembers(found bool) bool { return found || p.nameless.Add(1) <= mostNameless }
 
 func (p *part) areLiving(all []said) bool {
@@ -186,8 +186,8 @@ func (p *part) readSaid(field, code string) (all []said, err error) {
 	return slices.Clone(all[:min(len(all), keptSaid)]), nil
 }
 
-// spanOfCode returns the bounds of the terms of a code with its names. A beginning of a code stands for
-// the code of its division, group or class.
+// spanOfCode returns the range of the terms that have a code and one of its names. A beginning of a code stands
+// for the whole code of its division, group or class.
 func spanOfCode(code string) (start, end string) {
 	if strings.Contains(code, "-") {
 		return code + nameSeparator, code + "\x01"
@@ -196,7 +196,7 @@ func spanOfCode(code string) (start, end string) {
 	return code + "-", code + "."
 }
 
-// sayers returns some custodians of assets, each with one of its assets.
+// sayers returns some of the custodians of assets, each with one of its assets.
 func (p *part) sayers(having postings) (all []sayer) {
 	living := roaring.New()
 	having.addTo(living)
@@ -214,7 +214,7 @@ func (p *part) sayers(having postings) (all []sayer) {
 	}
 	for i := living.Iterator(); i.HasNext() && len(all) < mostSayers; {
 		asset := i.Next()
-		custodian := custodians.of[asset] // an asset has one
+		custodian := custodians.of[asset] // an asset has one custodian
 		if custodian != noValue && !slices.ContainsFunc(all, func(s sayer) bool { return s.custodian == custodian }) {
 			all = append(all, sayer{custodian, asset})
 		}

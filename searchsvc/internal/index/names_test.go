@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/replica"
 )
 
-// described is an asset whose item has a code and a description of it.
+// described is an asset whose item has a code and a description.
 type described struct {
 	n                    int
 	custodian, code, say string
@@ -32,7 +32,7 @@ func (d described) entry(t *testing.T, position int64) replica.Entry {
 	return replica.Entry{ID: a.ID, Position: position, Test: d.test, JSON: text}
 }
 
-// namesOf returns the names of the values of the facet of codes under a filter.
+// namesOf returns the codes and names in the facet of codes, under a filter.
 func namesOf(t *testing.T, x *Index, filter string) string {
 	t.Helper()
 	q := search.Query{Facets: []search.FacetName{search.ByClassification}}
@@ -46,12 +46,13 @@ func namesOf(t *testing.T, x *Index, filter string) string {
 	return strings.Join(all, ", ")
 }
 
-// TestRecordsNameACode describes a code in the records of several custodians.
+// TestRecordsNameACode has records of several custodians that describe the same code. A description must name
+// the code if at least leastSayers custodians use it.
 // Promises: code-names
 func TestRecordsNameACode(t *testing.T) {
 	const code, class = "04121000-2", "04120000-5"
 	long := strings.Repeat("я", maxSaid+1)
-	spam := make([]described, 3*mostSayers) // of one custodian
+	spam := make([]described, 3*mostSayers) // all of one custodian
 	for n := range spam {
 		spam[n] = described{100 + n, "9", code, "Реклама", false}
 	}
@@ -85,7 +86,7 @@ func TestRecordsNameACode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			x := openIndex(t, t.TempDir())
 			defer x.Close()
-			for i, d := range c.assets { // each is a segment of its own
+			for i, d := range c.assets { // each asset gets a segment of its own
 				at := int64(1e15) + int64(i)
 				if err := x.Apply(replica.Change{State: stateAt(at), Entries: []replica.Entry{d.entry(t, at)}}); err != nil {
 					t.Fatal(err)
@@ -98,10 +99,10 @@ func TestRecordsNameACode(t *testing.T) {
 	}
 }
 
-// TestNamesOfRecordsFollowTheRecords names a code with one segment, few and many custodians, and takes
-// the name away again.
+// TestNamesOfRecordsFollowTheRecords gives a code a name by the records of just enough custodians. Then it
+// changes one record, and the name must disappear. The test does this in small and in large columns.
 func TestNamesOfRecordsFollowTheRecords(t *testing.T) {
-	for _, others := range []int{0, 2 * mostSets} { // custodians of other codes, so that columns have numbers
+	for _, others := range []int{0, 2 * mostSets} { // with many custodians, columns have numbers
 		x := openIndex(t, t.TempDir())
 		defer x.Close()
 		const code = "04121000-2"
@@ -136,7 +137,8 @@ func TestNamesOfRecordsFollowTheRecords(t *testing.T) {
 	}
 }
 
-// TestNamesOfListsWin has names of ДК 021:2015 and of the Common Procurement Vocabulary.
+// TestNamesOfListsWin has lists with names from ДК 021:2015 and from the Common Procurement Vocabulary. Facets
+// must show these names instead of the descriptions in records.
 // Promises: code-names
 func TestNamesOfListsWin(t *testing.T) {
 	dir := t.TempDir()

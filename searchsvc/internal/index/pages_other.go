@@ -2,5 +2,5 @@
 
 package index
 
-// readSingly is for Linux only.
+// readSingly does nothing, because it is needed only on Linux.
 func readSingly([]byte) error { return nil }

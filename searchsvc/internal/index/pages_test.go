@@ -10,8 +10,8 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// TestPagesLoseNothingWhenCountsChange reads pages by relevance while assets come, so that a word
-// becomes rarer and then common. Each asset of the first moment is on a page.
+// TestPagesLoseNothingWhenCountsChange reads pages by relevance while assets are added, so that a word becomes
+// rarer or more common. Each asset that was there at first must be on a page.
 func TestPagesLoseNothingWhenCountsChange(t *testing.T) {
 	for _, c := range []struct {
 		name, title string
@@ -56,11 +56,12 @@ func TestPagesLoseNothingWhenCountsChange(t *testing.T) {
 	}
 }
 
-// TestPagesLeadBackWhileTheRegistryChanges walks to the last page and back in each order. Between two pages
-// assets come, change and go. Each asset that does not change is on a page of the way back.
+// TestPagesLeadBackWhileTheRegistryChanges reads the pages to the last one and back, in each order. Between two
+// pages, assets are added, changed and deleted. Each asset that did not change must be on a page on the way
+// back.
 // Promises: search-back
 func TestPagesLeadBackWhileTheRegistryChanges(t *testing.T) {
-	const still, limit = 31, 5 // assets that do not change
+	const still, limit = 31, 5 // still: number of assets that do not change
 	for _, sort := range search.Sorts {
 		t.Run(string(sort), func(t *testing.T) {
 			x, position := openIndex(t, t.TempDir()), int64(1_000_000)
@@ -74,7 +75,7 @@ func TestPagesLeadBackWhileTheRegistryChanges(t *testing.T) {
 				apply(t, x, stateAt(position), all...)
 			}
 			for n := range 2 * still {
-				put(client.Active, n+1) // the odd ones stay
+				put(client.Active, n+1) // only assets with even numbers change later
 			}
 			q := search.Query{Sort: sort, Limit: limit, Exact: true}
 			if sort == search.ByRelevance {
@@ -93,7 +94,7 @@ func TestPagesLeadBackWhileTheRegistryChanges(t *testing.T) {
 				if page.Prev == nil {
 					break
 				}
-				if round < still { // an asset changes, one goes and one comes
+				if round < still { // one asset changes, one is deleted and one is added
 					put(client.Active, 2*round+2)
 					put(client.Deleted, 2*(round+5)%(2*still)+2)
 					next++
@@ -120,7 +121,8 @@ func TestPagesLeadBackWhileTheRegistryChanges(t *testing.T) {
 	}
 }
 
-// TestAnEmptyPageLeadsBack loses the assets after the second page. The page before the empty one is the second.
+// TestAnEmptyPageLeadsBack deletes the assets after the second page. The page before the empty third page must
+// be the second one.
 // Promises: search-back
 func TestAnEmptyPageLeadsBack(t *testing.T) {
 	for _, sort := range []search.Sort{search.NewestFirst, search.SmallestFirst} {

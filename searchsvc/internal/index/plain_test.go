@@ -16,7 +16,7 @@ import (
 
 const compared = 20_000 // assets of the comparison
 
-// comparedAssets returns the assets of the comparison: each is found.
+// comparedAssets returns the assets of the comparison. Searches can find each of them.
 func comparedAssets() []simple {
 	r := rand.New(rand.NewPCG(1, 1))
 	var all []simple
@@ -34,8 +34,8 @@ var comparedQueries = []struct{ name, text string }{
 	{"all", ""}, {"a word", "альфа"}, {"two words", "альфа бета"},
 }
 
-// BenchmarkFacets compares searches with five facets in our evaluation with those of bleve's
-// own, on the same assets (docs/search.md, "Why not plain bleve").
+// BenchmarkFacets compares searches with five facets in this package with the same searches in plain bleve, on
+// the same assets (docs/search.md, "Why not plain bleve").
 func BenchmarkFacets(b *testing.B) {
 	plain, x := plainIndex(b), openIndex(b, b.TempDir())
 	defer x.Close()
@@ -122,7 +122,8 @@ func plainRequest(text string) *bleve.SearchRequest {
 	return request
 }
 
-// verifyCounts makes the comparison a fair one: both find and count as many assets.
+// verifyCounts makes sure that the comparison is fair: both indexes must find and count the same number of
+// assets.
 func verifyCounts(b *testing.B, plain bleve.Index, x *Index) {
 	b.Helper()
 	for _, c := range comparedQueries {

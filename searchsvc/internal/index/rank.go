@@ -13,16 +13,16 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// rank is the place of an asset in an order of hits. Higher ones come first.
+// rank decides the place of an asset in the order of hits. The highest rank comes first.
 type rank struct {
-	key int64 // the score, the time of publication or the area; 0: the order has none
-	at  int64 // the position
+	key int64 // the score, the time of publication or the area; 0: the order does not use a key
+	at  int64 // position of the asset's last change; it decides between equal keys
 }
 
 func (a rank) isBefore(b rank) bool { return a.key > b.key || a.key == b.key && a.at > b.at }
 
-// direction returns -1 for the orders whose lowest values come first, else 1. Ranks are
-// multiplied by it.
+// direction returns -1 for an order in which the lowest values come first, and 1 for other orders. Ranks are
+// multiplied by it, so that the highest rank always comes first.
 func direction(sort search.Sort) int64 {
 	switch sort {
 	case search.OldestFirst, search.FirstPublished, search.SmallestFirst:
@@ -31,14 +31,14 @@ func direction(sort search.Sort) int64 {
 	return 1
 }
 
-// place is a found asset in the order of hits.
+// place is a found asset with its rank.
 type place struct {
 	rank
 	*part
 	number uint32
 }
 
-// cursor returns the cursor of the page after the place.
+// cursor returns the cursor of the page that begins after the place.
 func (p place) cursor(q *plan) *search.Cursor {
 	sign := direction(q.Sort)
 	c := &search.Cursor{Sort: q.Sort, Key: sign * p.key, At: sign * p.at, Reading: q.reading}
@@ -50,25 +50,25 @@ func (p place) cursor(q *plan) *search.Cursor {
 
 func comparePlaces(a, b place) int { return cmp.Or(cmp.Compare(b.key, a.key), cmp.Compare(b.at, a.at)) }
 
-// pageBefore returns the cursor of the page before one with these places. An empty page has lost the
-// assets after its cursor: the page before ends with the asset of the cursor.
+// pageBefore returns the cursor of the page before a page with these places. A page is empty if the assets after
+// its cursor no longer match. Then the page before ends with the asset of the cursor.
 func (q *plan) pageBefore(page []place) *search.Cursor {
 	var c search.Cursor
 	if len(page) > 0 {
 		c = *page[0].cursor(q)
 	} else {
 		c = *q.After
-		c.At -= direction(q.Sort) // no two assets share a position
+		c.At -= direction(q.Sort) // so that the page can end with this asset: no two assets share a position
 	}
 	c.Back = true
 	return &c
 }
 
-// rank returns the places of the page, and how many are before them.
+// rank returns the places of the page, and how many found assets come before them.
 func (v *view) rank(ctx context.Context, q *plan, matches []match) (page []place, before int64, err error) {
 	switch {
 	case q.Sort != search.ByRelevance:
-	case q.After != nil && len(q.After.Weights) == len(q.words): // the page has the order of the first one
+	case q.After != nil && len(q.After.Weights) == len(q.words): // all pages have the order of the first page
 		q.weigh = q.After.Weights
 	default:
 		q.weigh = weights(matches, len(q.words), v.assets)
@@ -97,7 +97,7 @@ func (v *view) rank(ctx context.Context, q *plan, matches []match) (page []place
 	return r.sorted(), r.skipped, nil
 }
 
-// rankAfter ranks the places after one. Ranks are multiplied by sign.
+// rankAfter ranks the places that come after a given rank. All ranks are multiplied by sign (direction).
 func (v *view) rankAfter(ctx context.Context, q *plan, matches []match, sign int64, after rank) (*ranking, error) {
 	r := &ranking{
 		after: after, isNoneLast: q.Sort == search.SmallestFirst,
@@ -118,15 +118,16 @@ func (v *view) rankAfter(ctx context.Context, q *plan, matches []match, sign int
 	return r, nil
 }
 
-// ranking keeps the places of a page.
+// ranking collects the places of a page.
 type ranking struct {
-	after           rank // places up to it are left out
+	after           rank // places up to this rank are left out
 	skipped, ranked int64
-	isNoneLast      bool // a key of 0 comes after the others
+	isNoneLast      bool // places with the key 0 come after the others
 	firsts[place]
 }
 
-// offer takes assets of a part. Newer ones often have higher numbers, so it begins with those.
+// offer offers assets of a part to the ranking. It begins with the highest numbers: these assets are often
+// newer, and most orders put newer assets first.
 func (r *ranking) offer(p *part, keys []int64, sign int64, numbers []uint32) {
 	last, full := r.last()
 	for _, n := range slices.Backward(numbers) {
@@ -149,8 +150,8 @@ func (r *ranking) offer(p *part, keys []int64, sign int64, numbers []uint32) {
 	}
 }
 
-// keys returns the keys of the assets of a part by their numbers; nil if the order has none.
-// The caller calls free after use.
+// keys returns the keys of the assets of a part, by the number of the asset. It returns nil if the order has no
+// keys. The caller calls the function free after use.
 func (m *match) keys(ctx context.Context, q *plan) (keys []int64, free func(), err error) {
 	free = func() {}
 	switch q.Sort {
@@ -166,17 +167,17 @@ func (m *match) keys(ctx context.Context, q *plan) (keys []int64, free func(), e
 
 var scorePool pool[int64]
 
-// The parts of a score, for each unit of a word's weight. All that a title has besides its words
-// is less than one word of the least weight.
+// Points of a score. Points for a word are multiplied by its weight. The other points of a title are few: in a
+// question of a few words they are less than the points for one word of the least weight.
 const (
-	byTitle  = 64 // the title has a form of the word
-	byForm   = 8  // it has the word as it was asked
-	byPair   = 8  // it has the word beside the one before
-	byText   = 16 // the asset has the word, if one may be missing
-	byLength = 4  // the title is as short as titles are, if it has all words
+	byTitle  = 64 // the title has the word in any form
+	byForm   = 8  // the title has the word as it was asked
+	byPair   = 8  // the title has the word beside the previous word of the question
+	byText   = 16 // the asset has the word; counts only if a word may be missing
+	byLength = 4  // for each class by which the title is shorter than the longest titles, if it has all words
 )
 
-// scores adds the weights of the words that the titles of the found assets have.
+// scores returns the score of each found asset of a part, from the words in its title.
 func (m *match) scores(ctx context.Context, q *plan) (scores []int64, free func(), err error) {
 	scores, free = scorePool.zeros(int(m.count))
 	add := func(set *roaring.Bitmap, weight int64) {
@@ -222,7 +223,8 @@ func (m *match) scores(ctx context.Context, q *plan) (scores []int64, free func(
 	return scores, free, nil
 }
 
-// addTerms calls add for the assets that have a term of a field, unless there was an error.
+// addTerms calls the function add with the assets that have one of the terms in a field. It does nothing if *err
+// is already set.
 func (m *match) addTerms(field string, terms []string, weight int64, add func(*roaring.Bitmap, int64), err *error) {
 	if *err != nil {
 		return
@@ -235,17 +237,17 @@ func (m *match) addTerms(field string, terms []string, weight int64, add func(*r
 	add(set, weight)
 }
 
-// firsts keeps the first values of an order. It sorts a few at a time, because it may be
-// offered as many values as there are assets.
+// firsts keeps the first values in an order, out of a great many values. It sorts a few at a time.
 type firsts[T any] struct {
 	most    int
 	compare func(a, b T) int
-	kept    []T  // the first of those that were sorted, then further ones
-	full    bool // most of kept are sorted
+	kept    []T  // the first values up to the last sort, then values that are not sorted yet
+	full    bool // the first most values of kept are sorted
 	offered int
 }
 
-// last returns the last value that is kept. It is ok to offer no value after it.
+// last returns the last of the kept values. If ok is true, a value that comes after it in the order need not be
+// offered.
 func (f *firsts[T]) last() (value T, ok bool) {
 	if !f.full {
 		return value, false
@@ -270,10 +272,10 @@ func (f *firsts[T]) sorted() []T {
 	return f.kept
 }
 
-// pool is memory for numbers, all zero.
+// pool re-uses memory for slices of zeros.
 type pool[T any] struct{ of sync.Pool }
 
-// zeros returns n zeros, and what gives them back.
+// zeros returns n zeros, and a function that gives their memory back.
 func (p *pool[T]) zeros(n int) (zeros []T, free func()) {
 	kept, ok := p.of.Get().(*[]T)
 	if !ok {

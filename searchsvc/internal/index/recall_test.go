@@ -25,24 +25,25 @@ import (
 
 var showMissed = flag.Bool("missed", false, "show the questions of the tuned part that miss their asset")
 
-// others is the number of assets among which those of the list are found.
+// others is the number of assets in the index besides the assets of the list.
 const others = 600
 
-// The least of the list: parts of the questions that find their asset among the first ten, and
-// as the first one, and the part of each kind among the first ten.
+// The least fractions of the questions that must find their asset: among the first ten hits (leastInTen), as the
+// first hit (leastFirst), and among the first ten hits for each kind of question (leastKind).
 const (
 	leastInTen = 0.92
 	leastFirst = 0.80
 	leastKind  = 0.75
 )
 
-// listedQuestion is a question of the list with the assets that it should find.
+// listedQuestion is a question of the list, with the assets that it should find.
 type listedQuestion struct {
 	kind, text string
 	wanted     []string // ids
 }
 
-// isTuned tells whether the search was made with the question. A third of the list is held out.
+// isTuned reports whether the question was used to improve the search. A third of the questions was not used, so
+// that the test is honest.
 func (a listedQuestion) isTuned() bool {
 	hash := fnv.New32()
 	hash.Write([]byte(a.text))
@@ -72,7 +73,7 @@ func numberOfAsset(n string) string { return fmt.Sprintf("UA-AR-P-2026-11-20-%06
 
 var placeholder = regexp.MustCompile(`\{([a-z0-9]+):(\d+)\}`)
 
-// filled returns a question with the ids and numbers of assets.
+// filled returns a question in which the ids and numbers of assets are filled in.
 func filled(text string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
 		m := placeholder.FindStringSubmatch(found)
@@ -96,7 +97,7 @@ func listed(t *testing.T, f []string) replica.Entry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	position -= int64(n) * 3_600_000_000 // older than the others
+	position -= int64(n) * 3_600_000_000 // older than all assets that the function other returns
 	text, err := json.Marshal(map[string]any{
 		"id": madeID("asset", f[0]), "dateModified": stamp(position), "status": "active", "assetID": numberOfAsset(f[0]),
 		"title": f[1], "description": f[2], "assetType": "bounce",
@@ -120,7 +121,7 @@ var otherWords = strings.Fields(`окремий стан задовільний 
 	підприємство відділення управління власність ремонт фасад покрівля мережі опалення каналізація історія споруда інвентар
 	приміщення будівля нежитлове виробниче поверх площею колишнього адміністративна`)
 
-// other returns an asset that no question of the list wants.
+// other returns an asset that no question of the list looks for.
 func other(t *testing.T, r *rand.Rand, n int) replica.Entry {
 	t.Helper()
 	some := func(count int) string {
@@ -150,7 +151,7 @@ func other(t *testing.T, r *rand.Rand, n int) replica.Entry {
 	return replica.Entry{ID: madeID("other", fmt.Sprint(n)), Position: position, JSON: text}
 }
 
-// openList returns an index with the assets of the list among others.
+// openList returns an index with the assets of the list and other assets.
 func openList(t *testing.T) *Index {
 	t.Helper()
 	change := replica.Change{State: stateAt(1765000000000000)}
@@ -173,7 +174,7 @@ func openList(t *testing.T) *Index {
 	return x
 }
 
-// firstTen returns the ids of the first ten hits of a question as a client sends it.
+// firstTen returns the ids of the first ten hits of a question that is read like a client's.
 func firstTen(t *testing.T, x *Index, text string) (ids []string) {
 	t.Helper()
 	q, err := search.Parse(url.Values{"q": {text}, "limit": {"10"}})
@@ -186,7 +187,7 @@ func firstTen(t *testing.T, x *Index, text string) (ids []string) {
 	return ids
 }
 
-// tally counts what questions find.
+// tally counts how well questions find their assets.
 type tally struct {
 	asked, inTen, first int
 	reciprocal          float64
@@ -210,8 +211,8 @@ func (c *tally) String() string {
 		c.part(c.first), c.reciprocal/float64(max(1, c.asked)))
 }
 
-// TestPeopleFindWhatTheyMean asks the questions of the list. The search was not made with a third
-// of them (docs/search.md, "The list").
+// TestPeopleFindWhatTheyMean asks the questions of the list. A third of them was not used to improve the search
+// (docs/search.md, "The list"). Enough questions must find their assets.
 func TestPeopleFindWhatTheyMean(t *testing.T) {
 	x := openList(t)
 	parts := map[string]*tally{"tuned": {}, "held out": {}}
@@ -251,8 +252,8 @@ func TestPeopleFindWhatTheyMean(t *testing.T) {
 	}
 }
 
-// TestStrangersAreNotFound asks for other numbers, other places and other words than those of an
-// asset, which must not be found.
+// TestStrangersAreNotFound asks questions with a number, place or word that an asset does not have. They must
+// not find the asset.
 func TestStrangersAreNotFound(t *testing.T) {
 	x := openList(t)
 	for _, f := range lines(t, "strangers.txt") {
@@ -282,8 +283,8 @@ func TestSuggestionsBeginAsTheQuestion(t *testing.T) {
 	}
 }
 
-// TestSuggestionsAreOfAssetsThatCanBeFound replaces an asset, whose old texts stay in a segment with
-// another asset.
+// TestSuggestionsAreOfAssetsThatCanBeFound replaces an asset. Its old texts stay in a segment, because another
+// asset of the segment stays. The old texts must not be suggested.
 func TestSuggestionsAreOfAssetsThatCanBeFound(t *testing.T) {
 	x := openList(t)
 	f := slices.Clone(lines(t, "assets.txt")[0])

@@ -15,13 +15,13 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// atOnce is the number of goroutines of one search.
+// atOnce is the number of goroutines that one search uses.
 const atOnce = 2
 
 // errLate is returned for a search that takes too long.
 var errLate = fault.New(fault.Unavailable, fault.URL, "search", "The search takes too long; use fewer or rarer words.")
 
-// search answers a question from the view, in other words if it finds nothing as it is.
+// search answers a question from the view. If the question finds nothing as it is written, it tries other words.
 func (v *view) search(ctx context.Context, q search.Query, synonyms *meaning.Synonyms) (search.Result, error) {
 	var reading search.Reading
 	if q.After != nil {
@@ -71,7 +71,8 @@ func (v *view) match(ctx context.Context, p *plan) (matches []match, total int64
 	return matches, total, err
 }
 
-// again tries a plan that finds nothing in other words.
+// again is for a plan that finds nothing. It tries the plan with other words. When a try finds something, it
+// replaces the plan and its result.
 func (v *view) again(ctx context.Context, p *plan, matches *[]match, total *int64, synonyms *meaning.Synonyms) error {
 	words := &vocabulary{view: v}
 	_, _, err := meaning.Read(p.Text, synonyms, words, func(r search.Reading) (bool, error) {
@@ -85,7 +86,7 @@ func (v *view) again(ctx context.Context, p *plan, matches *[]match, total *int6
 	return errors.Join(err, words.err)
 }
 
-// notFound returns the words of a question that no asset has.
+// notFound returns those words of a question that no asset has.
 func (v *view) notFound(text string) (all []string) {
 	words := &vocabulary{view: v}
 	for _, a := range ukrainian.Ask(text) {
@@ -96,7 +97,7 @@ func (v *view) notFound(text string) (all []string) {
 	return all
 }
 
-// page adds the hits of the page to a result, and the cursors of its neighbours.
+// page adds to a result the hits of the page, and the cursors of the next and the previous page.
 func (v *view) page(ctx context.Context, q *plan, matches []match, result *search.Result) error {
 	if q.Limit == 0 {
 		return nil
@@ -122,8 +123,8 @@ func (v *view) page(ctx context.Context, q *plan, matches []match, result *searc
 	return nil
 }
 
-// together runs functions on two processors, and returns their errors. A function that
-// panics lets the caller panic.
+// together runs functions on two goroutines, and returns their errors. If a function panics, together panics in
+// the caller's goroutine.
 func together(all ...func() error) error {
 	var workers errgroup.Group
 	workers.SetLimit(atOnce)

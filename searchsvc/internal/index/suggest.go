@@ -14,23 +14,23 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// The bounds of one list of suggestions.
+// Limits of one list of suggestions.
 const (
-	leastAsked = 2  // letters of the last word
-	mostBegun  = 64 // words of titles, and values of a property, that are looked at
-	nameWords  = 12 // words of a name by which it is suggested
-	fromWords  = 4  // words of a name, from each of which on it is suggested
+	leastAsked = 2  // letters that the last word must have
+	mostBegun  = 64 // words of titles, and values of a property, that are read
+	nameWords  = 12 // words of a name that are compared with a question
+	fromWords  = 4  // first words of a name with which a suggestion may begin
 )
 
-// suggestion is a text with the assets that have it.
+// suggestion is a text, and the number of assets that have it.
 type suggestion struct {
 	text  string
 	count uint64
 }
 
-// Suggest returns texts that begin as a question ends, the most frequent first: words of titles, names of
-// regions and localities, codes with their names, and names of custodians. Only assets that can be
-// found count.
+// Suggest returns texts that continue the last word of a question, the most frequent first: words of titles,
+// names of regions and localities, codes with their names, and names of custodians. It counts only assets that
+// can be found.
 func (x *Index) Suggest(_ context.Context, text string) (all []string, err error) {
 	v := x.acquire()
 	if v == nil {
@@ -52,7 +52,7 @@ func (x *Index) Suggest(_ context.Context, text string) (all []string, err error
 	return all, nil
 }
 
-// completions returns all texts that may be suggested, in no order.
+// completions returns all texts that may be suggested, in no particular order.
 func (v *view) completions(text string) (found []suggestion, err error) {
 	add := func(field, beginning string, write func(term string) string) {
 		if err != nil || utf8.RuneCountInString(beginning) < leastAsked {
@@ -77,7 +77,7 @@ func (v *view) completions(text string) (found []suggestion, err error) {
 		}
 		add(property.Field, assetfilter.WholeCode+last, func(term string) string {
 			code := strings.TrimPrefix(term, assetfilter.WholeCode)
-			name, failed := v.saidName(property.Names, code) // the words of a list's name may find nothing
+			name, failed := v.saidName(property.Names, code) // not the operator's name: its words may find nothing
 			err = cmp.Or(err, failed)
 			return strings.TrimSpace(code + " " + name)
 		})
@@ -85,7 +85,7 @@ func (v *view) completions(text string) (found []suggestion, err error) {
 	return found, err
 }
 
-// splitLast returns a question up to its last word, and this word in its normal form.
+// splitLast splits a question before its last word. It returns the last word in its normal form.
 func splitLast(text string) (before, last string) {
 	text = strings.TrimLeft(text, " ")
 	at := strings.LastIndexByte(text, ' ') + 1
@@ -96,8 +96,8 @@ func splitLast(text string) (before, last string) {
 	return text[:at], asked[0].Text
 }
 
-// nameTerms returns the terms of a name, each with the name: its normal form from each of its first words
-// on. A name that is too long for a term is left out.
+// nameTerms returns the terms by which a name is suggested. Each has the normal form of the name, from one of
+// its first words on, and then the name. A name that is too long for a term has no terms.
 func nameTerms(name string) (terms []string) {
 	if name = strings.TrimSpace(name); len(name) > maxKey-maxTerm-len(nameSeparator) {
 		return nil
@@ -121,13 +121,13 @@ func normalForm(text string) string {
 	return strings.Join(words, " ")
 }
 
-// nameIn returns the name in a term that has a value and its name.
+// nameIn returns the name from a term that has a value and its name.
 func nameIn(term string) string {
 	_, name, _ := strings.Cut(term, nameSeparator)
 	return name
 }
 
-// begun returns terms of a field that begin so, with the assets that have them.
+// begun returns terms of a field that begin with a text, with the number of assets that have them.
 func (v *view) begun(field, beginning string) (all []suggestion, err error) {
 	from, until := beginningOf(cut(beginning, maxTerm))
 	for i := range v.parts {
@@ -159,7 +159,7 @@ func (v *view) begun(field, beginning string) (all []suggestion, err error) {
 	return all, nil
 }
 
-// living returns the number of assets of the view that have a term.
+// living returns the number of assets of the view, in one part, that have a term.
 func (p *part) living(r *reader, entry *index.DictEntry) (uint64, error) {
 	if p.deleted == nil || p.deleted.IsEmpty() {
 		return entry.Count, nil

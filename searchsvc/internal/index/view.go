@@ -19,16 +19,16 @@ import (
 
 var errIterator = errors.New("the segments of the index have no sets of assets")
 
-// view is one state of the index, with the columns of its segments. Searches share it.
+// view is one state of the index, with the columns of its segments. Searches that run at the same time share it.
 type view struct {
-	refs     atomic.Int64 // of searches, and one of the index
+	refs     atomic.Int64 // number of uses: one for each search, and one for the index
 	snapshot *scorch.IndexSnapshot
-	tables   *tables // of the columns of all parts
+	tables   *tables // the numbers of the values in the columns of all parts
 	parts    []part
-	values   map[facetColumn][]string // of the tables, as far as this view uses them
-	position client.Position          // the view has everything up to it
+	values   map[facetColumn][]string // from tables; values that were added after the view was made are missing
+	position client.Position          // the view has all changes up to it
 	assets   int64
-	names    codenames.Lists // of the operator
+	names    codenames.Lists // supplied by the operator
 }
 
 // part is a segment of a view.
@@ -36,12 +36,12 @@ type part struct {
 	id      uint64
 	segment segment.Segment
 	deleted *roaring.Bitmap // assets that are not in the view; nil: none
-	count   uint32          // of assets, with the deleted ones
+	count   uint32          // number of assets, including the deleted ones
 	*columns
 }
 
-// newView makes a view of a snapshot, which it closes at its end. It takes over the columns
-// that an older view has, or that merges have made, and releases the older view.
+// newView makes a view of a snapshot. The view closes the snapshot when nobody uses the view any more. It takes
+// over columns from the older view and from merges, and releases the older view.
 func newView(snapshot *scorch.IndexSnapshot, old *view, merges *merges) (*view, error) {
 	v := &view{snapshot: snapshot, tables: newTables(), values: map[facetColumn][]string{}}
 	v.refs.Store(1)
@@ -72,13 +72,13 @@ func newView(snapshot *scorch.IndexSnapshot, old *view, merges *merges) (*view, 
 	return v, v.readPosition()
 }
 
-// complete gives a part its columns. was is the part in the older view, or zero.
+// complete sets the columns of a part. The argument was is the same part in the older view, or zero.
 func (v *view) complete(p *part, was part, merges *merges) (err error) {
 	p.columns = cmp.Or(was.columns, merges.take(p.segment))
 	if p.columns == nil || p.columns.tables != v.tables {
 		p.columns, err = readColumns(p.segment, v.tables)
 	}
-	if file, ok := p.segment.(*zap.Segment); ok && p.segment != was.segment { // it is new, or was not in a file
+	if file, ok := p.segment.(*zap.Segment); ok && p.segment != was.segment { // the file is newly mapped
 		err = errors.Join(err, readSingly(file.Data()))
 	}
 	return err
@@ -95,10 +95,10 @@ func (v *view) readPosition() error {
 	return err
 }
 
-// release ends a use of the view.
+// release ends one use of the view.
 func (v *view) release() {
 	if v.refs.Add(-1) == 0 {
-		_ = v.snapshot.Close() // only counts down
+		_ = v.snapshot.Close() // only decrements a counter, so it does not fail
 	}
 }
 

@@ -14,16 +14,16 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// The bounds of the questions that second tries ask of the vocabulary for one search.
+// Limits of what second tries may look up in the vocabulary for one search.
 const (
-	mostLookups  = 3000 // of words
-	mostNear     = 6    // comparisons of a word with all others
-	leastNear    = 4    // letters of a key that is compared
-	mostCompared = 500  // terms that a comparison goes through in a part
+	mostLookups  = 3000 // terms that are looked up
+	mostNear     = 6    // words of a question that are compared with all terms
+	leastNear    = 4    // letters that a word needs to be compared
+	mostCompared = 500  // terms that one comparison reads in a part
 )
 
-// vocabulary is the words of a view. It implements meaning.Vocabulary for one search. Beyond the
-// bounds, and after an error, it has no further words.
+// vocabulary has the words of a view. It implements meaning.Vocabulary for one search. When a limit is reached,
+// or after an error, it finds no further words.
 type vocabulary struct {
 	view    *view
 	err     error
@@ -32,7 +32,7 @@ type vocabulary struct {
 	opened  map[string][]*reader // by field: a reader for each part
 }
 
-// readers returns a reader of a field for each part.
+// readers returns, for each part, a reader of a field.
 func (v *vocabulary) readers(field string) (all []*reader) {
 	if all, ok := v.opened[field]; ok {
 		return all
@@ -52,7 +52,7 @@ func (v *vocabulary) readers(field string) (all []*reader) {
 	return all
 }
 
-// has tells whether a field has one of the terms.
+// has reports whether a field has at least one of the terms.
 func (v *vocabulary) has(field string, terms ...string) bool {
 	for _, r := range v.readers(field) {
 		for _, term := range terms {
@@ -124,19 +124,20 @@ func (v *vocabulary) Said(key string) (shortest string) {
 	return shortest
 }
 
-// nearTerm is a term that is near a key.
+// nearTerm is a term that differs from a key in few letters.
 type nearTerm struct {
 	term     string
 	distance uint8
-	count    uint64 // of the assets that have it
+	count    uint64 // number of assets that have it
 }
 
-// distances makes automata of words that differ by up to two letters.
+// distances makes automata that find the words which differ from a word by up to two letters.
 var distances = sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
 	return levenshtein.NewLevenshteinAutomatonBuilder(2, true)
 })
 
-// Near implements meaning.Vocabulary. A term that differs by two letters has the same first letter.
+// Near implements meaning.Vocabulary. A term that differs by two letters must begin with the same letter as the
+// key.
 func (v *vocabulary) Near(key string, letters int) []string {
 	if v.near++; v.near > mostNear || utf8.RuneCountInString(key) < leastNear {
 		return nil
@@ -175,8 +176,8 @@ func (v *vocabulary) Near(key string, letters int) []string {
 	return terms
 }
 
-// isNear tells whether a term may be meant by a key: it is no verb and no number, and has as many
-// letters or nearly so.
+// isNear reports whether a term may be the word that was meant by a key: it is neither a verb nor a number, and
+// at most one letter shorter.
 func isNear(key, term string) bool {
 	letters := utf8.RuneCountInString(term)
 	return !strings.ContainsAny(term, "+0123456789") && letters >= leastNear && letters >= utf8.RuneCountInString(key)-1
@@ -202,7 +203,7 @@ func (v *vocabulary) compare(found []nearTerm, r *reader, to *levenshtein.DFA, b
 	return found
 }
 
-// beginningOf returns the range of the terms that begin so; all for "".
+// beginningOf returns the range of the terms that begin with a text. "" means all terms.
 func beginningOf(text string) (from, until []byte) {
 	if text == "" {
 		return nil, nil
@@ -217,7 +218,7 @@ func beginningOf(text string) (from, until []byte) {
 	return []byte(text), nil
 }
 
-// begins returns the first terms that begin so.
+// begins returns the first terms that begin with a text.
 func (r *reader) begins(beginning string, most int) (terms []string, err error) {
 	from, until := beginningOf(beginning)
 	all := r.dictionary.AutomatonIterator(anything{}, from, until)
@@ -231,7 +232,7 @@ func (r *reader) begins(beginning string, most int) (terms []string, err error) 
 	return terms, nil
 }
 
-// anything is the automaton of all terms.
+// anything is an automaton that accepts every term.
 type anything struct{}
 
 var _ segment.Automaton = anything{}

@@ -13,7 +13,8 @@ import (
 	"asset-registry/shared/replica"
 )
 
-// TestNoTextHoldsUpAnAsset indexes texts of a million letters, and counts what is made of them.
+// TestNoTextHoldsUpAnAsset indexes very long texts of many kinds. The number and the length of the terms, and
+// the size of the hit, must stay within their limits.
 func TestNoTextHoldsUpAnAsset(t *testing.T) {
 	different := make([]string, 0, 60_000)
 	for n := range cap(different) {
@@ -73,7 +74,8 @@ func TestNoTextHoldsUpAnAsset(t *testing.T) {
 	}
 }
 
-// TestTheWordsOfAnAssetAreBounded reads a text of more words than are read.
+// TestTheWordsOfAnAssetAreBounded indexes a text with more words than maxWords. The last words must not be
+// indexed.
 func TestTheWordsOfAnAssetAreBounded(t *testing.T) {
 	a := &asset{ID: idOf(1), Title: "перше", Description: strings.Repeat("слово ", maxWords) + "останнє"}
 	terms, _, err := a.fields(1)
@@ -124,7 +126,7 @@ func TestAnInterruptedIndexTakesNoChange(t *testing.T) {
 	}
 }
 
-// verifyHit looks at the size of a hit as an answer has it, and at each of its texts.
+// verifyHit checks the size of a hit in the form that an answer has, and the length of each of its texts.
 func verifyHit(t *testing.T, hit []byte) {
 	t.Helper()
 	escaped, err := json.Marshal(json.RawMessage(hit))
@@ -159,8 +161,8 @@ func verifyTexts(t *testing.T, path string, v any) {
 	}
 }
 
-// TestHitsShowNoLongNumber has an id of 900,000 digits, as a number and as a text, and other
-// values that no registry of ours writes.
+// TestHitsShowNoLongNumber has an id of 900,000 digits, as a number and as a text, and other values that this
+// registry never writes. A hit must show the beginning of a long id, and leave out what is not an id.
 // Promises: search-hits
 func TestHitsShowNoLongNumber(t *testing.T) {
 	long := strings.Repeat("7", 900_000)

@@ -1,6 +1,6 @@
-// Package meaning reads what people mean with a question that finds nothing: it has the second
-// tries (docs/search.md, "Second tries"). Each is a function from words to words; none asks the
-// index for more than the words that it has.
+// Package meaning guesses what people mean with a question that finds nothing. It has the second tries
+// (docs/search.md, "Second tries"). Each try is a function from words to words. It asks the index only which
+// words the assets have.
 package meaning
 
 import (
@@ -12,37 +12,37 @@ import (
 
 // Vocabulary has the words of the assets.
 type Vocabulary interface {
-	// Has tells whether an asset has one of the keys.
+	// Has reports whether an asset has at least one of the keys.
 	Has(keys []string) bool
-	// IsValue tells whether a word is a value of a filter.
+	// IsValue reports whether a word is a value of a filter.
 	IsValue(word string) bool
-	// IsPlace tells whether some asset is in a place whose name is one word with these keys.
+	// IsPlace reports whether some asset is in a place whose name is one word with one of these keys.
 	IsPlace(keys []string) bool
-	// Near returns the keys that differ from a key by so many letters or fewer, the best one first.
+	// Near returns the keys that differ from a key by at most the given number of letters, the best one first.
 	Near(key string, letters int) []string
-	// Begins returns keys that begin so, at most most of them.
+	// Begins returns at most the given number of keys that begin with a text.
 	Begins(beginning string, most int) []string
-	// HasID tells whether the id of an asset begins so.
+	// HasID reports whether the id of an asset begins with a text.
 	HasID(beginning string) bool
-	// HasCode tells whether a code of property begins so.
+	// HasCode reports whether the code of property of an asset begins with a text.
 	HasCode(beginning string) bool
-	// Said returns how titles write the word of a key; "" if no title has it.
+	// Said returns the word for a key in the form in which titles write it; "" if no title has it.
 	Said(key string) string
 }
 
-// Finds tells whether a reading finds an asset.
+// Finds reports whether a reading finds an asset.
 type Finds func(search.Reading) (bool, error)
 
-// mostTries is the number of readings that are tried after the question itself.
+// mostTries is the number of readings that are tried after the question itself found nothing.
 const mostTries = 4
 
-// step is a second try. It changes the words of a question and tells whether it did.
+// step is a second try. It changes the words of a question, and reports whether it changed any.
 type step struct {
 	name search.Step
 	try  func(*question) bool
 }
 
-// steps are the second tries in their order: each loses more of the question than the one before.
+// steps are the second tries in their order. Each one loses more of the question than the one before it.
 var steps = []step{
 	{search.BySmall, (*question).leaveOutSmall},
 	{search.ByLayout, (*question).swapLayout},
@@ -55,8 +55,8 @@ var steps = []step{
 	{search.ByMissing, (*question).letOneMiss},
 }
 
-// Read tries a question in other words until it finds something. ok is false if nothing helps;
-// then the reading is of the last try.
+// Read changes the words of a question step by step until the question finds something. If nothing helps, ok is
+// false and r is the reading after the last step.
 func Read(text string, synonyms *Synonyms, v Vocabulary, finds Finds) (r search.Reading, ok bool, err error) {
 	q := newQuestion(text, synonyms, v)
 	if q.isExact || len(q.words) == 0 {
@@ -79,7 +79,7 @@ func Read(text string, synonyms *Synonyms, v Vocabulary, finds Finds) (r search.
 	return q.reading(), false, nil
 }
 
-// question is a question as far as it has been changed.
+// question is a question after the steps that were applied so far.
 type question struct {
 	words    []word
 	steps    []search.Step
@@ -91,14 +91,14 @@ type question struct {
 // word is a word of a question.
 type word struct {
 	search.Word
-	token   string   // the text between blanks that the word is of
-	keys    []string // as asked
-	isCode  bool     // with a digit
+	token   string   // the text between two blanks to which the word belongs
+	keys    []string // keys of the word as it was asked
+	isCode  bool     // it has a digit, or is a Roman numeral
 	isFixed bool     // never left out, replaced or made optional
-	isName  bool     // it looks like the name of a place: it may only be spelt otherwise
+	isName  bool     // it looks like the name of a place: only its spelling may be changed
 	isSmall bool
-	isGuess bool // it was replaced by a word that it looks like
-	isKnown bool // an asset has it, or what it was replaced by
+	isGuess bool // it was replaced by a word that looks similar
+	isKnown bool // an asset has the word, or has its replacement
 }
 
 func newQuestion(text string, synonyms *Synonyms, v Vocabulary) *question {
@@ -141,14 +141,14 @@ func (q *question) newWord(token string, a ukrainian.Asked, quoted bool) word {
 	return w
 }
 
-// isRoman tells whether a word is a Roman numeral, which is as good as a number.
+// isRoman reports whether a word is a Roman numeral, which counts as a number.
 func isRoman(text string) bool { return len(text) > 1 && strings.Trim(text, "ivxіх") == "" }
 
 func (q *question) isPlaceOrValue(a ukrainian.Asked) bool {
 	return isTown(a) || q.v.IsValue(a.Text) || q.v.IsPlace(a.Keys)
 }
 
-// fixNames fixes the words of towns with names of two words.
+// fixNames sets isFixed for the words of towns whose names have two words.
 func (q *question) fixNames() {
 	for i := range len(q.words) - 1 {
 		a, b := &q.words[i], &q.words[i+1]
@@ -158,7 +158,7 @@ func (q *question) fixNames() {
 	}
 }
 
-// isKnown tells whether the assets have all words that are not left out.
+// isKnown reports whether assets have all words that are not left out.
 func (q *question) isKnown() bool {
 	for _, w := range q.words {
 		if !w.Out && !w.isKnown {
@@ -179,7 +179,7 @@ func (q *question) reading() search.Reading {
 	return r
 }
 
-// shorten returns as much of a text as a reading has of a word.
+// shorten cuts a text to the length that a word of a reading may have (search.MaxPhrase).
 func shorten(text string) string {
 	if letters := []rune(text); len(letters) > search.MaxPhrase {
 		return string(letters[:search.MaxPhrase])
@@ -187,8 +187,8 @@ func shorten(text string) string {
 	return text
 }
 
-// each calls try for the words that are not left out and that no asset has, and that may change.
-// A name of a place is among them only if names may change.
+// each calls the function try for the words that no asset has and that may still change. It skips names of
+// places, unless the flag names is set.
 func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 	for i := range q.words {
 		if w := &q.words[i]; !w.Out && !w.isKnown && !w.isFixed && (names || !w.isName) {
@@ -198,7 +198,7 @@ func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 	return changed
 }
 
-// replace replaces a word by others, any of which will do, and says the first one.
+// replace replaces a word by phrases, any one of which is enough. The text said is shown to people in its place.
 func (q *question) replace(w *word, said string, by ...string) bool {
 	w.By, w.Said, w.isKnown = by, said, true
 	for _, a := range ukrainian.Ask(said) {
@@ -207,7 +207,7 @@ func (q *question) replace(w *word, said string, by ...string) bool {
 	return true
 }
 
-// has tells whether assets have all words of a text.
+// has reports whether assets have each word of a text.
 func (q *question) has(text string) bool {
 	asked := ukrainian.Ask(text)
 	for _, a := range asked {

@@ -9,7 +9,7 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// dictionary is a vocabulary of the keys of some words.
+// dictionary is a vocabulary with the keys of some words.
 type dictionary struct{ keys []string }
 
 func newDictionary(words string) dictionary {
@@ -32,7 +32,7 @@ func (d dictionary) Begins(beginning string, _ int) []string {
 	return slices.DeleteFunc(slices.Clone(d.keys), func(key string) bool { return !strings.HasPrefix(key, beginning) })
 }
 
-// Near finds keys of as many letters of which one differs.
+// Near finds keys of the same length in which one letter differs.
 func (d dictionary) Near(key string, _ int) (near []string) {
 	for _, other := range d.keys {
 		a, b, differ := []rune(key), []rune(other), 0
@@ -126,8 +126,9 @@ func TestTheListOfSynonymsIsLongEnough(t *testing.T) {
 	}
 }
 
-// TestACursorTakesEachReading asks for many words with synonyms. The next page must be of the
-// same reading, so the cursor has to take it.
+// TestACursorTakesEachReading asks a question with many words that have synonyms. The cursor holds the reading of
+// the question, that is, how its words were understood, because the next page must understand them alike. The
+// cursor must have room for it.
 // Promises: search-synonyms
 func TestACursorTakesEachReading(t *testing.T) {
 	synonyms, err := NewSynonyms("щось, " + strings.Repeat("а", 90) + ", " + strings.Repeat("о", 90))

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// The keys of the two layouts, in the same order. Of the Ukrainian and the Russian layout, that of
-// the Ukrainian one comes first.
+// The letters of the keys in the Latin and the Cyrillic layout, in the same order. The Cyrillic layout is the
+// Ukrainian one.
 const (
 	latinKeys    = "qwertyuiop[]asdfghjkl;'zxcvbnm,.`\\"
 	cyrillicKeys = "йцукенгшщзхїфівапролджєячсмитьбю'ґ"
@@ -25,8 +25,8 @@ var toOtherKeys, toLatinKeys = func() (map[rune]rune, map[rune]rune) {
 	return to, from
 }()
 
-// otherLayout returns what the keys of a text write in the other layout; "" if they write nothing
-// else.
+// otherLayout returns the text that the same keys write in the other layout. It is "" if the text has no letters, or a
+// character without a key.
 func otherLayout(text string) string {
 	letters := []rune(strings.ToLower(text))
 	keys := toOtherKeys
@@ -45,11 +45,11 @@ func otherLayout(text string) string {
 	return string(letters)
 }
 
-// mostSpellings is the number of spellings of a word that are tried.
+// mostSpellings is the largest number of spellings of one word that are tried.
 const mostSpellings = 96
 
-// spellings returns other spellings of a word: a Latin one in Cyrillic letters, and a Cyrillic one
-// in the letters of Ukrainian, and in Latin letters.
+// spellings returns other spellings of a word. A Latin word is written in Cyrillic letters. A Cyrillic word is
+// written as in Ukrainian instead of Russian, and in Latin letters.
 func spellings(word string) []string {
 	word = strings.ToLower(word)
 	isCyrillic := strings.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Cyrillic, r) })
@@ -59,8 +59,9 @@ func spellings(word string) []string {
 	return append(spell(word, fromRussian), spell(word, intoLatin)...)
 }
 
-// spell returns the spellings of a word by a table: for each beginning of the rest of the word, the
-// longest one first, the letters that it may stand for. The likely ones come first.
+// spell returns the spellings of a word by a table. It goes through the word from its start. At each place, it
+// replaces the next letters by each text that the table has for them. Long groups of letters and likely
+// spellings come first.
 func spell(word string, table map[string][]string) []string {
 	type draft struct{ made, rest string }
 	drafts := []draft{{rest: word}}
@@ -81,7 +82,7 @@ func spell(word string, table map[string][]string) []string {
 	return slices.DeleteFunc(done, func(spelt string) bool { return spelt == word })
 }
 
-// firstLetters returns pairs of a beginning of a word and of letters that it may stand for.
+// firstLetters returns pairs: a beginning of a word, and letters that it may stand for.
 func firstLetters(word string, table map[string][]string) (pairs [][2]string) {
 	at := 0
 	for n := range word {
@@ -107,7 +108,7 @@ func firstLetters(word string, table map[string][]string) (pairs [][2]string) {
 	return pairs
 }
 
-// table returns the letters of a list: "zh=ж" or "g=г,ґ".
+// table reads a table from a list of entries such as "zh=ж" or "g=г,ґ".
 func table(list string) map[string][]string {
 	all := map[string][]string{}
 	for one := range strings.FieldsSeq(list) {
@@ -117,8 +118,8 @@ func table(list string) map[string][]string {
 	return all
 }
 
-// fromLatin has the official romanisation of 2010 and the habits of people. The index takes г and
-// ґ for one letter, and no soft signs, apostrophes and double consonants.
+// fromLatin has the official romanisation of 2010, and other spellings that people use. The index does not
+// distinguish г and ґ, and ignores soft signs, apostrophes and double consonants.
 var fromLatin = table(`
 	shch=щ sch=щ,ш zgh=зг zh=ж kh=х ts=ц tz=ц ch=ч sh=ш ya=я ia=я,іа ja=я ye=є ie=є,іє je=є yu=ю iu=ю ju=ю yi=ї
 	yo=йо io=йо,іо jo=йо ck=к ph=ф th=т,тг oo=у ee=і qu=кв
@@ -126,14 +127,14 @@ var fromLatin = table(`
 	y=и,й,і z=з
 `)
 
-// intoLatin has the letters in which names of makers and models are written.
+// intoLatin has the Latin letters with which names of makers and models are written.
 var intoLatin = table(`
 	а=a б=b в=v,w г=g,h ґ=g д=d е=e є=e,ye ж=zh,j з=z,s и=i,y і=i,y ї=yi,i й=y,i,j к=k,c л=l м=m н=n о=o п=p р=r с=s,c т=t
 	у=u,oo ф=f х=h,kh,x ц=c,ts ч=ch ш=sh щ=shch ь= ю=yu,u,iu я=ya,ia ы=y э=e ё=yo ъ= кс=x дж=j,g нд=nd,nd
 `)
 
-// fromRussian has the letters that Ukrainian has in place of Russian ones, and endings. The index
-// takes ы for и and э for е.
+// fromRussian has the Ukrainian letters and endings for Russian ones. The index does not distinguish ы and и, or
+// э and е.
 var fromRussian = table(`
 	о=о,і е=е,і,є,и и=и,і ы=и,і э=е ё=йо,е,ьо ъ= ие=іє,ія,ів ия=ія ая=а яя=я ое=е ее=є ые=і ие=і ый=ий ого=ого ение=ення
 	ание=ання ость=ість ск=ськ цк=цьк ица=иця цо=це це=це ец=ець ств=ств чик=чик щик=щик хозяй=господар г=г нн=нн

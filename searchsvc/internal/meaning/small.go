@@ -6,8 +6,8 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// smallWords never decide: prepositions, words of buyers, kinds of streets and places, and words
-// before numbers. They are in their normal form.
+// smallWords do not decide what a question means: prepositions, words about buying and selling, kinds of streets
+// and places, and words before numbers. They are in their normal form.
 var smallWords = setOf(`
 	а або але без біля в від для до є ж з за зі із й і інший його її їх коло крім між на над не ні о об по поруч під після
 	при про проти та та-й так те то у це цей через чи що як який яка яке які де тут там щось мені треба потрібно потрібен
@@ -41,7 +41,7 @@ func setOf(list string) map[string]bool {
 	return set
 }
 
-// isSmall tells whether a word never decides. Letters of houses and other single letters do not.
+// isSmall reports whether a word is one of smallWords or a single letter, such as the letter of a house.
 func isSmall(a ukrainian.Asked) bool {
 	return !a.HasDigit && (smallWords[a.Text] || len([]rune(a.Text)) == 1)
 }

@@ -9,7 +9,7 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// leaveOutSmall leaves out small words, units and phrases of buyers, if other words remain.
+// leaveOutSmall leaves out units and smallWords, if other words remain.
 func (q *question) leaveOutSmall() (changed bool) {
 	if !slices.ContainsFunc(q.words, func(w word) bool { return !w.isSmall }) {
 		return false
@@ -22,8 +22,8 @@ func (q *question) leaveOutSmall() (changed bool) {
 	return changed
 }
 
-// swapLayout reads words that no asset has as if the keyboard had been in the other layout. If
-// that makes words of some, it does so with all.
+// swapLayout reads words that no asset has as if they were typed in the other layout of the keyboard. If assets
+// have at least one of the results, all of these words are replaced, and otherwise none.
 func (q *question) swapLayout() bool {
 	if !q.swap(func(other string) bool { return q.has(other) }) {
 		return false
@@ -51,8 +51,8 @@ func (q *question) swap(isGood func(other string) bool) (changed bool) {
 	return changed
 }
 
-// retyped returns the words of a text that somebody has typed as a token. Further tries may
-// change them.
+// retyped returns the words of a text that somebody meant when they typed the token in the wrong layout. Later
+// steps may change the words.
 func (q *question) retyped(token, text string) (words []word) {
 	for _, a := range ukrainian.Ask(text) {
 		w := q.newWord(token, a, false)
@@ -62,13 +62,14 @@ func (q *question) retyped(token, text string) (words []word) {
 	return words
 }
 
-// leastCode is the number of digits of a code of property from which its beginning is a code.
+// leastCode is the least number of digits that are read as the beginning of a code of property.
 const leastCode = 4
 
-// leastID is the number of characters of an id or a long code from which its beginning is enough.
+// leastID is the least number of characters that are read as the beginning of an id or of a long code.
 const leastID = 8
 
-// readCodes reads numbers as beginnings of ids and of codes of property, and models apart.
+// readCodes reads numbers as beginnings of ids or of codes of property, and splits the names of models into
+// their parts.
 func (q *question) readCodes() (changed bool) {
 	for i := range q.words {
 		w := &q.words[i]
@@ -93,12 +94,12 @@ func (q *question) readCodes() (changed bool) {
 	return changed
 }
 
-// isTelling tells whether the parts of a code say enough apart: one has three characters.
+// isTelling reports whether a code may be split into its parts: at least one part must have three characters.
 func isTelling(apart string) bool {
 	return slices.ContainsFunc(strings.Fields(apart), func(part string) bool { return utf8.RuneCountInString(part) > 2 })
 }
 
-// respell reads words in the spelling of another language or in the other script.
+// respell replaces words by their spelling in another language or in the other script.
 func (q *question) respell() bool {
 	return q.each(true, func(w *word) bool {
 		for _, other := range spellings(w.current()) {
@@ -113,7 +114,7 @@ func (q *question) respell() bool {
 	})
 }
 
-// current returns the word as it was read so far.
+// current returns the word as the steps so far have read it.
 func (w *word) current() string {
 	if len(w.By) == 1 {
 		return w.By[0]
@@ -121,9 +122,9 @@ func (w *word) current() string {
 	return w.Text
 }
 
-// addSynonyms lets words of the same meaning do, as many as a reading may have.
+// addSynonyms adds phrases of the same meaning to words, up to the limits of a reading.
 func (q *question) addSynonyms() (changed bool) {
-	phrases, letters := search.MaxOthers, search.MaxLetters // that are left
+	phrases, letters := search.MaxOthers, search.MaxLetters // what is left of the limits
 	for i := 0; i < len(q.words); i++ {
 		if q.words[i].Out || q.words[i].isFixed {
 			continue
@@ -160,10 +161,10 @@ func (q *question) addSynonyms() (changed bool) {
 	return changed
 }
 
-const leastBeginning = 3 // letters of a word that may be the beginning of one
+const leastBeginning = 3 // letters that a word needs to be read as a beginning
 
-// complete reads words that no asset has as the beginnings of others. The last word is one as
-// somebody types it; others have to be longer.
+// complete reads words that no asset has as the beginnings of other words. The last word may be short, because
+// somebody may still be typing it. The other words must have twice as many letters as the last one needs.
 func (q *question) complete() bool {
 	last := len(q.words) - 1
 	for last > 0 && q.words[last].Out {
@@ -187,10 +188,10 @@ func (q *question) complete() bool {
 	})
 }
 
-// mostCorrected is the number of words that are compared with all others.
+// mostCorrected is the largest number of words of a question that are compared with all words of the assets.
 const mostCorrected = 4
 
-// correct reads words that no asset has as the nearest ones that assets have.
+// correct replaces words that no asset has by the most similar words that assets have.
 func (q *question) correct() bool {
 	corrected := 0
 	return q.each(false, func(w *word) bool {
@@ -217,7 +218,8 @@ func (q *question) correct() bool {
 	})
 }
 
-// said returns a word whose key was replaced, as people write it.
+// said returns the replacement of a word in the form in which people write it. The argument other is the key by
+// which the key of the word was replaced.
 func (q *question) said(word, key, other string) string {
 	if written := q.v.Said(other); written != "" {
 		return written
@@ -228,11 +230,11 @@ func (q *question) said(word, key, other string) string {
 	return other
 }
 
-// leastTelling is the number of characters of a code that says enough alone.
+// leastTelling is the least number of characters of a code that may remain as the only word of a question.
 const leastTelling = 5
 
-// leaveOutUnknown leaves out words that no asset has, with those that it has guessed in vain, if
-// words remain that are no places.
+// leaveOutUnknown leaves out words that no asset has, and words that were only guessed. It does so only if a
+// word remains that assets have, and that is not just the name of a place or a short code.
 func (q *question) leaveOutUnknown() (changed bool) {
 	isLost := func(w word) bool {
 		return !w.Out && !w.isFixed && (w.isGuess || !w.isKnown && !w.isName)
@@ -250,7 +252,7 @@ func (q *question) leaveOutUnknown() (changed bool) {
 	return changed
 }
 
-// letOneMiss lets one word be missing, if others remain that are no places.
+// letOneMiss lets assets miss a word, if at least two words remain that are not names of places.
 func (q *question) letOneMiss() bool {
 	free := 0
 	for _, w := range q.words {

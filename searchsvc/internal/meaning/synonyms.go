@@ -11,25 +11,25 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// embedded are the synonyms of the project. A line has words or phrases of one meaning. A line
-// with > has, before it, words that people say, and after it those of texts.
+// embedded has the synonyms of the project. Each line has words or phrases with the same meaning. In a line with
+// >, people say the words before it, and records have the words after it.
 //
 //go:embed synonyms.txt
 var embedded string
 
-// Synonyms are words of one meaning. The zero value has none.
-type Synonyms struct{ entries map[string][]entry } // by each key of their first word
+// Synonyms has words and phrases with the same meaning. The zero value is empty.
+type Synonyms struct{ entries map[string][]entry } // phrases, by each key of their first word
 
-// entry is a phrase with others that mean the same.
+// entry is a phrase, with other phrases that mean the same.
 type entry struct {
-	words  [][]string // keys
+	words  [][]string // for each word of the phrase, its keys
 	others []string
 }
 
-// mostSynonyms is the number of phrases of a line.
+// mostSynonyms is the largest number of phrases on each side of a line.
 const mostSynonyms = 16
 
-// NewSynonyms returns the synonyms of the project, and further ones in the same form.
+// NewSynonyms returns the synonyms of the project and of the text further, which has lines of the same form.
 func NewSynonyms(further string) (*Synonyms, error) {
 	s := &Synonyms{entries: map[string][]entry{}}
 	for i, list := range []string{embedded, further} {
@@ -54,7 +54,7 @@ func phrases(list string) (all []string) {
 	return all
 }
 
-// add adds a line.
+// add adds the phrases of a line.
 func (s *Synonyms) add(line string) error {
 	from, to, isOneWay := strings.Cut(line, ">")
 	said, meant := phrases(from), phrases(to)
@@ -85,8 +85,8 @@ func (s *Synonyms) add(line string) error {
 	return nil
 }
 
-// of returns phrases that mean the same as the first words of a list, and the number of these.
-// The longest phrase counts.
+// of returns phrases that mean the same as the first words of a list. length is the number of these words. Only
+// the longest phrase that matches counts.
 func (s *Synonyms) of(words []word) (others []string, length int) {
 	for _, key := range nominal(words[0].keysNow()) {
 		for _, e := range s.entries[key] {
@@ -106,7 +106,7 @@ func (s *Synonyms) of(words []word) (others []string, length int) {
 	return others, length
 }
 
-// begins tells whether words begin with the phrase.
+// begins reports whether a list of words begins with the phrase.
 func (e entry) begins(words []word) bool {
 	if len(e.words) > len(words) {
 		return false
@@ -120,12 +120,12 @@ func (e entry) begins(words []word) bool {
 	return true
 }
 
-// nominal returns the keys of a word without those of verbs, which say less about it.
+// nominal returns the keys of a word except the keys of verbs, which say less about the word.
 func nominal(keys []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return strings.HasPrefix(key, "+") })
 }
 
-// keysNow returns the keys of a word as it was read so far.
+// keysNow returns the keys of a word as the steps so far have read it.
 func (w *word) keysNow() []string {
 	if len(w.By) == 1 {
 		if asked := ukrainian.Ask(w.By[0]); len(asked) == 1 {

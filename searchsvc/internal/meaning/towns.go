@@ -9,14 +9,14 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// towns are names of towns that no asset may have yet. A question for a place where nothing is
-// finds nothing, and not what is elsewhere.
+// towns are names of towns, also of towns where no asset is yet. A question for assets in such a town must find
+// nothing, instead of assets in other places.
 //
 //go:embed towns.txt
 var townNames string
 
-// towns has the keys of the names of places, each with the letters of the shortest name: of one
-// word, and of two words with a blank.
+// towns maps each key of a name of a place to the length of the shortest name that has this key. A name of two
+// words has its two keys with a blank between them.
 var towns = func() map[string]int {
 	set := map[string]int{}
 	add := func(key, name string) {
@@ -45,7 +45,7 @@ var towns = func() map[string]int {
 	return set
 }()
 
-// isTown tells whether a word is the name of a place. It is hardly shorter than the name.
+// isTown reports whether a word is the name of a place. At most one letter of the name may be missing.
 func isTown(a ukrainian.Asked) bool {
 	for _, key := range nominal(a.Keys) {
 		if least := towns[key]; least > 0 && utf8.RuneCountInString(a.Text) >= least-1 {
@@ -55,16 +55,16 @@ func isTown(a ukrainian.Asked) bool {
 	return false
 }
 
-// endingsOfTowns are endings that hardly any other word has.
+// endingsOfTowns are endings that names of towns have, and hardly any other words.
 var endingsOfTowns = strings.Fields("ськ цьк піль поль град город")
 
-// looksLikeTown tells whether a word has the ending of many names of places.
+// looksLikeTown reports whether a word has an ending that is common in names of places.
 func looksLikeTown(text string) bool {
 	return utf8.RuneCountInString(text) > 5 &&
 		slices.ContainsFunc(endingsOfTowns, func(ending string) bool { return strings.HasSuffix(text, ending) })
 }
 
-// isTownOfTwo tells whether two words are the name of a place.
+// isTownOfTwo reports whether two words, by their keys, are the name of a place.
 func isTownOfTwo(a, b []string) bool {
 	for _, one := range a {
 		for _, two := range b {

@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// Cursor is the place of a hit in an order. The page after it begins with the next hit.
+// Cursor is the place of a hit in an order of hits. The next page begins with the hit after it.
 type Cursor struct {
 	Sort Sort
-	Back bool  // the page ends with the hit before the place. It is the first page if that has these hits
-	Key  int64 // the score of ByRelevance, the publication in microseconds since the epoch, or the area; else 0
+	Back bool  // the page ends with the hit before the place; it is the first page if too few hits come before
+	Key  int64 // the score for ByRelevance, the publication in microseconds since the epoch, or the area; 0: no key
 	At   int64 // dateModified in microseconds since the epoch; no two assets share it
 	// Weights are the weights of the words on the first page, for ByRelevance. All pages use them for their
-	// scores, so no asset moves across a page when the number of assets changes.
+	// scores, so no asset moves to another page when the number of assets changes.
 	Weights []int64
-	// Reading is how the first page read the question. All pages use it. Zero: as it is written.
+	// Reading is how the first page read the question. All pages use it. The zero value means: as the question
+	// is written.
 	Reading Reading
 }
 
@@ -39,17 +40,18 @@ func (c Cursor) String() string {
 	return text
 }
 
-const backMark = "<" // stands before a cursor that leads back
+const backMark = "<" // stands before a cursor that leads to the page before
 
 var errCursor = errors.New("the cursor is none that the registry has written")
 
-// maxCursor is the length of a cursor that the registry may write, without a reading.
+// maxCursor is the largest length of a cursor that the registry writes, not counting the reading.
 const maxCursor = 64 + (MaxWords*3+1)*4/3
 
-// maxWeight is the largest weight of a word: a bit more than the bits of a number of assets.
+// maxWeight is the largest weight of a word. A weight is one more than the number of bits of a count of assets,
+// which has at most 64 bits.
 const maxWeight = 65
 
-// parseWeights reads weights, each with a full stop behind it.
+// parseWeights reads weights, each of which is followed by a full stop.
 func parseWeights(text string) (weights []int64, ok bool) {
 	for one := range strings.SplitSeq(strings.TrimSuffix(text, "."), ".") {
 		w, err := strconv.ParseInt(one, 36, 64)

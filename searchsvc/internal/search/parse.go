@@ -33,12 +33,12 @@ const (
 	facetLimitParam    = "facet_limit"
 )
 
-// Parse reads the parameters of a search. Lists are repeated parameters; facets also takes
-// names with commas between them. Unknown parameters are ignored, and so are empty ones. The
-// error is a fault.Invalid that lists every faulty parameter.
+// Parse reads the parameters of a search. A list is written as a repeated parameter; facets may also have
+// several names with commas between them. Parse ignores unknown and empty parameters. The error is a
+// fault.Invalid that lists every faulty parameter.
 func Parse(values url.Values) (Query, error) { return ParseIn(values, nil) }
 
-// ParseIn is Parse, and takes dates for days of a time zone; nil: UTC.
+// ParseIn does what Parse does. A date without a time stands for a day in the given time zone; nil: UTC.
 func ParseIn(values url.Values, zone *time.Location) (Query, error) {
 	p := parser{values: values, zone: cmp.Or(zone, time.UTC)}
 	q := Query{Text: p.text(), Exact: p.flag(exactParam), Zone: zone}
@@ -65,7 +65,7 @@ func ParseIn(values url.Values, zone *time.Location) (Query, error) {
 // parser collects the faults of parameters.
 type parser struct {
 	values url.Values
-	zone   *time.Location // of days
+	zone   *time.Location // time zone of days
 	faults []fault.Detail
 }
 
@@ -78,7 +78,7 @@ func (p *parser) fault(name, format string, args ...any) {
 // one returns the first value of a parameter without blanks around it.
 func (p *parser) one(name string) string { return strings.TrimSpace(p.values.Get(name)) }
 
-// flag returns a parameter that is 1 or 0.
+// flag returns whether a parameter is 1. It may also be 0 or absent.
 func (p *parser) flag(name string) bool {
 	switch p.one(name) {
 	case "", "0":
@@ -97,7 +97,7 @@ func (p *parser) text() string {
 		p.fault(textParam, "The text must be UTF-8.")
 	case utf8.RuneCountInString(text) > MaxText:
 		p.fault(textParam, "The text may have %d characters.", MaxText)
-	case ukrainian.Count(text) > MaxWords: // as the index compares them: one character may be several words
+	case ukrainian.Count(text) > MaxWords: // counted as the index does: one character may be several words
 		p.fault(textParam, "The text may have %d words.", MaxWords)
 	default:
 		return text
@@ -114,8 +114,8 @@ func (p *parser) filter(by Property) []string {
 	return list
 }
 
-// times returns the range of two parameters. A date stands for its whole day, which may have 23 or
-// 25 hours.
+// times returns the range between two parameters. A date stands for its whole day, which may have 23 or 25
+// hours.
 func (p *parser) times(from, to string) Times {
 	start, _ := p.time(from)
 	end, isDay := p.time(to)
@@ -132,7 +132,8 @@ func (p *parser) times(from, to string) Times {
 	return Times{start, end}
 }
 
-// time returns a time in any form that offsets of the feed have (docs/contract.md, "Offsets").
+// time returns the time of a parameter. The parameter may have any form that an offset of the feed may have
+// (docs/contract.md, "Offsets").
 func (p *parser) time(name string) (at time.Time, isDay bool) {
 	text := p.one(name)
 	if text == "" {
@@ -168,7 +169,8 @@ func (p *parser) unit() Unit {
 	return unit
 }
 
-// count returns a parameter that is a whole number from 0 to most.
+// count returns a parameter that must be a whole number, from 0 to the argument most. If the parameter is
+// absent, count returns the default, which is the argument without.
 func (p *parser) count(name string, without, most int) int {
 	text := p.one(name)
 	if text == "" {
@@ -232,8 +234,8 @@ func join[T ~string](names []T) string {
 	return strings.Join(texts(names), ", ")
 }
 
-// Values returns the parameters of a question, so that Parse returns the same question. It
-// leaves out those that have their default.
+// Values returns the parameters from which Parse returns the same question. It leaves out parameters that have
+// their default.
 func (q Query) Values() url.Values {
 	v := url.Values{}
 	set := func(name, value string) {
@@ -274,8 +276,8 @@ func (q Query) Values() url.Values {
 	return v
 }
 
-// timeText returns a time as a parameter, which is less inclusive than the bound by unit: as a
-// date, if a day of the zone begins at the bound.
+// timeText returns a bound, minus the given unit, as the text of a parameter. The text is a date if the bound is
+// the start of a day in the zone, and otherwise a time.
 func timeText(bound time.Time, unit time.Duration, zone *time.Location) string {
 	if bound.IsZero() {
 		return ""

@@ -89,7 +89,7 @@ func TestFaultyParametersAreRefusedAllAtOnce(t *testing.T) {
 		{"q=" + strings.Repeat("ї", MaxText+1), "q"},
 		{"q=" + strings.Repeat("a+", MaxWords+1), "q"},
 		{"q=%ff", "q"},
-		{"q=" + strings.Repeat("\ufdfa", MaxText), "q"}, // four words each
+		{"q=" + strings.Repeat("\ufdfa", MaxText), "q"}, // each character counts as four words
 		{"q=" + strings.Repeat("\ufdfa", MaxWords/3+2), "q"},
 		{"q=" + strings.Repeat("a.", MaxWords+1), "q"},
 		{"q=" + strings.Repeat("а-", MaxWords+1), "q"},
@@ -168,8 +168,8 @@ func TestCodesHaveTheirParentsAsPrefixes(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that no parameters break the parser, that a question is within its bounds,
-// and that its parameters are read as the same question.
+// FuzzParse checks that no parameters make the parser panic, that a question is within its limits, and that
+// Parse makes the same question from the Values of a question.
 func FuzzParse(f *testing.F) {
 	f.Add("q=будинок&status=active&facets=status,region&limit=5")
 	f.Add("published_from=2026-11-20T01:02:03.123456Z&published_to=2026-11-21&quantity_from=1.5&quantity_unit=ha&sort=published")
@@ -200,7 +200,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestBoundsAreThoseOfTheContract compares numbers with those that docs/contract.md, "Search", names.
+// TestBoundsAreThoseOfTheContract compares limits with the numbers in docs/contract.md, "Search".
 // Promises: search-words, search-filters, search-hits, suggestions
 func TestBoundsAreThoseOfTheContract(t *testing.T) {
 	got := []int{MaxText, MaxWords, assetfilter.MaxValues, MaxHit, MaxSuggestions}
@@ -209,8 +209,8 @@ func TestBoundsAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
-// TestFiltersByPropertiesAreThoseOfAll compares the table with that of the filters, whose terms it
-// takes.
+// TestFiltersByPropertiesAreThoseOfAll checks that the filters in Properties are the filters in assetfilter.All,
+// because the search uses the terms of assetfilter.All.
 func TestFiltersByPropertiesAreThoseOfAll(t *testing.T) {
 	if got, want := FilterParams()[:len(assetfilter.All)], assetfilter.Names(); !slices.Equal(got, want) {
 		t.Errorf("got the filters %v, want %v", got, want)

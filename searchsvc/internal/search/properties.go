@@ -6,27 +6,27 @@ import (
 	"asset-registry/shared/assetfilter"
 )
 
-// Property is a property of assets that a search filters by, and whose values it counts.
+// Property is a property of assets. Searches can filter by it, and count its values in a facet.
 type Property struct {
-	Name FacetName // of the facet, and of the filter
+	Name FacetName // name of the facet, and of the filter
 
-	// Field is the field of the index with the terms of the values. Names is the field with
-	// the names of values for people; empty: values have none.
+	// Field is the field of the index that has the terms of the values. Names is the field that has the names of
+	// the values for people; "" if values have no names.
 	Field, Names string
 
-	// In returns the values of the filter in a question. Nil: there is no filter.
+	// In returns a pointer to the filter's values in Filters. Nil: there is no filter by this property.
 	In func(*Filters) *[]string
 
-	// Levels are the lengths of the values that the facet counts, if they are codes.
+	// Levels are the lengths of the codes that the facet counts. Nil: the values are not codes.
 	Levels []int
 
 	OnPage bool // the search page of the site has the facet
-	OfSite bool // only the site has the facet
+	OfSite bool // only the site has the facet; the API does not
 }
 
-// Properties are all properties, in the order of documents and pages. Parameters, facets,
-// columns of the index, its format, the description of the API and the site follow from the
-// table. Those with In have a row in assetfilter.All, which has the terms of values and assets.
+// Properties are all properties, in the order in which documents and pages list them. The table determines the
+// parameters, the facets, the columns and the format of the index, the description of the API, and the site.
+// Each property with In has a row in assetfilter.All, which has the terms of values and of assets.
 var Properties = []Property{
 	{Name: ByStatus, Field: "s", OnPage: true, In: func(f *Filters) *[]string { return &f.Statuses }},
 	{Name: ByType, Field: "y", In: func(f *Filters) *[]string { return &f.Types }},
@@ -42,7 +42,7 @@ var Properties = []Property{
 	{Name: ByKyivMonth, Field: "mk", OfSite: true},
 }
 
-// Filter returns the filter by a property that has In.
+// Filter returns the filter by a property. The property must have In.
 func (p Property) Filter() assetfilter.Filter { return assetfilter.Of(assetfilter.Name(p.Name)) }
 
 // PropertyOf returns the property with a name. There is one for each FacetName.
@@ -51,7 +51,7 @@ func PropertyOf(name FacetName) Property {
 	return Properties[at]
 }
 
-// ValuesOf returns the values of the filter by a property.
+// ValuesOf returns the values of the filter by a property. They are nil if the property has no filter.
 func (f *Filters) ValuesOf(name FacetName) []string {
 	if p := PropertyOf(name); p.In != nil {
 		return *p.In(f)
@@ -59,7 +59,7 @@ func (f *Filters) ValuesOf(name FacetName) []string {
 	return nil
 }
 
-// FacetNames are all facets of the API.
+// FacetNames returns the names of all facets of the API.
 func FacetNames() []FacetName {
 	var all []FacetName
 	for _, p := range Properties {
@@ -70,7 +70,7 @@ func FacetNames() []FacetName {
 	return all
 }
 
-// FilterParams returns the parameters that filter, in the order of documents and pages.
+// FilterParams returns the parameters that are filters, in the order in which documents and pages list them.
 func FilterParams() []string {
 	var all []string
 	for _, p := range Properties {

@@ -12,42 +12,43 @@ import (
 // Step names a second try (docs/search.md, "Second tries").
 type Step string
 
-// The steps, in their order.
+// All steps, in the order in which a search takes them.
 const (
-	BySmall    Step = "small"    // words that never decide are left out
-	ByLayout   Step = "layout"   // words are read in the other layout of the keyboard
-	ByCode     Step = "code"     // numbers are beginnings of ids and codes, and models are read apart
+	BySmall    Step = "small"    // words that hardly matter, such as prepositions, are left out
+	ByLayout   Step = "layout"   // words are read as if typed in the other layout of the keyboard
+	ByCode     Step = "code"     // numbers are read as beginnings of ids and codes; models are split into parts
 	BySpelling Step = "spelling" // words are read in another spelling or script
-	BySynonym  Step = "synonym"  // other words of the same meaning will do
-	ByPrefix   Step = "prefix"   // words are beginnings of others
-	ByNearest  Step = "nearest"  // words are replaced by the nearest ones
+	BySynonym  Step = "synonym"  // other words of the same meaning are enough
+	ByPrefix   Step = "prefix"   // words are read as beginnings of other words
+	ByNearest  Step = "nearest"  // words are replaced by the most similar ones
 	ByKnown    Step = "known"    // words that no asset has are left out
 	ByMissing  Step = "missing"  // one word may be missing
 )
 
-// Steps are all steps.
+// Steps lists all steps in their order.
 var Steps = []Step{
 	BySmall, ByLayout, ByCode, BySpelling, BySynonym, ByPrefix, ByNearest, ByKnown, ByMissing,
 }
 
-// Reading is a question as it was asked of the index. The zero value reads no words.
+// Reading says how the words of a question were read for the search. The zero value has no words; then the
+// question is used as it is written.
 type Reading struct {
-	Steps   []Step `json:"s,omitempty"` // that were made; none: the question is as it was asked
+	Steps   []Step `json:"s,omitempty"` // steps that changed something; none: the question is as it was asked
 	Words   []Word `json:"w,omitempty"`
-	Unknown bool   `json:"-"` // a word is one that no asset has
+	Unknown bool   `json:"-"` // there is a word that no asset has
 }
 
 // Word is a word of a question.
 type Word struct {
 	Text string   `json:"t"`           // as it was asked
-	Out  bool     `json:"o,omitempty"` // it is left out
-	By   []string `json:"b,omitempty"` // phrases that stand for it, one of which will do; none: itself
-	Said string   `json:"d,omitempty"` // the first of them, for people
+	Out  bool     `json:"o,omitempty"` // the word is left out
+	By   []string `json:"b,omitempty"` // phrases that replace the word, one of which is enough; none: the word itself
+	Said string   `json:"d,omitempty"` // the first phrase in the form that people write
 	// Fixed is true for a word that may not be missing.
 	Fixed bool `json:"f,omitempty"`
 }
 
-// The signs before a phrase of Word.By that is no text.
+// The signs that may stand before a phrase of Word.By. They say that the phrase is not a text, but one of these:
 const (
 	Key       = "=" // a key of the index
 	Beginning = "^" // the beginning of keys
@@ -55,25 +56,26 @@ const (
 	ID        = "@" // the beginning of ids
 )
 
-// signs are all of these. A word that stands for several has none of them.
+// signs has all signs that may stand before a phrase. If a word has several phrases, none of them begins with a
+// sign.
 const signs = Key + Beginning + Code + ID
 
-// The bounds of a reading.
+// Limits of a reading.
 const (
-	maxBy      = 24    // phrases that stand for a word
-	MaxPhrase  = 100   // characters of one, and of a word
-	MaxOthers  = 128   // synonyms of all words
-	MaxLetters = 2_000 // characters of these
+	maxBy      = 24    // phrases that replace a word
+	MaxPhrase  = 100   // characters of a phrase, and of a word
+	MaxOthers  = 128   // synonyms of all words together
+	MaxLetters = 2_000 // characters of all synonyms together
 	maxReading = 16 << 10
 )
 
-// IsAnother tells whether the reading differs from the question.
+// IsAnother reports whether the reading differs from the question as it was asked.
 func (r Reading) IsAnother() bool { return len(r.Steps) > 0 }
 
-// Has tells whether a step was made.
+// Has reports whether a step changed the question.
 func (r Reading) Has(s Step) bool { return slices.Contains(r.Steps, s) }
 
-// Used returns the words that an asset was looked for by, as people write them.
+// Used returns, in the form that people write, the words that assets were searched by.
 func (r Reading) Used() (all []string) {
 	for _, w := range r.Words {
 		if !w.Out {
@@ -93,7 +95,7 @@ func (r Reading) LeftOut() (all []string) {
 	return all
 }
 
-// Replaced returns the words that others stood for.
+// Replaced returns the words that were replaced by other ones.
 func (r Reading) Replaced() (all []Word) {
 	for _, w := range r.Words {
 		if !w.Out && len(w.By) > 0 && w.Said != w.Text {
@@ -115,7 +117,7 @@ var errReading = errors.New("the words are none that the registry has written")
 // text returns the reading as a part of a cursor.
 func (r Reading) text() string {
 	text, err := json.Marshal(r)
-	if err != nil { // it has texts only
+	if err != nil { // cannot happen: it has only texts and flags
 		panic(err)
 	}
 	return base64.RawURLEncoding.EncodeToString(text)

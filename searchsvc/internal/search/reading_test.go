@@ -37,7 +37,8 @@ func TestACursorCarriesTheWeights(t *testing.T) {
 	}
 }
 
-// TestTheMarksOfFormerVersionsAreRead has marks that pages carry in links (docs/versions.md).
+// TestTheMarksOfFormerVersionsAreRead parses cursors that earlier versions wrote, because old links to pages may
+// have them (docs/versions.md).
 func TestTheMarksOfFormerVersionsAreRead(t *testing.T) {
 	const at = 1795000000000001
 	words := Reading{Steps: []Step{ByNearest}, Words: []Word{{Text: "гаражж", By: []string{"=гараж"}, Said: "гараж"}}}

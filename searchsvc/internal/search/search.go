@@ -13,75 +13,73 @@ import (
 
 // Searcher finds assets. It is safe for concurrent use.
 type Searcher interface {
-	// Turn waits for a turn to search, which lasts until end is called: once the answer is
-	// encoded. Further calls of end do nothing. It returns a fault.Unavailable if too many
-	// searches are under way.
+	// Turn waits until the caller may search. The turn lasts until the caller calls the function end, which it
+	// does after it has encoded the answer. Further calls of the function do nothing. Turn returns a
+	// fault.Unavailable if too many searches are running.
 	Turn(ctx context.Context) (end func(), err error)
 
-	// Search answers a question from one state of the index, within a turn. A question that
-	// Parse has returned is never refused. It returns a fault.Unavailable if there is no index
-	// yet, or if the search takes too long.
+	// Search answers a question from one state of the index, within a turn. It never refuses a question that
+	// Parse has returned. It returns a fault.Unavailable if there is no index yet, or if the search takes too
+	// long.
 	Search(ctx context.Context, q Query) (Result, error)
 
-	// State tells how far the index is.
+	// State returns how up to date the index is.
 	State() State
 }
 
-// State says how far an index is.
+// State says how up to date an index is.
 type State struct {
-	Position client.Position // in the feed; the index has everything up to it
-	Assets   int64           // that can be found
-	Ready    bool            // the index has once reached the end of the feed
-	Behind   time.Duration   // since the index was last as new as the feed
+	Position client.Position // in the feed; the index has all changes up to it
+	Assets   int64           // assets that can be found
+	Ready    bool            // the index has reached the end of the feed at least once
+	Behind   time.Duration   // time since the index last had everything that the feed has
 }
 
-// Query is a question. The zero value asks for all assets, the newest first; Parse fills
-// in Limit.
+// Query is a question. The zero value asks for all assets, the newest first. Parse sets Limit.
 type Query struct {
-	Text    string // words, all of which an asset must have; empty: no condition
-	Exact   bool   // there are no second tries
+	Text    string // an asset must have all of these words; empty: no condition
+	Exact   bool   // no second tries are made
 	Filters Filters
-	Sort    Sort           // empty: ByRelevance with Text, else NewestFirst
-	Limit   int            // hits of a page; 0: none, for an answer of facets only
-	After   *Cursor        // the page after or before a hit; nil: the first page
-	Facets  []FacetName    // counts to return
-	Zone    *time.Location // of the days that Values writes; nil: UTC
-	// Apart counts the values of a filtered property as if there were no filter by it, so that people see
-	// what else they may choose. Codes are counted within their filter.
+	Sort    Sort           // empty: ByRelevance if there is a Text, otherwise NewestFirst
+	Limit   int            // hits on a page; 0: none, for an answer that has only facets
+	After   *Cursor        // the hit where the page begins or ends; nil: the first page
+	Facets  []FacetName    // facets to count
+	Zone    *time.Location // time zone of the days that Values writes; nil: UTC
+	// If Apart is set, the values of a property are counted as if the question had no filter by this property,
+	// so that people see what else they may choose. Only codes are still counted within their filter.
 	Apart bool
-	// Sums adds up how much there is of each value of ByClassification.
+	// If Sums is set, the answer also has the area and the number of pieces of each value of ByClassification.
 	Sums bool
 	// FacetLimit is the number of values of each facet. 0: DefaultFacetLimit.
 	FacetLimit int
 }
 
-// Filters are conditions, all of which an asset meets. A list is met by any of its values.
-// An empty list is no condition. Regions, localities and codes are compared by their keys
-// (assetfilter).
+// Filters are conditions. An asset must meet all of them. An asset meets a list if it has any of the values; an
+// empty list is not a condition. Regions, localities and codes are compared by their keys (assetfilter).
 type Filters struct {
-	Statuses        []string // of assetfilter.Statuses
-	Types           []string // assetType
+	Statuses        []string // values of assetfilter.Statuses
+	Types           []string // values of assetType
 	Classifications []string // a code with or without its check digit, or the beginning of codes
 	Regions         []string
 	Localities      []string
-	Custodians      []string // scheme and id of the organisation with a hyphen between them: UA-EDR-00032945
+	Custodians      []string // scheme and id of the organisation, joined by a hyphen: UA-EDR-00032945
 	Owners          []string // names of brokers
-	Published       Times    // the first step to pending
-	Modified        Times    // dateModified
+	Published       Times    // when the asset first became pending
+	Modified        Times    // when the asset last changed (dateModified)
 	Quantity        Quantities
 }
 
-// Times is a range of times. A zero time is no bound.
+// Times is a range of times. A zero time means that this side has no limit.
 type Times struct {
 	From  time.Time // inclusive
 	Until time.Time // exclusive
 }
 
-// Quantities is a range of quantities, which at least one item of an asset has. A nil
-// pointer is no bound. Numbers are compared as 64-bit floats.
+// Quantities is a range of quantities. At least one item of an asset must be in it. A nil pointer means that
+// this side has no limit. Numbers are compared as 64-bit floats.
 type Quantities struct {
 	From, To *float64 // inclusive
-	Unit     Unit     // of items in other units, too, that measure the same; empty: units do not count
+	Unit     Unit     // items in other units of the same measure are converted; "": any unit
 }
 
 // Sort is an order of hits.
@@ -94,7 +92,7 @@ const (
 	OldestFirst     Sort = "modified"
 	LatestPublished Sort = "-published"
 	FirstPublished  Sort = "published"
-	LargestFirst    Sort = "-area" // of all items
+	LargestFirst    Sort = "-area" // by the sum of the areas of all items
 	SmallestFirst   Sort = "area"  // assets without an area come last
 )
 
@@ -105,22 +103,22 @@ type FacetName string
 const (
 	ByStatus                   = FacetName(assetfilter.Status)
 	ByType                     = FacetName(assetfilter.Type)
-	ByClassification           = FacetName(assetfilter.Classification) // the next level below the filter, else divisions
+	ByClassification           = FacetName(assetfilter.Classification) // one level below the filter, or divisions
 	ByRegion                   = FacetName(assetfilter.Region)
 	ByLocality                 = FacetName(assetfilter.Locality)
 	ByCustodian                = FacetName(assetfilter.Custodian)
 	ByOwner                    = FacetName(assetfilter.Owner)
-	ByMonth          FacetName = "month"      // of the publication, in UTC: 2026-11
-	ByKyivMonth      FacetName = "month_kyiv" // of the publication, in Kyiv; for the site only
+	ByMonth          FacetName = "month"      // month of the publication, in UTC: 2026-11
+	ByKyivMonth      FacetName = "month_kyiv" // month of the publication, in Kyiv; only for the site
 )
 
-// Sorts are all orders of hits.
+// Sorts lists all orders of hits.
 var Sorts = []Sort{ByRelevance, NewestFirst, OldestFirst, LatestPublished, FirstPublished, LargestFirst, SmallestFirst}
 
-// The bounds of a question (docs/contract.md, "Search").
+// Limits of a question (docs/contract.md, "Search").
 const (
 	MaxText           = 600 // characters of Text
-	MaxWords          = 64  // words of Text, as ukrainian.Count counts them; further ones are a fault
+	MaxWords          = 64  // words of Text, counted by ukrainian.Count; more words are a fault
 	DefaultLimit      = 20
 	MaxLimit          = 100
 	MaxFacets         = 5
@@ -129,37 +127,37 @@ const (
 	MaxSuggestions    = 10
 )
 
-// MaxHit is the size of a hit in bytes.
+// MaxHit is the largest size of a hit in bytes.
 const MaxHit = 16 << 10
 
-// Result is an answer.
+// Result is the answer to a question.
 type Result struct {
 	Hits     []Hit
-	Total    int64           // assets that the question finds, on all pages
+	Total    int64           // assets that the question finds, on all pages together
 	Facets   []Facet         // in the order of Query.Facets
-	Position client.Position // the answer has everything up to it, and perhaps a little more
-	Before   int64           // of Total, on the pages before this one; 0 if Query.Limit is 0
-	Prev     *Cursor         // the page before; nil: this is the first one
-	Next     *Cursor         // the next page; nil: there is none
-	Reading  Reading         // how Query.Text was read, unless as it is
-	NotFound []string        // words that no asset has, if nothing is found
+	Position client.Position // the answer has all changes up to it, and perhaps some later ones
+	Before   int64           // hits on the pages before this one; 0 if Query.Limit is 0
+	Prev     *Cursor         // the page before; nil: this is the first page
+	Next     *Cursor         // the next page; nil: this is the last page
+	Reading  Reading         // how Query.Text was read; zero: as it is written
+	NotFound []string        // words that no asset has; set only if nothing is found
 }
 
 // Hit is a found asset.
 type Hit struct {
 	ID string
-	// Asset is the asset as JSON, of at most MaxHit bytes, with some of its fields only: id, dateModified, assetID,
+	// Asset is the asset as JSON, of at most MaxHit bytes. It has only these fields: id, dateModified, assetID,
 	// assetType, status, date, title, title_en, description (its beginning), owner,
-	// rectificationPeriod.startDate, assetCustodian (name, identifier.scheme and
-	// identifier.id), and of its first three items description, classification, unit,
-	// quantity, and of the address region, locality and streetAddress.
+	// rectificationPeriod.startDate, assetCustodian (name, identifier.scheme and identifier.id), and of the
+	// first three items description, classification, unit, quantity, and the region, locality and streetAddress
+	// of the address.
 	Asset json.RawMessage
-	// Picture is the id of the file of the first illustration of the asset; empty: it has none.
+	// Picture is the file id of the first illustration of the asset. It is "" if the asset has no illustration.
 	Picture string
 }
 
-// Fields are the fields of a hit that pages show. Decoding the Go client's types would take nine times as long, because
-// they keep unknown fields.
+// Fields are the fields of a hit that pages show. Decoding into the types of the Go client would take nine times
+// as long, because they keep unknown fields.
 type Fields struct {
 	ID                  string           `json:"id"`
 	DateModified        client.Timestamp `json:"dateModified"`
@@ -199,22 +197,22 @@ func (h Hit) Decode() (f Fields, err error) {
 	return f, err
 }
 
-// Facet counts the found assets by the values of a property. An asset with several values
-// counts for each.
+// Facet counts the found assets by the values of a property. An asset with several values counts once for each
+// value.
 type Facet struct {
 	Name   FacetName
 	Values []Count // the highest counts first; months: the newest first
-	More   bool    // there are further values
-	Chosen []Count // the values of the filter, in its order; Count is 0 for one of another level
+	More   bool    // there are more values than Values has
+	Chosen []Count // the values of the filter, in the order of the question; Count is 0 for a code of another level
 }
 
-// Count is a value of a facet.
+// Count is a value of a facet, and how many hits have it.
 type Count struct {
-	Value  string // as a filter takes it
-	Name   string // for people; empty: Value is all there is
-	NameEn string // in English, if there is an English name
+	Value  string // the value in the form in which a filter takes it
+	Name   string // name for people; "": the value has no name
+	NameEn string // name in English; "": the value has no English name
 	Count  int64
-	// Area and Pieces are sums over the items that have the value, in square metres and pieces. They are
-	// 0 unless Query.Sums asks for them.
+	// Area and Pieces are sums over the items that have the value, in square metres and in pieces. They are 0
+	// unless Query.Sums is set.
 	Area, Pieces float64
 }

@@ -5,14 +5,14 @@ import "math"
 // Measure is what the quantity of an item measures.
 type Measure uint8
 
-// The measures. Amounts of each are in ten-thousandths: of a square metre and of a piece.
+// The measures. An amount is a number of ten-thousandths of a square metre (Area), or of a piece (Number).
 const (
 	Area Measure = iota
 	Number
-	Measures // their number
+	Measures // the number of measures
 )
 
-// Unit is a unit of the range of quantities.
+// Unit is a unit in which a range of quantities is written.
 type Unit string
 
 // The units.
@@ -22,10 +22,10 @@ const (
 	Pieces       Unit = "pieces"
 )
 
-// Units are all units, in the order of documents and pages.
+// Units lists all units, in the order in which documents and pages list them.
 var Units = []Unit{SquareMetres, Hectares, Pieces}
 
-// scale says what a unit measures, and how many square metres or pieces it is.
+// scale says which measure a unit has, and how many square metres or pieces it is.
 type scale struct {
 	of    Measure
 	times float64
@@ -33,22 +33,22 @@ type scale struct {
 
 var scales = map[Unit]scale{SquareMetres: {Area, 1}, Hectares: {Area, 10_000}, Pieces: {Number, 1}}
 
-// UnitCodes are the codes of UN/CEFACT Recommendation 20 whose quantities are amounts: square metre, are,
-// hectare and square kilometre; piece and one.
+// UnitCodes are the codes of UN/CEFACT Recommendation 20 whose quantities can be converted to amounts: square
+// metre, are, hectare and square kilometre; piece and one.
 var UnitCodes = map[string]scale{
 	"MTK": {Area, 1}, "ARE": {Area, 100}, "HAR": {Area, 10_000}, "KMK": {Area, 1_000_000},
 	"H87": {Number, 1}, "C62": {Number, 1},
 }
 
-// perUnit is the number of amounts in a square metre or a piece. Quantities have four decimals.
+// perUnit is the amount of one square metre or one piece, so quantities keep four decimals.
 const perUnit = 10_000
 
-// MaxAmount is the largest amount of an item or an asset: a million square kilometres, more than
-// Ukraine has. Larger ones of an item are none; larger sums are cut to it.
+// MaxAmount is the largest amount of an item or an asset: a million square kilometres, which is more than
+// Ukraine has. An item with more has no amount, and a larger sum is cut to MaxAmount.
 const MaxAmount = 1_000_000_000_000 * perUnit
 
-// AmountOf returns the amount of a quantity in a unit with a code. ok is false for other units, and for
-// quantities that are no amount.
+// AmountOf returns the measure and the amount of a quantity, in the unit with the given code. ok is false for a
+// unit that UnitCodes lacks, and for a quantity that is not positive or is too large.
 func AmountOf(code string, quantity float64) (of Measure, amount int64, ok bool) {
 	unit, known := UnitCodes[code]
 	exact := math.Round(quantity * unit.times * perUnit)
@@ -64,7 +64,7 @@ type Amounts struct {
 	From, To float64 // inclusive
 }
 
-// Amounts returns the range of quantities that have a Unit.
+// Amounts converts the range to amounts. The range must have a Unit.
 func (q Quantities) Amounts() Amounts {
 	unit := scales[q.Unit]
 	bound := func(n *float64, without float64) float64 {
@@ -76,10 +76,10 @@ func (q Quantities) Amounts() Amounts {
 	return Amounts{unit.of, bound(q.From, math.Inf(-1)), bound(q.To, math.Inf(1))}
 }
 
-// Has tells whether an amount is in the range.
+// Has reports whether an amount is in the range.
 func (a Amounts) Has(of Measure, amount int64) bool {
 	return of == a.Of && float64(amount) >= a.From && float64(amount) <= a.To
 }
 
-// InUnits returns an amount, or a sum of amounts, in square metres or pieces.
+// InUnits converts an amount, or a sum of amounts, to square metres or pieces.
 func InUnits(amount float64) float64 { return amount / perUnit }

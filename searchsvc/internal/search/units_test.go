@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestAmountsAreExactToFourDecimals compares quantities at bounds, in units and fractions that floats do not have.
+// TestAmountsAreExactToFourDecimals compares quantities with the ends of ranges, in units and with fractions
+// that floats cannot represent exactly.
 // Promises: search-units
 func TestAmountsAreExactToFourDecimals(t *testing.T) {
 	bound := func(n float64) *float64 { return &n }

@@ -11,18 +11,17 @@ import (
 // Unknown is a parameter that a search does not have.
 type Unknown struct{ Name, Nearest string }
 
-// Params returns the parameters of a search, in the order of documents.
+// Params returns the parameters of a search, in the order in which documents list them.
 func Params() []string {
 	all := append([]string{textParam, exactParam}, FilterParams()...)
 	return append(all, sortParam, limitParam, afterParam, facetsParam, facetLimitParam)
 }
 
-// maxUnknown is the number of unknown parameters that an answer names.
+// maxUnknown is the largest number of unknown parameters that an answer names.
 const maxUnknown = 10
 
-// FindUnknown returns the first ten parameters that a route does not have, in the order of
-// their names, each with the nearest one that it has. Those of all routes are opt_*,
-// acc_token and _.
+// FindUnknown returns the first ten parameters that a route does not have, sorted by name, each with the most
+// similar parameter that the route has. It leaves out opt_*, acc_token and _, which all routes have.
 func FindUnknown(values url.Values, known []string) (all []Unknown) {
 	var names []string
 	for name := range values {

@@ -18,7 +18,8 @@ func TestUnknownParametersAreNamedWithTheNearest(t *testing.T) {
 	}
 }
 
-// TestDaysAreThoseOfAZone reads dates of days that begin in summer and in winter time.
+// TestDaysAreThoseOfAZone reads dates of days that begin in summer time and in winter time. Each day must begin
+// and end at midnight in the zone.
 func TestDaysAreThoseOfAZone(t *testing.T) {
 	kyiv, err := time.LoadLocation("Europe/Kyiv")
 	if err != nil {

@@ -13,7 +13,7 @@ type aboutPage struct {
 	States []client.Status
 }
 
-// about shows a page about the registry, its API, its mirrors and its log.
+// about shows the page about the registry, its API, its mirrors and its log.
 func (s *Site) about(w http.ResponseWriter, r request) error {
 	v := s.view(r, texts["about.title"].in(r.lang), aboutPage{
 		Base: r.base, Keys: s.config.LogKeys,

@@ -14,18 +14,18 @@ import (
 var (
 	assetID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-	// assetNumber matches numbers that people read (docs/contract.md, "Identifiers").
+	// assetNumber matches the numbers of assets that people use (docs/contract.md, "Identifiers").
 	assetNumber = regexp.MustCompile(`(?i)^ua-ar-[a-z0-9-]{1,60}$`)
 )
 
-// mostNamed is the number of assets that may have a number among their words before the asset
-// itself is found.
+// mostNamed is how many hits of a search for a number are compared with the number. The asset with this number
+// need not be the first hit, because other assets may have the number as a word.
 const mostNamed = 20
 
 // assetPath returns the path of the page of an asset.
 func assetPath(l Lang, id string) string { return "/" + string(l) + "/assets/" + url.PathEscape(id) }
 
-// redirect sends a browser to another path of the site, or returns an error.
+// redirect sends a browser to another path of the site. If err is not nil, it returns err and sends nothing.
 func redirect(w http.ResponseWriter, r request, to string, err error) error {
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func redirect(w http.ResponseWriter, r request, to string, err error) error {
 	return nil
 }
 
-// anyLanguage leads to the page of an asset in the language of the request.
+// anyLanguage redirects to the page of an asset in the language that the browser prefers.
 func anyLanguage(w http.ResponseWriter, r request) error {
 	id := r.PathValue("id")
 	if !assetID.MatchString(strings.ToLower(id)) && !assetNumber.MatchString(id) {
@@ -44,9 +44,9 @@ func anyLanguage(w http.ResponseWriter, r request) error {
 	return redirect(w, r, assetPath(r.lang, id), nil)
 }
 
-// otherAddress returns where the page is that a path names by the number of an asset, or in
-// capitals. It is "" for the page's own address. Assets that the search does not have, such as
-// removed ones, have no page by their number.
+// otherAddress returns the page's own path if the request names the asset by its number, or by its id in
+// capitals. It returns "" if the request already has this path. A number finds only assets that the search has,
+// so removed assets have no page by their number.
 func (s *Site) otherAddress(r request) (path string, err error) {
 	named := r.PathValue("id")
 	if lower := strings.ToLower(named); assetID.MatchString(lower) {
@@ -77,12 +77,13 @@ func (s *Site) otherAddress(r request) (path string, err error) {
 }
 
 const (
-	backParam = "back" // the query of the search that has led to an asset
-	mostQuery = 1000   // bytes of it, and of each query that a page has in many links
+	backParam = "back" // the query of the search that led to an asset
+	mostQuery = 1000   // bytes of that query, and of each query that a page repeats in many links
 )
 
-// repeated returns a path with a query for a page that has many such links. It is "" if the query is too
-// long, so that a page does not grow with the product of both.
+// repeated returns a path with a query, for a page that has many links with this query. If the query is too
+// long, it returns "", because the size of the page would grow with the number of links times the length of the
+// query.
 func repeated(path, query string) string {
 	if len(query) > mostQuery {
 		return ""
@@ -90,9 +91,9 @@ func repeated(path, query string) string {
 	return path + query
 }
 
-// backFrom returns the query of the address of an asset, which brings back to a page of a search, or to the
-// first one if the address of the page is too long. It is "" for the search without conditions, and for one
-// that is too long.
+// backFrom returns the query that a link to an asset gets, so that the asset's page can link back to a page of a
+// search. If the address of that page is too long, the link leads to the first page of the search. The result is
+// "" if the search has no conditions, or if even the address of its first page is too long.
 func backFrom(q search.Query) string {
 	query := q.Values().Encode()
 	if len(query) > mostQuery && q.After != nil {
@@ -105,9 +106,9 @@ func backFrom(q search.Query) string {
 	return "?" + url.Values{backParam: {query}}.Encode()
 }
 
-// backTo returns the path of the search that has led to a page, and the part of the page's query
-// that says so. Both are made from the parameters of a search that it understands, so the path
-// never leads out of the site. They are "" for anything else.
+// backTo returns the path of the search that led to a page, and the part of the page's query that names this
+// search. Both are built anew from parameters that Parse accepts, so the path never leads out of the site. For
+// anything else both are "".
 func backTo(r request) (path, kept string) {
 	text := r.URL.Query().Get(backParam)
 	if text == "" || len(text) > mostQuery {

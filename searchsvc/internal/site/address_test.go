@@ -11,10 +11,10 @@ import (
 	"asset-registry/shared/fault"
 )
 
-const number = "UA-AR-DGF-2026-11-22-000017" // of the whole asset
+const number = "UA-AR-DGF-2026-11-22-000017" // the complete assetID
 
-// TestAddressesThatPeopleQuoteLeadToThePage asks for the page of an asset by its number, in capitals
-// and without a language.
+// TestAddressesThatPeopleQuoteLeadToThePage requests the page of an asset by its number, by its id in capitals,
+// and without a language. Each must redirect to the page.
 func TestAddressesThatPeopleQuoteLeadToThePage(t *testing.T) {
 	page := "/assets/" + id
 	for _, c := range []struct {
@@ -58,7 +58,7 @@ func TestAddressesThatPeopleQuoteLeadToThePage(t *testing.T) {
 	}
 }
 
-// crumb returns the link at the top of the page of an asset.
+// crumb returns the address of the link at the top of the page of an asset.
 func crumb(t *testing.T, body string) string {
 	t.Helper()
 	m := regexp.MustCompile(`<p class="crumbs"><a href="([^"]*)"`).FindStringSubmatch(body)
@@ -68,7 +68,7 @@ func crumb(t *testing.T, body string) string {
 	return html.UnescapeString(m[1])
 }
 
-// TestAPageLeadsBackToTheResults follows the link of a hit and looks at where the page leads.
+// TestAPageLeadsBackToTheResults follows the link of a hit. The page of the asset must link back to the search.
 func TestAPageLeadsBackToTheResults(t *testing.T) {
 	s := newSite(t, newRegistry(whole), newFound())
 	for _, query := range []string{"q=%D0%B1%D1%83%D0%B4%D0%B8%D0%BD%D0%BE%D0%BA&sort=published&status=active",
@@ -91,7 +91,8 @@ func TestAPageLeadsBackToTheResults(t *testing.T) {
 	}
 }
 
-// TestTheWayBackStaysOnTheSite plants ways back that are no search.
+// TestTheWayBackStaysOnTheSite sends parameters "back" that are not searches of the site. The link back must
+// lead to the first page of the search.
 func TestTheWayBackStaysOnTheSite(t *testing.T) {
 	s := newSite(t, newRegistry(whole), newFound())
 	for _, back := range []string{"//foreign.example", "https://foreign.example/?q=a", "/uk/?q=a", "javascript:alert(1)",
@@ -103,6 +104,6 @@ func TestTheWayBackStaysOnTheSite(t *testing.T) {
 		}
 		mustLack(t, body, "foreign.example", "alert(1)</script>\"")
 	}
-	_, results := get(t, s, "/uk/?q="+strings.Repeat("%D0%B0", 590)) // a link that would be too long has no way back
+	_, results := get(t, s, "/uk/?q="+strings.Repeat("%D0%B0", 590)) // the query is too long to be in the link
 	mustHave(t, results, `href="/uk/assets/`+id+`" lang`)
 }

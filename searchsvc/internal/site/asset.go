@@ -17,25 +17,25 @@ type assetPage struct {
 	Record  record
 	Line    []step
 	Past    history
-	Older   string // path of the page of older changes; "": there are none
+	Older   string // path of the page with older changes; "": there are no older changes
 	Check   check
-	API     string // path of the record
-	Back    string // path of the search that led here; "": none did
+	API     string // path of the record in the API
+	Back    string // path of the search that led here; "": no search led here
 	Checked bool   // the record can be checked against the log
 
 	Pictures []picture
 }
 
-// check is what the script and the command need to check a record.
+// check is what the script and the command need in order to check a record.
 type check struct {
 	ID       string
-	Modified string   // dateModified
+	Modified string   // dateModified of the record
 	Keys     []string // public keys of the log
-	Proof    string   // path
+	Proof    string   // path of the proof
 	Base     string
 }
 
-// readAsset reads the record that a path names. Drafts are not public.
+// readAsset reads the record of the asset that the path names. A draft is not public, so it has no page.
 func (s *Site) readAsset(r request) (id string, record *value, err error) {
 	id = r.PathValue("id")
 	if !assetID.MatchString(id) {
@@ -78,7 +78,7 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 	if past.Older > 0 {
 		p.Older = olderPath(r.lang, id, past.Older)
 	}
-	linked := linkedAsset(r.lang, r.base, root) // before newRecord, which marks what it shows
+	linked := linkedAsset(r.lang, r.base, root) // must come before newRecord, which marks values as shown
 	p.Record = newRecord(r.lang, s.config.Names, root, s.outwards)
 	v := s.view(r, shorten(p.Record.Title.Text, maxTitle), p)
 	v.About, v.Kept, v.Scripts = p.Record.about(), kept, []string{"asset.js"}
@@ -96,14 +96,14 @@ func olderPath(l Lang, id string, from int64) string {
 	return "/" + string(l) + "/assets/" + id + "/changes?from=" + strconv.FormatInt(from, 10)
 }
 
-// changesPage is the body of the page of older changes.
+// changesPage is the body of a page with older changes.
 type changesPage struct {
 	ID, Title string
 	Past      history
 	Older     string
 }
 
-// changes shows changes of a record from a revision down.
+// changes shows the changes of a record, the newest first, beginning with the revision that the query names.
 func (s *Site) changes(w http.ResponseWriter, r request) error {
 	from, err := strconv.ParseInt(r.URL.Query().Get("from"), 10, 64)
 	if err != nil || from < 1 {

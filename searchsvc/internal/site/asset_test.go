@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// changed returns the whole asset after a change of its members.
+// changed returns the asset of these tests (whole) after the function change has edited its members.
 func changed(t *testing.T, change func(asset map[string]any)) []byte {
 	t.Helper()
 	var asset map[string]any
@@ -36,7 +36,7 @@ func assetPage(t *testing.T, lang string, asset []byte) string {
 
 var tags = regexp.MustCompile(`<[^>]*>`)
 
-// plainText returns what a part of a page says, without its elements.
+// plainText returns the text of a part of a page, without its elements.
 func plainText(body string) string { return html.UnescapeString(tags.ReplaceAllString(body, "")) }
 
 // factsOf returns the facts at the top of a page, by their labels.
@@ -57,7 +57,7 @@ func item(n int, quantity, unit, kind, street string) map[string]any {
 		"address": map[string]any{"streetAddress": street, "locality": "Дрогобич", "region": "Львівська область"}}
 }
 
-// TestTheFirstScreenSaysWhatPeopleLookFor reads the facts of assets with one item and with many.
+// TestTheFirstScreenSaysWhatPeopleLookFor checks the facts of assets with one item and with many items.
 func TestTheFirstScreenSaysWhatPeopleLookFor(t *testing.T) {
 	items := func(all ...any) []byte { return changed(t, func(a map[string]any) { a["items"] = all }) }
 	for _, c := range []struct {
@@ -112,7 +112,7 @@ func TestTheFirstScreenSaysWhatPeopleLookFor(t *testing.T) {
 	}
 }
 
-// TestItemsFoldFromTheFifthOn counts the rows before the fold.
+// TestItemsFoldFromTheFifthOn counts the items that a page shows before the fold.
 func TestItemsFoldFromTheFifthOn(t *testing.T) {
 	for count, want := range map[int]int{1: 1, 4: 4, 5: 4, 40: 4} {
 		body := assetPage(t, "uk", changed(t, func(a map[string]any) {
@@ -135,7 +135,7 @@ func TestItemsFoldFromTheFifthOn(t *testing.T) {
 	}
 }
 
-// TestDocumentsSayTypeSizeAndDate reads documents with and without a size and in many formats.
+// TestDocumentsSayTypeSizeAndDate has documents with and without a size, in many formats.
 func TestDocumentsSayTypeSizeAndDate(t *testing.T) {
 	for _, c := range []struct{ fields, uk, en string }{
 		{`"format":"application/pdf","size":1234567,`, "Підстава зняття з реєстру · PDF · 1,2\u00a0МБ · 22 листопада 2026, 13:30",
@@ -154,7 +154,7 @@ func TestDocumentsSayTypeSizeAndDate(t *testing.T) {
 	}
 }
 
-// TestTheListOfSectionsLeadsToEach compares the links at the top of a page with its sections.
+// TestTheListOfSectionsLeadsToEach compares the links at the top of a page with the sections of the page.
 func TestTheListOfSectionsLeadsToEach(t *testing.T) {
 	for name, asset := range map[string][]byte{
 		"whole": whole,
@@ -186,7 +186,7 @@ func TestTheListOfSectionsLeadsToEach(t *testing.T) {
 	}
 }
 
-// metaOf returns the properties in the head of a page.
+// metaOf returns the properties of the meta elements in the head of a page.
 func metaOf(body string) map[string]string {
 	all := map[string]string{}
 	for _, m := range regexp.MustCompile(`<meta (?:name|property)="([^"]+)" content="([^"]*)">`).FindAllStringSubmatch(body, -1) {
@@ -195,7 +195,7 @@ func metaOf(body string) map[string]string {
 	return all
 }
 
-// TestALinkSaysWhatItLeadsTo reads what messengers and search engines show of a link.
+// TestALinkSaysWhatItLeadsTo checks the texts that messengers and search engines show for a link.
 func TestALinkSaysWhatItLeadsTo(t *testing.T) {
 	for lang, want := range map[string]map[string]string{
 		"uk": {"og:title": "Нежитлове приміщення, 240 м²", "og:site_name": "Реєстр активів", "og:locale": "uk_UA",
@@ -219,7 +219,8 @@ func TestALinkSaysWhatItLeadsTo(t *testing.T) {
 	}
 }
 
-// TestThePrintedPageHasItsAddress looks for what a print shows and for the button that copies the same.
+// TestThePrintedPageHasItsAddress checks that a printed page shows its address, and that a button copies the
+// same address.
 func TestThePrintedPageHasItsAddress(t *testing.T) {
 	body := assetPage(t, "uk", whole)
 	address := "http://registry.example/uk/assets/" + id

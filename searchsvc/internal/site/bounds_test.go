@@ -20,7 +20,7 @@ import (
 	"asset-registry/searchsvc/internal/site"
 )
 
-// transport is a function that answers.
+// transport is a function that answers requests.
 type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -35,8 +35,8 @@ func siteOn(t *testing.T, to http.RoundTripper, s search.Searcher) *site.Site {
 	return made
 }
 
-// TestSlowReadingsDoNotPileUp asks for many pages of a registry that does not answer. All
-// requests end in the time of one page, and few readings are under way.
+// TestSlowReadingsDoNotPileUp requests many pages while the registry does not answer. All requests must end
+// within the time of one page, and few of them may read at the same time.
 func TestSlowReadingsDoNotPileUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int64
@@ -67,7 +67,8 @@ func TestSlowReadingsDoNotPileUp(t *testing.T) {
 	})
 }
 
-// TestLargeRecordsAreNotShown reads records beyond the limits.
+// TestLargeRecordsAreNotShown requests pages of records that are too large. The page must say so, and stay
+// small.
 func TestLargeRecordsAreNotShown(t *testing.T) {
 	long := func(bytes int) []byte {
 		return with(t, `"Щосереди"`, `"`+strings.Repeat("x", bytes)+`"`)
@@ -93,8 +94,8 @@ func TestLargeRecordsAreNotShown(t *testing.T) {
 	}
 }
 
-// TestOnlyTheRecordHasLongTexts looks at the head of a page, which browsers and search engines
-// read, and at what the page says besides the record.
+// TestOnlyTheRecordHasLongTexts has a record with very long texts. The head of the page, and the parts of the
+// page outside of the record, must stay short.
 func TestOnlyTheRecordHasLongTexts(t *testing.T) {
 	var record map[string]any
 	if err := json.Unmarshal(whole, &record); err != nil {
@@ -118,8 +119,8 @@ func TestOnlyTheRecordHasLongTexts(t *testing.T) {
 	}
 }
 
-// TestAHistoryHasSoManyReadings counts the readings of one page of a record with many
-// changes, few of which were public.
+// TestAHistoryHasSoManyReadings counts how often one page reads from the registry. The record has many changes,
+// few of which were public. The page must stop after a few readings.
 func TestAHistoryHasSoManyReadings(t *testing.T) {
 	r := newRegistry(whole)
 	for range 500 {
@@ -138,7 +139,8 @@ func TestAHistoryHasSoManyReadings(t *testing.T) {
 	mustHave(t, html.UnescapeString(body), "Older changes are too large for a page.")
 }
 
-// TestAChangeListsSoManyDifferences compares a record with one that has many more items.
+// TestAChangeListsSoManyDifferences compares a record with one that has many more items. The list of differences
+// must be cut off.
 func TestAChangeListsSoManyDifferences(t *testing.T) {
 	items := &strings.Builder{}
 	for n := range 200 {
@@ -152,7 +154,8 @@ func TestAChangeListsSoManyDifferences(t *testing.T) {
 	}
 }
 
-// TestTheStatisticsAreCountedOnce asks for many pages at once.
+// TestTheStatisticsAreCountedOnce sends 50 requests for the page of statistics at the same time. Only one search
+// may run for them.
 func TestTheStatisticsAreCountedOnce(t *testing.T) {
 	f := newFound()
 	s := newSite(t, newRegistry(whole), f)
@@ -170,7 +173,8 @@ func TestTheStatisticsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// TestALongSearchIsNotRepeatedInEachLink sends 14 KB of filters to pages that have a link for each value.
+// TestALongSearchIsNotRepeatedInEachLink sends 14 KB of filters to pages that have a link for each value. The
+// pages must stay small.
 func TestALongSearchIsNotRepeatedInEachLink(t *testing.T) {
 	f := newFound()
 	f.result.Facets = nil

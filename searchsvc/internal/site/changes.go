@@ -6,20 +6,21 @@ import (
 	"strconv"
 )
 
-// maxEdits is the most edits of one change that a page lists.
+// maxEdits is the largest number of edits of one change that a page lists.
 const maxEdits = 40
 
-// maxQuoted is the most characters of a value that a change quotes.
+// maxQuoted is the largest number of characters of a value that a change quotes.
 const maxQuoted = 300
 
 // edit is one difference between two states of a record.
 type edit struct {
 	Label         string
-	Before, After *part // nil: the value was or is absent
+	Before, After *part // nil: the value did not exist before, or does not exist after
 }
 
-// edits compares two states of a record. more counts the differences beyond maxEdits.
-// dateModified differs in every change, and date in every one of the state.
+// edits compares two states of a record. The result more is the number of differences beyond maxEdits. The
+// comparison ignores dateModified, which differs in every change, and date, which differs in every change of the
+// state.
 func edits(l Lang, before, after *value) (list []edit, more int64) {
 	c := comparison{l: l}
 	c.compare("", before, after)
@@ -65,8 +66,8 @@ func (c *comparison) compare(path string, before, after *value) {
 	}
 }
 
-// pairs returns the elements of two lists that belong together: those with the same id if
-// each id stands once in a list, else those at the same place.
+// pairs returns pairs of elements, one of each list, that belong together. Elements with the same id belong
+// together. If two elements of one list share an id, elements at the same index belong together instead.
 func pairs(before, after []*value) [][2]*value {
 	was, distinctBefore := byID(before)
 	is, distinctAfter := byID(after)
@@ -95,8 +96,7 @@ func pairs(before, after []*value) [][2]*value {
 	return all
 }
 
-// byID returns the elements of a list by their ids. distinct tells whether each has an id of
-// its own.
+// byID returns the elements of a list by their ids. distinct reports whether no two elements have the same id.
 func byID(list []*value) (all map[string]*value, distinct bool) {
 	all = make(map[string]*value, len(list))
 	for _, e := range list {
@@ -105,7 +105,7 @@ func byID(list []*value) (all map[string]*value, distinct bool) {
 	return all, len(all) == len(list) && all[""] == nil
 }
 
-// noise are fields that the registry sets. They say nothing in a list of changes.
+// noise are fields that the registry sets itself, so a list of changes leaves them out.
 var noise = []string{
 	"items.id", "decisions.id", "documents.id", "relatedProcesses.id", "decisions.decisionOf", "documents.documentOf",
 	"documents.author", "documents.dateModified", "documents.datePublished",
@@ -122,10 +122,10 @@ func (c *comparison) add(path string, before, after *value) {
 	c.list = append(c.list, edit{shorten(chain(c.l, path), maxQuoted), c.quote(path, before), c.quote(path, after)})
 }
 
-// isDocument matches the paths of documents.
+// isDocument matches the path of a whole document.
 var isDocument = regexp.MustCompile(`^documents\.[0-9]+$`)
 
-// addDocument adds the line of a new document or version: its title and its kind.
+// addDocument adds an edit for a new document or version, with its title and its kind.
 func (c *comparison) addDocument(path string, document *value) {
 	title := cursor{l: c.l, v: document, path: path}.repeat("title")
 	if title.Path == "" {
@@ -142,8 +142,8 @@ func (c *comparison) addDocument(path string, document *value) {
 	c.list = append(c.list, edit{Label: chain(c.l, path), After: &said})
 }
 
-// quote returns the part of a value in a change. It is no value of the record on the page,
-// so it has no path.
+// quote returns the text of a value for a list of changes. The result has no path, because this value does not
+// belong to the record on the page.
 func (c *comparison) quote(path string, v *value) *part {
 	if v == nil {
 		return nil

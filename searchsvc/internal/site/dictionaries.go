@@ -25,8 +25,8 @@ type Definition struct {
 	NameEn string `json:"name_en,omitempty"`
 }
 
-// Dictionaries returns all lists of values that pages have names of, in the order of their ids, then the
-// lists of the operator.
+// Dictionaries returns all lists of values for which pages have names, sorted by id, and then the lists of the
+// operator.
 func Dictionaries(names codenames.Lists) (all []Dictionary) {
 	values := map[string][]Definition{}
 	for key, t := range words {
@@ -57,7 +57,8 @@ func Dictionaries(names codenames.Lists) (all []Dictionary) {
 	return all
 }
 
-// said returns what the values of a field within an object are called. of may be empty.
+// said returns what people call the values of a field. The argument of names the object that has the field; ""
+// means the asset itself.
 func said(l Lang, of, field string) string {
 	if of == "" {
 		return label(l, field)

@@ -28,7 +28,7 @@ const (
 	logKey = "registry.example/log+952bc5e7+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4"
 )
 
-// found is a searcher with one answer.
+// found is a searcher that always gives the same answer.
 type found struct {
 	mu     sync.Mutex
 	result search.Result
@@ -69,7 +69,7 @@ func (f *found) queries() []search.Query {
 	return f.asked
 }
 
-// newFound returns a searcher that finds the whole asset.
+// newFound returns a searcher that finds the asset of these tests (whole).
 func newFound() *found {
 	return &found{result: search.Result{
 		Hits: []search.Hit{{ID: id, Asset: whole}}, Total: 1234,
@@ -83,22 +83,22 @@ func newFound() *found {
 	}}
 }
 
-// registry is a registry with one asset, whose revisions it proves without hashes.
+// registry is a fake registry with one asset. It has a proof, without hashes, for each of the asset's revisions.
 type registry struct {
-	revisions []revision // from 1 on
+	revisions []revision // revision 1 is the first
 	hasLog    bool
-	feed      int            // entries
-	status    int            // of every answer; 0: as usual
-	pictures  map[string]int // statuses of paths below /get
+	feed      int            // number of entries
+	status    int            // status of every answer; 0: the usual one
+	pictures  map[string]int // status of paths below /get, by path
 
 	mu       sync.Mutex
 	visitors []string // X-Forwarded-For of each request
 }
 
-// revision is a state of the asset. A draft has no leaf.
+// revision is a revision of the asset. A revision of the kind draft has no leaf in the log.
 type revision struct {
 	kind  string
-	asset []byte // nil: withdrawn or erased
+	asset []byte // nil: the revision withdrew or erased the asset
 }
 
 func newRegistry(states ...[]byte) *registry {
@@ -161,7 +161,7 @@ func (r *registry) prove(w http.ResponseWriter, req *http.Request) {
 	json.NewEncoder(w).Encode(map[string]any{"data": data})
 }
 
-// page answers with a page of the feed, whose entries are a second apart.
+// page answers with a page of the feed, in which the times of entries are a second apart.
 func (r *registry) page(w http.ResponseWriter, req *http.Request) {
 	const form = "2026-11-22T%02d:%02d:%02d.000000+00:00"
 	stamp := func(n int) string { return fmt.Sprintf(form, n/3600, n/60%60, n%60) }
@@ -184,7 +184,7 @@ func (r *registry) page(w http.ResponseWriter, req *http.Request) {
 	json.NewEncoder(w).Encode(map[string]any{"data": entries, "next_page": map[string]string{"offset": next}})
 }
 
-// with returns the whole asset with some texts replaced.
+// with returns the asset of these tests (whole), in which some texts are replaced by others.
 func with(t *testing.T, pairs ...string) []byte {
 	t.Helper()
 	text := string(whole)
@@ -197,7 +197,7 @@ func with(t *testing.T, pairs ...string) []byte {
 	return []byte(text)
 }
 
-// links are templates of other sites.
+// links are templates for addresses on other sites.
 var links = site.Links{
 	Map:    "https://maps.example/?at={latitude},{longitude}#{latitude}",
 	Search: "https://maps.example/search?query={address}",
@@ -219,7 +219,7 @@ func newSiteWith(t *testing.T, r *registry, s search.Searcher, names codenames.L
 	return made
 }
 
-// get asks for a path and returns the answer and its body.
+// get requests a path, and returns the answer and its body.
 func get(t *testing.T, h http.Handler, path string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	req := httptest.NewRequest(http.MethodGet, path, nil)
@@ -235,7 +235,7 @@ func get(t *testing.T, h http.Handler, path string, headers ...string) (*http.Re
 	return w.Result(), w.Body.String()
 }
 
-// mustHave checks that a text contains others.
+// mustHave checks that a text contains all of the given texts.
 func mustHave(t *testing.T, text string, want ...string) {
 	t.Helper()
 	for _, w := range want {
@@ -245,7 +245,7 @@ func mustHave(t *testing.T, text string, want ...string) {
 	}
 }
 
-// mustLack checks that a text does not contain others.
+// mustLack checks that a text contains none of the given texts.
 func mustLack(t *testing.T, text string, unwanted ...string) {
 	t.Helper()
 	for _, u := range unwanted {

@@ -45,7 +45,7 @@ type atomCategory struct {
 	Label string `xml:"label,attr"`
 }
 
-// feed answers with the newest changed assets of a search, and a link to those before them.
+// feed answers with those found assets that changed last, and a link to the page with earlier ones.
 func (s *Site) feed(w http.ResponseWriter, r request) error {
 	if s.tagAt(w, r) {
 		return notModified(w)
@@ -61,7 +61,7 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	q = feedQuery(q)
 	q.Limit = search.DefaultLimit
 	first := q
-	if sort == q.Sort { // a cursor of another order has no meaning here
+	if sort == q.Sort { // a cursor of another order means nothing here
 		q.After = after
 	}
 	if r.end, err = s.config.Searcher.Turn(r.Context()); err != nil {
@@ -106,9 +106,9 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	return s.send(w, r, http.StatusOK, "application/atom+xml; charset=utf-8", append([]byte(xml.Header), text...))
 }
 
-// checkFeed refuses a mode, because test assets are never found, and parameters that are probably a
-// mistyped filter: without the filter a reader would get the news of all assets for years. Parameters
-// that other sites add to links do no harm.
+// checkFeed refuses the parameter mode, because searches never find test assets. It also refuses a parameter
+// whose name is similar to a filter, because it is probably misspelt: without the filter, a reader would get the
+// news of all assets for years. Other parameters, which other sites add to links, are ignored.
 func checkFeed(sent url.Values) error {
 	var details []fault.Detail
 	if mode := sent.Get("mode"); mode != "" {
@@ -141,7 +141,7 @@ func newEntry(l Lang, names codenames.Lists, root string, a search.Fields) atomE
 	return e
 }
 
-// uuid returns the URN of an id of 32 hexadecimal digits (RFC 9562).
+// uuid returns a URN for an id of 32 hexadecimal digits (RFC 9562).
 func uuid(id string) string {
 	if !assetID.MatchString(id) {
 		return "urn:asset:" + id

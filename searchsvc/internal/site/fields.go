@@ -20,28 +20,27 @@ type form int
 
 const (
 	asText  form = iota
-	asTime       // a time, in Kyiv
-	asDay        // a date; the offset that was sent decides which one
-	asWord       // a value of a list, which words translates
+	asTime       // a time, shown in the time zone of Kyiv
+	asDay        // a date, in the time zone that the sender wrote
+	asWord       // a value of a list; the table words has its names
 	asPhone      // a telephone number
 	asMail
 	asLink
 	asCode  // an id, a hash
 	asUnit  // the code of a unit
-	asProse // a text whose addresses become links
+	asProse // a text in which addresses become links
 	asMedia
 	asBytes
 )
 
-// field says what a field of a record is called and how a page shows it.
+// field has the name of a field of a record for people, and how a page shows its text.
 type field struct {
 	name text
 	form form
 }
 
-// fields are the fields of a record, by name. A field whose name ends in _en or _ru is the
-// field without the ending, in that language. A test compares the table with the fields of
-// client.Asset.
+// fields are the fields of a record, by name. A field whose name ends in _en or _ru is the same field in that
+// language. A test compares the table with the fields of client.Asset.
 var fields = map[string]field{
 	"id":                        {text{"Ідентифікатор", "Identifier"}, asCode},
 	"assetID":                   {text{"Номер у реєстрі", "Number in the registry"}, asText},
@@ -117,8 +116,8 @@ var fields = map[string]field{
 	"parentID":                  {text{"Номер батьківського процесу", "Number of the parent process"}, asText},
 }
 
-// words are the values of lists, by field and value. The key of a value that means the same
-// in every field has no field.
+// words has the names of values of lists, by field and value. If a value means the same in every field, its key
+// is the value alone.
 var words = map[string]text{
 	"status/draft":        {"Чернетка", "Draft"},
 	"status/pending":      {"Опубліковано", "Published"},
@@ -156,13 +155,13 @@ var words = map[string]text{
 	"kind/other":                    {"Інша", "Other"},
 }
 
-// unit is a unit in each language.
+// unit has the name of a unit in each language.
 type unit struct {
 	noun
-	fraction string // Ukrainian, after a number with a fraction; "": as after 2
+	fraction string // Ukrainian form after a number with a fraction; "": the form after 2
 }
 
-// units are the names of common units of UN/CEFACT Recommendation 20.
+// units has the names of common units of UN/CEFACT Recommendation 20, by their codes.
 var units = map[string]unit{
 	"MTK": sign("м²", "m²"), "MTR": sign("м", "m"), "MTQ": sign("м³", "m³"), "KMT": sign("км", "km"),
 	"HAR": sign("га", "ha"), "ARE": sign("а", "a"), "KMK": sign("км²", "km²"),
@@ -175,10 +174,10 @@ var units = map[string]unit{
 	"PR":  {noun: noun{forms{"пара", "пари", "пар"}, forms{"pair", "", "pairs"}}},
 }
 
-// sign is a unit that is written in one way after each number.
+// sign returns a unit that is written in the same way after every number.
 func sign(uk, en string) unit { return unit{noun: noun{forms{uk, uk, uk}, forms{en, "", en}}} }
 
-// afterText returns the form of a unit that follows a number as it is written.
+// afterText returns the form of a unit that follows a number. The number is given as text.
 func (u unit) afterText(l Lang, number string) string {
 	n, err := strconv.ParseInt(strings.TrimPrefix(number, "-"), 10, 64)
 	switch {
@@ -190,7 +189,7 @@ func (u unit) afterText(l Lang, number string) string {
 	return cmp.Or(u.fraction, u.uk.few)
 }
 
-// media are short names of common types of files. Others are shown as they are.
+// media has short names of common types of files. Other types are shown unchanged.
 var media = map[string]string{
 	"application/pdf": "PDF", "application/msword": "DOC", "application/vnd.ms-excel": "XLS",
 	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "DOCX",
@@ -199,7 +198,7 @@ var media = map[string]string{
 	"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WebP", "image/gif": "GIF", "image/tiff": "TIFF",
 }
 
-// word returns a value of a list in a language, or the value itself.
+// word returns the name of a value of a list in a language, or the value itself if it has no name.
 func word(l Lang, path, value string) string {
 	if t, ok := words[path+"/"+value]; ok {
 		return t.in(l)
@@ -220,13 +219,13 @@ func cutLast(path string) (before, last string, cut bool) {
 	return path[:at], path[at+1:], true
 }
 
-// languages are the endings of names of fields in a language.
+// languages has the endings that fields get for each language.
 var languages = map[string]text{
 	"_en": {" (англійською)", " in English"}, "_ru": {" (російською)", " in Russian"},
 }
 
-// fieldOf returns the field with a name, and the language of its text: "" if the text has
-// none.
+// fieldOf returns the field with a name, and the language of its text, which is "" if the name has no ending for
+// a language.
 func fieldOf(name string) (f field, lang string) {
 	for ending := range languages {
 		if base, cut := strings.CutSuffix(name, ending); cut {
@@ -244,13 +243,13 @@ func fieldOf(name string) (f field, lang string) {
 	return f, lang
 }
 
-// renamed are the names of fields that have another name in some objects, by the list or the
-// object, and the field.
+// renamed has the names of fields that people call otherwise in some objects. The key is the name of the list or
+// object, a dot, and the name of the field.
 var renamed = map[string]text{
 	"relatedProcesses.identifier": {"Номер у системі торгів", "Number in the system of sales"},
 }
 
-// label returns the name of a field in a language.
+// label returns the name of a field for people, in a language.
 func label(l Lang, name string) string {
 	f, _ := fieldOf(name)
 	said := f.name.in(l)
@@ -260,20 +259,20 @@ func label(l Lang, name string) string {
 	return said
 }
 
-// part is a text on a page that has one value of the record, or a mark between two.
+// part is a text on a page: either a value of the record, or a mark between two values.
 type part struct {
 	Text    string
-	Path    string       // of the value in the record; "": the part is a mark
-	Value   string       // of the record, if Text is another
-	Href    template.URL // of a scheme that this package has chosen; empty: no link
+	Path    string       // path of the value in the record; "": the part is a mark
+	Value   string       // the value in the record, if Text differs from it
+	Href    template.URL // only with schemes that this package chooses; "": no link
 	Foreign bool         // the link leads out of the registry
 	Machine string       // value of <time datetime>
 	Lang    string       // language of the text, if it is not the page's
 	Code    bool
-	Spans   []span // of Text, if it has links
+	Spans   []span // parts of Text, if it contains links
 }
 
-// newPart returns the part for a value that has a text.
+// newPart returns the part that shows a value. The value must have a text.
 func newPart(l Lang, path string, v *value) part {
 	_, name, _ := cutLast(path)
 	f, lang := fieldOf(name)
@@ -325,7 +324,8 @@ func newPart(l Lang, path string, v *value) part {
 	return p
 }
 
-// isASCII tells whether a text is a number, a code or the like, which is read in any language.
+// isASCII reports whether a text has only ASCII characters. Such a text, for example a number or a code, reads
+// the same in any language.
 func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
@@ -342,8 +342,8 @@ func withoutIndexes(path string) string {
 	return strings.Join(last, ".")
 }
 
-// safeLink returns an address that a page may link to: http or https with a host. It is ""
-// for any other.
+// safeLink returns an address if a page may link to it: http or https with a host. For any other address it
+// returns "".
 func safeLink(address string) template.URL {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -352,9 +352,9 @@ func safeLink(address string) template.URL {
 	return template.URL(u.String())
 }
 
-// phoneLink returns the link that calls one telephone number in its international form, or in
-// the form that it has within Ukraine, such as 044 000-00-00. It is "" for any other text.
-// html/template knows no scheme tel, so it must be told that the address is safe.
+// phoneLink returns a link that calls a telephone number, which is in the international form or in the form
+// within Ukraine, such as 044 000-00-00. It returns "" for any other text. The result is marked as safe, because
+// html/template does not accept the scheme tel by itself.
 func phoneLink(number string) template.URL {
 	digits := strings.NewReplacer(" ", "", "\u00a0", "", "-", "", "\u2010", "", "\u2011", "", "\u2013", "",
 		"(", "", ")", "", ".", "").Replace(number)

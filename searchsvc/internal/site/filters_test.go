@@ -12,7 +12,8 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// TestAFilterHasAllItsValues has 27 regions and 40 localities.
+// TestAFilterHasAllItsValues has facets with 27 regions and 40 localities. The page must show all regions and 10
+// localities, and all localities if somebody asks for more.
 func TestAFilterHasAllItsValues(t *testing.T) {
 	f := newFound()
 	many := func(name search.FacetName, values int) search.Facet {
@@ -50,7 +51,8 @@ func TestAFilterHasAllItsValues(t *testing.T) {
 	}
 }
 
-// TestFiltersAreAskedAsFacetsHaveThem asks with spellings and numbers that people write.
+// TestFiltersAreAskedAsFacetsHaveThem sends filters in the spellings and numbers that people use. The search
+// must get them in the form of facets.
 func TestFiltersAreAskedAsFacetsHaveThem(t *testing.T) {
 	f := newFound()
 	s := newSite(t, newRegistry(whole), f)
@@ -69,7 +71,7 @@ func TestFiltersAreAskedAsFacetsHaveThem(t *testing.T) {
 	}
 }
 
-// TestQuantitiesHaveAUnit looks at the unit of a range of quantities, at its chip and at the order by area.
+// TestQuantitiesHaveAUnit checks the unit of a range of quantities, its chip, and the order by area.
 func TestQuantitiesHaveAUnit(t *testing.T) {
 	f := newFound()
 	s := newSite(t, newRegistry(whole), f)
@@ -87,8 +89,8 @@ func TestQuantitiesHaveAUnit(t *testing.T) {
 	}
 }
 
-// TestAPageHasAsManyAssetsAsChosen follows the choice into the links of the page, back from an asset too. Statistics and
-// the feed of the search do not have it.
+// TestAPageHasAsManyAssetsAsChosen checks that the chosen number of assets is in the links of the page, and in
+// the link back from an asset. The links to statistics and to the feed must not have it.
 func TestAPageHasAsManyAssetsAsChosen(t *testing.T) {
 	for _, c := range []struct {
 		path string

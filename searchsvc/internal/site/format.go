@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // an image without files has no time zones
+	_ "time/tzdata" // a container image may have no files with time zones
 
 	"asset-registry.example/client"
 )
@@ -14,7 +14,7 @@ import (
 // kyiv is the time zone of all times on pages.
 var kyiv = func() *time.Location {
 	zone, err := time.LoadLocation("Europe/Kyiv")
-	if err != nil { // the program has the time zones
+	if err != nil { // cannot happen: the program contains the time zones
 		panic(fmt.Sprintf("site: %v", err))
 	}
 	return zone
@@ -41,7 +41,7 @@ func moment(l Lang, at time.Time) string {
 	return day(l, at.In(kyiv)) + at.In(kyiv).Format(", 15:04")
 }
 
-// second returns a time to the second, for changes that are less than a minute apart.
+// second returns a time with its seconds, for lists in which several changes may have the same minute.
 func second(l Lang, at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -49,12 +49,12 @@ func second(l Lang, at time.Time) string {
 	return moment(l, at) + at.In(kyiv).Format(":05")
 }
 
-// day returns the date of a time in the time's own zone, in words.
+// day returns the date of a time in words, in the time zone that the time has.
 func day(l Lang, at time.Time) string {
 	return strconv.Itoa(at.Day()) + " " + months[at.Month()-1].in(l) + " " + strconv.Itoa(at.Year())
 }
 
-// month returns a month that is written as 2026-11 in a short form: лис 2026.
+// month returns the short form of a month that is written as 2026-11: лис 2026.
 func month(l Lang, name string) string {
 	at, err := time.Parse("2006-01", name)
 	if err != nil {
@@ -63,7 +63,7 @@ func month(l Lang, name string) string {
 	return shortMonths[at.Month()-1].in(l) + " " + strconv.Itoa(at.Year())
 }
 
-// timeOf returns the time of a timestamp. It is zero for a text that is none.
+// timeOf returns the time of a timestamp. It is zero if the text is not a timestamp.
 func timeOf(stamp client.Timestamp) time.Time {
 	at, err := stamp.Time()
 	if err != nil {
@@ -75,8 +75,8 @@ func timeOf(stamp client.Timestamp) time.Time {
 // plain matches a decimal number without an exponent.
 var plain = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 
-// decimal returns a decimal number with separated thousands: 12 345,5 or 12,345.5. It
-// changes no digit. Other texts stay as they are.
+// decimal returns a decimal number with separated thousands: 12 345,5 or 12,345.5. It keeps all digits. A text
+// that is not a number is returned unchanged.
 func decimal(l Lang, number string) string {
 	if !plain.MatchString(number) {
 		return number
@@ -104,7 +104,8 @@ func decimal(l Lang, number string) string {
 	return said.String()
 }
 
-// size returns a number of bytes in a unit that people read: 1,2 МБ. It returns "" for another text.
+// size returns a number of bytes in a unit that people read: 1,2 МБ. It returns "" for a text that is not a
+// number of bytes.
 func size(l Lang, bytes string) string {
 	n, err := strconv.ParseInt(bytes, 10, 64)
 	switch {
@@ -121,12 +122,12 @@ func size(l Lang, bytes string) string {
 // count returns a whole number with separated thousands.
 func count(l Lang, n int64) string { return decimal(l, strconv.FormatInt(n, 10)) }
 
-// counted returns a number and a noun: 3 активи.
+// counted returns a number with the right form of a noun: 3 активи.
 func counted(l Lang, name string, n int64) string {
 	return count(l, n) + "\u00a0" + nouns[name].after(l, n)
 }
 
-// lasted returns a length of time in its largest unit: 3 дні.
+// lasted returns a duration in its largest unit: 3 дні.
 func lasted(l Lang, d time.Duration) string {
 	for _, unit := range []struct {
 		name string
@@ -139,7 +140,7 @@ func lasted(l Lang, d time.Duration) string {
 	return texts["time.moment"].in(l)
 }
 
-// shorten cuts a text after a number of characters.
+// shorten returns at most the given number of characters of a text. An ellipsis stands for the rest.
 func shorten(text string, most int) string {
 	count := 0
 	for at := range text {

@@ -16,7 +16,8 @@ func TestThousandsAreSeparated(t *testing.T) {
 	}
 }
 
-// TestTheWorkOnANumberGrowsWithItsDigits counts the texts that are made of one.
+// TestTheWorkOnANumberGrowsWithItsDigits formats a number of 100,000 digits. It must take few allocations, not
+// one for each group of digits.
 func TestTheWorkOnANumberGrowsWithItsDigits(t *testing.T) {
 	number := strings.Repeat("9", 100_000)
 	if got := testing.AllocsPerRun(1, func() { decimal(English, number) }); got > 100 {

@@ -9,31 +9,31 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// wordForm matches a word of a text. Signs within a word or a number belong to it.
+// wordForm matches a word of a text. Signs inside a word or a number belong to it.
 var wordForm = regexp.MustCompile(letters + "(?:" + within + letters + ")*")
 
-// letters are letters and digits, with the signs of decimals and fractions.
+// letters matches letters and digits, and the signs inside decimals and fractions.
 const letters = "(?:\\d+[.,/])*[\\p{L}\\p{N}\\p{M}]+"
 
-// within are signs between letters that divide no word. Most are invisible.
+// within matches signs between letters that do not end a word. Most of them are invisible.
 const within = "['’ʼ`\\-\\x{AD}\\x{200B}-\\x{200F}\\x{2060}\\x{FEFF}]"
 
-// mostLine is the number of characters of the line of a description that has found words.
+// mostLine is the number of characters of a description that a hit shows around a found word.
 const mostLine = 160
 
-// piece is a part of a text of a hit.
+// piece is a part of a text that a hit shows.
 type piece struct {
 	Text    string
-	IsFound bool // it is a word that the search has found
+	IsFound bool // the piece is a word that the search has found
 }
 
-// foundWords finds the words of a question in texts of hits. The zero value finds none.
+// foundWords finds the words of a question in the texts of hits. The zero value finds no words.
 type foundWords struct {
 	keys       map[string]bool
-	beginnings []string // of keys
+	beginnings []string // beginnings of keys
 }
 
-// newFoundWords returns the words of a question, as it was read.
+// newFoundWords returns the words of a question, in the way in which the search has read it.
 func newFoundWords(text string, r search.Reading) foundWords {
 	f := foundWords{keys: map[string]bool{}}
 	if len(r.Words) == 0 {
@@ -53,7 +53,8 @@ func newFoundWords(text string, r search.Reading) foundWords {
 	return f
 }
 
-// addPhrase adds a text of search.Word.By. Ids and codes stand in no text of a hit.
+// addPhrase adds an element of search.Word.By. It ignores ids and codes, because the texts of a hit do not
+// contain them.
 func (f *foundWords) addPhrase(text string) {
 	if key, ok := strings.CutPrefix(text, search.Key); ok {
 		f.keys[key] = true
@@ -85,9 +86,9 @@ func (f *foundWords) has(word string) (has bool) {
 	return has
 }
 
-// in returns a text in pieces, of which the found words are pieces of their own.
+// in splits a text into pieces. Each found word is one piece.
 func (f *foundWords) in(text string) (pieces []piece) {
-	plain := 0 // where the text without found words begins
+	plain := 0 // start of the text that is not in a piece yet
 	for from, until := f.next(text, 0); from < until; from, until = f.next(text, until) {
 		if plain < from {
 			pieces = append(pieces, piece{Text: text[plain:from]})
@@ -100,7 +101,8 @@ func (f *foundWords) in(text string) (pieces []piece) {
 	return pieces
 }
 
-// next returns where the next found word of a text begins and ends; 0 and 0: there is none.
+// next returns where the next found word of a text begins and ends, searching from the index after on. Both are
+// 0 if no word follows.
 func (f *foundWords) next(text string, after int) (from, until int) {
 	if len(f.keys) == 0 && len(f.beginnings) == 0 {
 		return 0, 0
@@ -115,7 +117,7 @@ func (f *foundWords) next(text string, after int) (from, until int) {
 	return 0, 0
 }
 
-// line returns the part of a text around its first found word: nil if it has none.
+// line returns the part of a text around its first found word. It is nil if the text has no found word.
 func (f *foundWords) line(text string) []piece {
 	text = strings.Join(strings.Fields(text), " ")
 	from, until := f.next(text, 0)
@@ -125,8 +127,8 @@ func (f *foundWords) line(text string) []piece {
 	return f.in(clip(text, from))
 }
 
-// clip returns at most mostLine characters of a text, in whole words as far as possible, from a
-// little before a place on. An ellipsis stands for what is left out.
+// clip returns at most mostLine characters of a text, starting a little before the given place, and in whole
+// words as far as possible. An ellipsis stands for each part that is left out.
 func clip(text string, at int) string {
 	from := at
 	for n := 0; from > 0 && n < mostLine/4; n++ {

@@ -18,14 +18,14 @@ var (
 	lines = regexp.MustCompile(`(?s)<ol class="hits">.*?</p>\n<p lang="uk"><bdi>(.*?)</bdi></p>`)
 )
 
-// TestFoundWordsAreMarked looks at the marks of a hit and at the line of its description.
+// TestFoundWordsAreMarked checks which words of a hit are marked, and which line of its description is shown.
 func TestFoundWordsAreMarked(t *testing.T) {
 	long := strings.Repeat("слово ", 40)
 	for _, test := range []struct {
 		name, asked, title, description string
 		read                            search.Reading
-		want                            []string // marked
-		line                            string   // without marks; "": it is not there
+		want                            []string // words that are marked
+		line                            string   // text of the line without marks; "": no line is shown
 	}{
 		{"another form, and a sign within the word", "гаражі кав'ярня", "Гараж і Кав’ярня", "Опис", search.Reading{},
 			[]string{"Гараж", "Кав’ярня"}, ""},
@@ -76,7 +76,7 @@ func TestFoundWordsAreMarked(t *testing.T) {
 	}
 }
 
-// TestThePageAsksForSuggestions looks for all that the script needs.
+// TestThePageAsksForSuggestions checks that the page has everything that the script for suggestions needs.
 func TestThePageAsksForSuggestions(t *testing.T) {
 	for _, path := range []string{"/uk/", "/en/?q=x", "/uk/?status=draft"} {
 		_, body := get(t, newSite(t, newRegistry(whole), newFound()), path)
@@ -85,7 +85,8 @@ func TestThePageAsksForSuggestions(t *testing.T) {
 	}
 }
 
-// TestAHitSaysThatThereAreOtherItems has one item and then two.
+// TestAHitSaysThatThereAreOtherItems finds an asset with one item, and then with two. Only the second hit must
+// say that there are other items.
 func TestAHitSaysThatThereAreOtherItems(t *testing.T) {
 	for n := range 2 {
 		f := newFound()
@@ -100,7 +101,7 @@ func TestAHitSaysThatThereAreOtherItems(t *testing.T) {
 	}
 }
 
-// TestAHitNamesACityOnce has regions that are the city of the locality, and others.
+// TestAHitNamesACityOnce has regions that are the same city as the locality, and other regions.
 func TestAHitNamesACityOnce(t *testing.T) {
 	for _, c := range []struct{ locality, region, want string }{
 		{"Київ", "м. Київ", "вул. Перша, Київ"}, {"м. Київ", "м. Київ", "вул. Перша, м. Київ"},

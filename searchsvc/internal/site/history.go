@@ -8,17 +8,17 @@ import (
 	"asset-registry.example/client"
 )
 
-// history is a part of the public changes of a record, the newest first.
+// history is a part of the public changes of a record, the newest change first.
 type history struct {
 	Changes []change
-	Older   int64 // revision to go on from; 0: there are no older ones
+	Older   int64 // revision from which the next page goes on; 0: there are no older changes
 	State   historyState
 }
 
-// historyState says how much of the changes a page has.
+// historyState says which part of the changes a page has.
 type historyState string
 
-// The states of a history. They end the names of texts.
+// All states of a history. Names of texts end with them.
 const (
 	allThere historyState = "there"
 	noLog    historyState = "none"    // the registry keeps no log, or the record has no public change
@@ -32,16 +32,16 @@ type change struct {
 	Revision int64
 	Kind     string
 	At       time.Time
-	Status   client.Status // after the change; "": unknown
+	Status   client.Status // status after the change; "": not known
 	Edits    []edit
-	More     int64 // edits that are left out
-	Erased   bool  // the content was destroyed
-	Unknown  bool  // the content before is not known
+	More     int64 // number of edits that are left out
+	Erased   bool  // the content of the record was destroyed
+	Unknown  bool  // the content before the change is not known
 }
 
-// history reads a page of the public changes of a record, from a revision down; 0 stands
-// for the newest one. It keeps two states of the record at a time. A page does without the
-// changes that cannot be read.
+// history reads a page of the public changes of a record, from a revision down; revision 0 stands for the newest
+// one. It keeps only two states of the record in memory. Changes that cannot be read are left out, and State
+// says so.
 func (s *Site) history(ctx context.Context, l Lang, id string, from int64) history {
 	ctx, cancel := context.WithTimeout(ctx, pastWithin)
 	defer cancel()
@@ -72,7 +72,7 @@ func (s *Site) history(ctx context.Context, l Lang, id string, from int64) histo
 		if err != nil || size+older.Size > maxHistory {
 			h.State = cutOff
 			h.Changes = append(h.Changes, newChange(l, past{}, newer))
-			return h // the rest of the page has the record
+			return h // the rest of the page still shows the record
 		}
 		h.Changes = append(h.Changes, newChange(l, older, newer))
 		if older.Revision == 0 {
@@ -86,8 +86,8 @@ func (s *Site) history(ctx context.Context, l Lang, id string, from int64) histo
 	}
 }
 
-// before returns the public change before another one. Its Revision is 0 if there is none.
-// Changes that were not public have no leaf, and are passed over.
+// before returns the public change before another one. The result has Revision 0 if there is no earlier change.
+// Changes that were not public have no leaf in the log, and are skipped.
 func (s *Site) before(ctx context.Context, id string, newer past, reads *int) (past, error) {
 	if newer.Kind == "publish" || newer.Kind == "import" {
 		return past{}, nil
@@ -104,7 +104,7 @@ func (s *Site) before(ctx context.Context, id string, newer past, reads *int) (p
 	return past{}, nil
 }
 
-// newChange compares two public states of a record.
+// newChange compares the public states of a record before and after a change.
 func newChange(l Lang, before, after past) change {
 	c := change{Revision: after.Revision, Kind: after.Kind, At: after.At}
 	switch {
@@ -121,15 +121,15 @@ func newChange(l Lang, before, after past) change {
 	return c
 }
 
-// step is a state of a record on the line of time.
+// step is a state of a record and the time for which it lasted.
 type step struct {
 	Status client.Status
 	At     time.Time
-	Until  time.Time // zero: it lasts
+	Until  time.Time // zero: the state still lasts
 }
 
-// steps returns the states of a record, the newest first. Changes that are not known leave
-// a gap: the first step to pending is in the record itself.
+// steps returns the states of a record, the newest first. If some changes are not known, states are missing
+// between the first step to pending, which is in the record itself, and the known changes.
 func steps(record *value, h history) []step {
 	var line []step // the oldest first
 	add := func(status client.Status, at time.Time) {
@@ -139,11 +139,11 @@ func steps(record *value, h history) []step {
 	}
 	add(client.Pending, stampOf(record.get("rectificationPeriod"), "startDate"))
 	if h.Older == 0 && h.State == allThere {
-		line = nil // the changes have all
+		line = nil // the known changes have all states
 	}
 	for i := len(h.Changes) - 1; i >= 0; i-- {
 		c := h.Changes[i]
-		if i == len(h.Changes)-1 && (c.Unknown || h.Older > 0) { // its state may be older than the change
+		if i == len(h.Changes)-1 && (c.Unknown || h.Older > 0) { // the asset may have had this state before the change
 			continue
 		}
 		add(c.Status, c.At)

@@ -14,11 +14,11 @@ const (
 	English   Lang = "en"
 )
 
-// Langs returns every language. The first one is for people who ask for none of them.
+// Langs returns every language. The first one is for browsers that prefer none of them.
 func Langs() []Lang { return []Lang{Ukrainian, English} }
 
-// negotiate returns the language that a browser prefers by its header Accept-Language
-// (RFC 9110, 12.5.4).
+// negotiate returns the language that a browser prefers, according to its header Accept-Language (RFC 9110,
+// 12.5.4).
 func negotiate(header string) Lang {
 	best, weight := Langs()[0], 0.0
 	for i, part := range strings.SplitN(header, ",", 20) {
@@ -28,7 +28,7 @@ func negotiate(header string) Lang {
 		if _, text, given := strings.Cut(params, "="); given {
 			q, _ = strconv.ParseFloat(strings.TrimSpace(text), 64) // 0 after an error
 		}
-		q -= float64(i) / 1e6 // of two with the same weight, the first one wins
+		q -= float64(i) / 1e6 // if two languages have the same weight, the first one wins
 		for _, l := range Langs() {
 			if name == string(l) && q > weight {
 				best, weight = l, q
@@ -41,7 +41,7 @@ func negotiate(header string) Lang {
 // text is a text in each language.
 type text struct{ uk, en string }
 
-// in returns the text in a language.
+// in returns the text in language l.
 func (t text) in(l Lang) string {
 	if l == English {
 		return t.en
@@ -49,8 +49,7 @@ func (t text) in(l Lang) string {
 	return t.uk
 }
 
-// forms are the forms of a noun after a number: 1 актив, 2 активи, 5 активів. English has
-// the first and the last.
+// forms are the forms of a noun after a number: 1 актив, 2 активи, 5 активів. English uses only one and many.
 type forms struct{ one, few, many string }
 
 // noun is a counted noun in each language.

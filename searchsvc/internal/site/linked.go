@@ -6,8 +6,8 @@ import (
 	"asset-registry.example/client"
 )
 
-// The functions of this file return the JSON-LD of pages (schema.org). html/template
-// encodes it: it escapes the characters that could end the element.
+// The functions of this file return JSON-LD for pages (schema.org). html/template encodes it, and escapes the
+// characters that could end the script element.
 
 type linked map[string]any
 
@@ -42,7 +42,7 @@ func linkedAsset(l Lang, base string, root *value) linked {
 	}
 }
 
-// linkedData describes the registry as a set of data.
+// linkedData describes the registry as a data set.
 func linkedData(l Lang, base string, at time.Time) linked {
 	return linked{
 		"@context": schema, "@type": "Dataset", "name": texts["site.name"].in(l),

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestTelephonesAndMailsAreLinks reads pages of custodians with contacts in many forms.
+// TestTelephonesAndMailsAreLinks checks the contacts of custodians, which are written in many forms.
 func TestTelephonesAndMailsAreLinks(t *testing.T) {
 	const known = "+38 (044) 000-00-00"
 	for _, c := range []struct{ number, link string }{

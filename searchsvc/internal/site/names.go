@@ -7,9 +7,9 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// codeName returns the name of a code in the operator's lists, and its language: the English name falls
-// back to the Ukrainian one. Both are "" if the lists have none. Without a scheme, the code is one of
-// classifications.
+// codeName returns the name of a code from the operator's lists, and the language of the name. If the English
+// name is missing, it returns the Ukrainian one. It returns "" twice if the lists have no name for the code. If
+// scheme is "", the code is one of a classification.
 func codeName(l Lang, names codenames.Lists, scheme, code string) (said string, lang Lang) {
 	name := names.Of(scheme, code)
 	if scheme == "" {
@@ -24,7 +24,7 @@ func codeName(l Lang, names codenames.Lists, scheme, code string) (said string, 
 	return said, English
 }
 
-// withName returns the parts of a classification with the name of the code, unless the record has the same.
+// withName adds the name of a code to the parts of a classification, unless one of them already has this text.
 func (c cursor) withName(parts []part) []part {
 	name, lang := codeName(c.l, c.names, c.v.string("scheme"), c.v.string("id"))
 	if name == "" || slices.ContainsFunc(parts, func(p part) bool { return p.Text == name }) {
@@ -36,8 +36,8 @@ func (c cursor) withName(parts []part) []part {
 	return append(parts, part{Text: " — "}, part{Text: name, Lang: string(lang)})
 }
 
-// codeByName returns the part of the code of a classification as its name in the operator's lists. It has no
-// path if they have none.
+// codeByName returns a part that shows the code of a classification by its name in the operator's lists. The
+// part is empty if the lists have no name.
 func (c cursor) codeByName() part {
 	name, lang := codeName(c.l, c.names, c.v.string("scheme"), c.v.string("id"))
 	if name == "" {
@@ -51,7 +51,7 @@ func (c cursor) codeByName() part {
 	return p
 }
 
-// nameIn returns the name of a value of a facet in a language; "" if it has none.
+// nameIn returns the name of a value of a facet in a language; "" if the value has no name.
 func nameIn(l Lang, c search.Count) string {
 	return codenames.Name{Uk: c.Name, En: c.NameEn}.In(string(l))
 }

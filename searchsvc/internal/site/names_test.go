@@ -10,7 +10,7 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// listedNames are names of ДК 021:2015 and of the Common Procurement Vocabulary, and made-up ones of CAV-PS.
+// listedNames has names of ДК 021:2015 and of the Common Procurement Vocabulary, and invented names for CAV-PS.
 func listedNames(t *testing.T) codenames.Lists {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func listedNames(t *testing.T) codenames.Lists {
 	return names
 }
 
-// TestPagesHaveNamesOfCodes reads facets, filters, hits, statistics and a record.
+// TestPagesHaveNamesOfCodes checks the names in facets, filters, hits, statistics and a record.
 func TestPagesHaveNamesOfCodes(t *testing.T) {
 	f := newFound()
 	f.result.Facets[2] = search.Facet{Name: search.ByClassification,
@@ -55,7 +55,7 @@ func TestPagesHaveNamesOfCodes(t *testing.T) {
 		mustHave(t, html.UnescapeString(body), c.has...)
 	}
 	_, body := get(t, s, "/uk/assets/"+id)
-	mustLack(t, body, "— Меблі") // the record has this name itself
+	mustLack(t, body, "— Меблі") // the record already has this name
 }
 
 func TestOtherNamesMakeOtherPages(t *testing.T) {

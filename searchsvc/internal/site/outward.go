@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// Links are templates of addresses of other sites (docs/site.md, "Links to other sites"). An empty
-// one makes no links.
+// Links are templates for addresses on other sites (docs/site.md, "Links to other sites"). An empty template
+// makes no links.
 type Links struct {
-	Map    string // {latitude}, {longitude}
-	Search string // of a map: {address}
-	Sale   string // {type}, {id}, {identifier} of a related process
+	Map    string // placeholders: {latitude}, {longitude}
+	Search string // search of a map; placeholder: {address}
+	Sale   string // placeholders, from a related process: {type}, {id}, {identifier}
 }
 
-// mostOutward is the number of bytes of a template, and of an address that is made from it.
+// mostOutward is the largest number of bytes of a template, and of an address that is made from it.
 const mostOutward = 2000
 
 var (
@@ -27,13 +27,13 @@ var (
 	addressable = regexp.MustCompile(`^https://[a-zA-Z0-9.-]+(:[0-9]+)?[/?#][!#$%&'()*+,./0-9:;=?@A-Z_a-z~-]*$`)
 )
 
-// outward is a template that is checked. The zero value makes no links.
+// outward is a template that was checked. The zero value makes no links.
 type outward string
 
 // outwards are the templates of a site.
 type outwards struct{ places, search, sale outward }
 
-// parse checks all templates. The error names each faulty one by its setting.
+// parse checks all templates. The error names each faulty template by its setting.
 func (l Links) parse() (outwards, error) {
 	return outwards{outward(l.Map), outward(l.Search), outward(l.Sale)}, errors.Join(
 		checkOutward("--map-url", l.Map, "latitude", "longitude"),
@@ -48,8 +48,8 @@ func (l Links) Validate() error {
 	return err
 }
 
-// checkOutward checks that a template is an address with https, and has placeholders behind its host
-// only.
+// checkOutward checks that a template is an address with https, and that it has placeholders, all of them with
+// the given names and after the host.
 func checkOutward(setting, text string, names ...string) error {
 	var said []string
 	for _, name := range names {
@@ -74,7 +74,7 @@ func checkOutward(setting, text string, names ...string) error {
 	return nil
 }
 
-// link returns the address for values. It is "" if a value of a placeholder is absent, or could
+// link returns the address for the given values. It is "" if the value of a placeholder is absent or could
 // change the rest of the path, or if the address is too long.
 func (o outward) link(values map[string]string) template.URL {
 	fits := o != ""
@@ -89,7 +89,7 @@ func (o outward) link(values map[string]string) template.URL {
 	return template.URL(address)
 }
 
-// onMap returns the link to a map of an item: by its coordinates, or else by its address.
+// onMap returns the link to an item on a map: by its coordinates, or by its address if it has no coordinates.
 func (o outwards) onMap(item cursor) template.URL {
 	at := item.in("location")
 	latitude, longitude := at.v.string("latitude"), at.v.string("longitude")
@@ -111,13 +111,13 @@ func (o outwards) onMap(item cursor) template.URL {
 	return o.search.link(map[string]string{"address": strings.Join(parts, ", ")})
 }
 
-// isDegree tells whether a text is a plain number between -most and most.
+// isDegree reports whether a text is a plain number whose absolute value is at most the number most.
 func isDegree(text string, most float64) bool {
 	degrees, err := strconv.ParseFloat(text, 64)
 	return err == nil && plain.MatchString(text) && degrees >= -most && degrees <= most
 }
 
-// toSale returns the link to a related process.
+// toSale returns the link to the sale of a related process.
 func (o outwards) toSale(process cursor) template.URL {
 	return o.sale.link(map[string]string{
 		"type": process.v.string("type"), "id": process.v.string("relatedProcessID"),

@@ -11,7 +11,7 @@ import (
 	"asset-registry/searchsvc/internal/site"
 )
 
-// outwardLinks returns the addresses of maps and sales on a page.
+// outwardLinks returns the addresses of the links to maps and sales on a page.
 func outwardLinks(body string) (all []string) {
 	for _, m := range regexp.MustCompile(`<a ([^>]*)href="(https://(?:maps|sales)[^"]*)"([^>]*)>`).FindAllStringSubmatch(body, -1) {
 		if !strings.Contains(m[1]+m[3], `rel="nofollow noopener noreferrer"`) {
@@ -22,7 +22,8 @@ func outwardLinks(body string) (all []string) {
 	return all
 }
 
-// TestPagesLeadToMapsAndSales reads pages of assets whose places and lots are hostile or missing.
+// TestPagesLeadToMapsAndSales has assets whose places and sales are valid, hostile or missing. Links must stay
+// on the sites of the templates, and there must be none for a missing value.
 func TestPagesLeadToMapsAndSales(t *testing.T) {
 	const at = "https://maps.example/?at=50.4501,30.5234#50.4501"
 	const lot = "https://sales.example/lot/UA-LR-1?id=88888888888888888888888888888888"
@@ -30,7 +31,7 @@ func TestPagesLeadToMapsAndSales(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		asset []byte
-		want  []string // the fact, the lot, the item, the lot again
+		want  []string // links of the fact place, the fact sale, the item, and the process
 	}{
 		{"coordinates", whole, []string{at, lot, at, lot}},
 		{"an address", with(t, place, ""), []string{
@@ -71,7 +72,8 @@ func TestPagesLeadToMapsAndSales(t *testing.T) {
 	mustHave(t, body, "UA-LR-1")
 }
 
-// TestFaultyTemplatesAreRefused tries templates that could lead elsewhere than the operator means.
+// TestFaultyTemplatesAreRefused configures templates whose links could lead to another site than the operator
+// means.
 func TestFaultyTemplatesAreRefused(t *testing.T) {
 	for _, c := range []struct{ text, says string }{
 		{"https://sales.example/lots/{identifier}", ""},

@@ -11,14 +11,14 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// navOf returns the links and the number at the end of a page of results.
+// navOf returns the links and the page number at the end of a page of results.
 func navOf(body string) string {
 	_, rest, _ := strings.Cut(body, `<nav class="pages"`)
 	nav, _, _ := strings.Cut(rest, "</nav>")
 	return html.UnescapeString(nav)
 }
 
-// TestResultsHavePages looks at the number of a page and at its neighbours.
+// TestResultsHavePages checks the number of a page, and its links to the next and the previous page.
 func TestResultsHavePages(t *testing.T) {
 	next := &search.Cursor{Sort: search.NewestFirst, At: 5}
 	prev := &search.Cursor{Sort: search.NewestFirst, At: 9, Back: true}
@@ -51,7 +51,8 @@ func TestResultsHavePages(t *testing.T) {
 	}
 }
 
-// TestAPageThatHasLostItsAssetsLeadsBack has assets on the page before only.
+// TestAPageThatHasLostItsAssetsLeadsBack has an empty page, with assets only on the page before it. The empty
+// page must say so, and link to the page before.
 func TestAPageThatHasLostItsAssetsLeadsBack(t *testing.T) {
 	f := newFound()
 	f.result.Hits, f.result.Total, f.result.Before = nil, 20, 20
@@ -61,7 +62,8 @@ func TestAPageThatHasLostItsAssetsLeadsBack(t *testing.T) {
 	mustLack(t, body, "The registry has no assets yet.", "Nothing was found")
 }
 
-// TestAnAssetLeadsBackToItsPage opens an asset of a further page. The address of the second page is too long to be repeated.
+// TestAnAssetLeadsBackToItsPage opens assets of later pages. The asset must link back to its page. One page has
+// an address that is too long for that; there, the asset must link to the first page.
 func TestAnAssetLeadsBackToItsPage(t *testing.T) {
 	long := search.Reading{Steps: []search.Step{search.BySynonym}}
 	for range 20 {

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	maxPictures    = 12          // on a page
-	picturesWithin = time.Second // until it is known which there are
+	maxPictures    = 12          // pictures on a page
+	picturesWithin = time.Second // time limit for finding out which pictures can be read
 )
 
 // picture is an illustration that a page shows.
 type picture struct {
-	Small, Large string // paths
+	Small, Large string // paths of the two versions
 	Title        part
 }
 
-// pictures returns the illustrations among the documents of a record whose small versions can be
-// read now, in the order of the record. A mirror without files has none.
+// pictures returns the illustrations of a record whose small versions can be read now, in the order of the
+// record. On a mirror without files there are none.
 func (r *registry) pictures(ctx context.Context, documents []cursor) []picture {
-	newest := map[string]int{} // index of the newest version, by id
+	newest := map[string]int{} // index of the newest version of each document, by id
 	for i, d := range documents {
 		newest[d.v.string("id")] = i
 	}
@@ -55,7 +55,8 @@ func (r *registry) pictures(ctx context.Context, documents []cursor) []picture {
 	})
 }
 
-// has tells whether everybody can read what is at a path. In doubt it is false.
+// has reports whether anybody can read the file at a path. It returns false if the registry gives no clear
+// answer.
 func (r *registry) has(ctx context.Context, path string) bool {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodHead, r.url+path, nil)
 	if err != nil {

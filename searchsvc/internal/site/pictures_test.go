@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestThePageShowsPictures reads the pictures of a page whose documents differ from an illustration
-// of the registry in one way each.
+// TestThePageShowsPictures has an illustration, and documents that differ from an illustration of the registry
+// in one way each. The page must show only pictures of illustrations that can be read.
 func TestThePageShowsPictures(t *testing.T) {
 	file := func(n int) string { return fmt.Sprintf("%032x", n) }
 	document := func(n int, more ...string) map[string]any {
@@ -35,7 +35,7 @@ func TestThePageShowsPictures(t *testing.T) {
 	for n := range 11 {
 		r.pictures["/get/"+file(n)+"/1200"] = 200
 	}
-	r.pictures["/get/"+file(2)+"/1200"] = 404 // none could be made
+	r.pictures["/get/"+file(2)+"/1200"] = 404 // no picture could be made of the file
 	r.pictures["/get/"+file(9)+"/1200"] = 410
 	s := newSite(t, r, newFound(), logKey)
 	_, body := get(t, s, "/en/assets/"+id)
@@ -52,13 +52,13 @@ func TestThePageShowsPictures(t *testing.T) {
 	if !link.MatchString(body) {
 		t.Error("got no absolute address of the first picture for those that get a link")
 	}
-	clear(r.pictures) // a mirror without files
+	clear(r.pictures) // like a mirror without files
 	if _, body := get(t, s, "/en/assets/"+id); strings.Contains(body, "<img") || strings.Contains(body, "og:image") {
 		t.Error("got a picture that is not there")
 	}
 }
 
-// TestAPageAsksForFewPictures has more illustrations than a page shows.
+// TestAPageAsksForFewPictures has an asset with 100 illustrations. The page must show only the first 12.
 func TestAPageAsksForFewPictures(t *testing.T) {
 	r := newRegistry(changed(t, func(asset map[string]any) {
 		var all []any
@@ -78,7 +78,8 @@ func TestAPageAsksForFewPictures(t *testing.T) {
 	}
 }
 
-// TestResultsHavePictures reads a page of results, of which one has an illustration.
+// TestResultsHavePictures has a page of results in which one asset has an illustration. Only its hit must have a
+// picture, and the site must not ask the registry for it.
 func TestResultsHavePictures(t *testing.T) {
 	f := newFound()
 	with := f.result.Hits[0]

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// The bounds of links in one text. Further addresses and longer ones stay text.
+// Limits of links in one text. Longer addresses, and addresses after the first ones, are not links.
 const (
 	mostAddresses = 20
-	mostAddress   = 500 // bytes
+	mostAddress   = 500 // bytes of an address
 )
 
-// span is a part of a text. One with an address is a link.
+// span is a part of a text. It is a link if it has an address.
 type span struct {
 	Text    string
 	Href    template.URL
@@ -23,8 +23,8 @@ type span struct {
 var written = regexp.MustCompile("https?://[^\\s\\x{200e}\\x{200f}" +
 	"\\x{202a}-\\x{202e}\\x{2066}-\\x{2069}<>\"'`«»“”„()\\[\\]{}|\\\\^]+")
 
-// addresses returns a text in spans, of which its addresses are links. It is nil for a text without
-// addresses. The spans together are the text.
+// addresses splits a text into spans, in which each address is a link. It returns nil for a text without
+// addresses. The texts of the spans, joined, are the text.
 func addresses(text string) []span {
 	return spansOf(text, written, func(found string) span {
 		address := strings.TrimRight(found, ".,;:!?…")
@@ -32,17 +32,18 @@ func addresses(text string) []span {
 	})
 }
 
-// dialled matches what may be a telephone number within a text.
+// dialled matches a text that may be a telephone number.
 var dialled = regexp.MustCompile(`\+?\(?[0-9][0-9 .()\x{a0}\x{2010}\x{2011}\x{2013}-]*[0-9]`)
 
-// telephones is addresses for telephone numbers, such as two numbers or one with an extension.
+// telephones does what addresses does, for the telephone numbers in a text.
 func telephones(text string) []span {
 	return spansOf(text, dialled, func(found string) span { return span{found, phoneLink(found), false} })
 }
 
-// spansOf returns a text in spans. link returns the link that a found part begins with.
+// spansOf splits a text into spans. For each match of the expression parts, the function link returns the span
+// with which the match begins.
 func spansOf(text string, parts *regexp.Regexp, link func(found string) span) (spans []span) {
-	plain := 0 // where the text before the next link begins
+	plain := 0 // start of the text before the next link
 	for _, at := range parts.FindAllStringIndex(text, mostAddresses) {
 		to := link(text[at[0]:at[1]])
 		if to.Href == "" || len(to.Text) > mostAddress {

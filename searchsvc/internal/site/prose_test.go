@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestAddressesInDescriptionsAreLinks reads descriptions with addresses of many forms.
+// TestAddressesInDescriptionsAreLinks has descriptions that contain addresses in many forms.
 func TestAddressesInDescriptionsAreLinks(t *testing.T) {
 	many := strings.Repeat("https://many.example/a ", 30)
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func TestAddressesInDescriptionsAreLinks(t *testing.T) {
 	}
 }
 
-// TestUnitsAreDeclined reads quantities in units that people count.
+// TestUnitsAreDeclined has quantities in units whose form depends on the number.
 func TestUnitsAreDeclined(t *testing.T) {
 	for _, c := range []struct{ quantity, code, uk, en string }{
 		{"1", "SET", "1 комплект", "1 set"},
@@ -80,8 +80,8 @@ func TestUnitsAreDeclined(t *testing.T) {
 	mustHave(t, named, `<bdi data-path="items.1.unit.name">штука</bdi>`, `data-path="items.1.unit.code"`)
 }
 
-// TestADocumentThatIsAddedIsOneLine compares states of a record before and after a new document and
-// a new version.
+// TestADocumentThatIsAddedIsOneLine compares the states of a record before and after it gets a new document, or
+// a new version of one.
 func TestADocumentThatIsAddedIsOneLine(t *testing.T) {
 	const path = "documents"
 	before := changed(t, func(a map[string]any) { a[path] = a[path].([]any)[:1] })
@@ -111,8 +111,8 @@ func TestADocumentThatIsAddedIsOneLine(t *testing.T) {
 	mustHave(t, html.UnescapeString(body), "and 160\u00a0differences")
 }
 
-// TestNoTwoHeadingsAreAlike reads pages whose changes are seconds apart and whose documents have one
-// title.
+// TestNoTwoHeadingsAreAlike has changes with a few seconds between them, and documents with the same title. On
+// each page, every heading must be there only once.
 func TestNoTwoHeadingsAreAlike(t *testing.T) {
 	same := changed(t, func(a map[string]any) {
 		for _, d := range a["documents"].([]any) {
@@ -136,13 +136,14 @@ func TestNoTwoHeadingsAreAlike(t *testing.T) {
 		}
 	}
 	_, body := get(t, s, "/uk/assets/"+id)
-	mustHave(t, body, "22 листопада 2026, 15:00") // of the record: to the minute
+	mustHave(t, body, "22 листопада 2026, 15:00") // the time in the record has no seconds
 	if !regexp.MustCompile(`<h3><time datetime="[^"]+">\d+ \p{L}+ 2026, \d\d:\d\d:\d\d</time></h3>`).MatchString(body) {
 		t.Error("got no change to the second, want each so")
 	}
 }
 
-// TestFiltersAreClearedOnlyIfThereAreSome asks for nothing, with and without filters.
+// TestFiltersAreClearedOnlyIfThereAreSome has searches without hits. Only those with filters must have a link
+// that clears the filters.
 func TestFiltersAreClearedOnlyIfThereAreSome(t *testing.T) {
 	f := newFound()
 	f.result.Hits, f.result.Total = nil, 0

@@ -13,12 +13,12 @@ import (
 	"asset-registry/searchsvc/internal/codenames"
 )
 
-// record is a record of an asset as a page shows it. Each value of the record stands in one
-// part of it, so the page has everything. The script that checks the record relies on that.
+// record is a record of an asset as a page shows it. Except for Facts, it has each value of the asset exactly
+// once, because the script that checks the record relies on that.
 type record struct {
 	Title, Lead part
 	Number      []part
-	Facts       []fact // repeats what people look for first
+	Facts       []fact // repeats the values that people look for first
 	Items       []item
 	Decisions   []thing
 	Documents   []document
@@ -26,37 +26,37 @@ type record struct {
 	Holder      []row
 	Processes   []thing
 	Times       []row
-	Technical   []row // everything else
+	Technical   []row // values that the other fields do not have
 }
 
-// row is a line of a record.
+// row is a labelled line of a record.
 type row struct {
 	Label string
 	Parts []part
 }
 
-// thing is an item, a decision or a related process.
+// thing is an item, a decision, a related process or a version of a document.
 type thing struct {
 	Title []part
 	Rows  []row
 }
 
-// item is a part of the property.
+// item is an item of the asset.
 type item struct {
 	thing
-	Number   int // from 1 on
+	Number   int // place in the record, from 1 on
 	Quantity []part
-	Map      template.URL // "": none
+	Map      template.URL // address of a map; "": no link
 }
 
-// document is the newest version of a document.
+// document is a document, shown by its newest version.
 type document struct {
 	thing
 	About    []part  // kind, format, size and date
-	Versions []thing // older ones, the newest first
+	Versions []thing // older versions, the newest first
 }
 
-// newRecord arranges a record for a page in a language, with names of codes and links to other sites.
+// newRecord arranges a record for a page in language l, with names of codes and with links to other sites.
 func newRecord(l Lang, names codenames.Lists, root *value, to outwards) record {
 	c := cursor{l, names, root, ""}
 	r := record{Title: c.first("title"), Lead: c.first("description"), Facts: facts(c, to)}
@@ -87,20 +87,20 @@ func newRecord(l Lang, names codenames.Lists, root *value, to outwards) record {
 	return r
 }
 
-// cursor is a value of a record and its path. Its methods mark the values that they return.
+// cursor is a value in a record and the path to it. Most methods mark the values that they return as shown.
 type cursor struct {
 	l     Lang
 	names codenames.Lists
-	v     *value // nil: absent
+	v     *value // nil: the record does not have the value
 	path  string
 }
 
-// in returns a member.
+// in returns the member of an object with a name.
 func (c cursor) in(name string) cursor {
 	return cursor{c.l, c.names, c.v.get(name), join(c.path, name)}
 }
 
-// outside returns the part with a link that leads out of the registry; "": with none.
+// outside adds to the part a link that leads out of the registry, unless the link is "".
 func (p part) outside(to template.URL) part {
 	if to != "" {
 		p.Href, p.Foreign = to, true
@@ -121,8 +121,8 @@ func (c cursor) each(name string) []cursor {
 	return all
 }
 
-// part returns the part of the value itself. It has no text if the value is absent, has no
-// text or is shown already.
+// part returns a part with the text of the value, and marks it as shown. The part is empty if the value is
+// absent, is an object or a list, or is already shown.
 func (c cursor) part() part {
 	if c.v == nil || !c.v.isScalar() || c.v.shown {
 		return part{}
@@ -131,8 +131,8 @@ func (c cursor) part() part {
 	return newPart(c.l, c.path, c.v)
 }
 
-// first returns the part of a text in the language of the page, or else as the record has
-// it.
+// first returns the part of a text in the language of the page. If the record has no text in that language, it
+// returns the text without a language.
 func (c cursor) first(name string) part {
 	if c.l != Ukrainian {
 		if p := c.in(name + "_" + string(c.l)).part(); p.Path != "" {
@@ -142,7 +142,7 @@ func (c cursor) first(name string) part {
 	return c.in(name).part()
 }
 
-// parts returns the parts of members, with a mark between them.
+// parts returns the parts of the named members, with a mark between them.
 func (c cursor) parts(mark string, names ...string) []part {
 	var all []part
 	for _, name := range names {
@@ -151,7 +151,8 @@ func (c cursor) parts(mark string, names ...string) []part {
 	return all
 }
 
-// appendPart appends a part after a mark. It ignores an absent one.
+// appendPart appends a mark and a part. It ignores an empty part, and leaves out the mark in front of the first
+// part.
 func appendPart(parts []part, mark string, p part) []part {
 	if p.Path == "" {
 		return parts
@@ -162,18 +163,19 @@ func appendPart(parts []part, mark string, p part) []part {
 	return append(parts, p)
 }
 
-// all returns the part as a list, nil if it is absent.
+// all returns a list with the part; nil if the part is empty.
 func (p part) all() []part { return appendPart(nil, "", p) }
 
-// row returns the row of a member.
+// row returns a row with the label and the text of a member.
 func (c cursor) row(name string) row { return row{label(c.l, name), c.first(name).all()} }
 
-// rows returns the rows that have a part.
+// rows returns those rows that have at least one part.
 func rows(all ...row) []row {
 	return slices.DeleteFunc(all, func(r row) bool { return len(r.Parts) == 0 })
 }
 
-// reader returns the part of a member: first, which marks the value, or repeat.
+// reader returns the part of a member. It is either cursor.first, which marks the value as shown, or
+// cursor.repeat, which does not.
 type reader func(c cursor, name string) part
 
 // quantity returns the quantity of an item with its unit.
@@ -182,8 +184,8 @@ func (c cursor) quantity(read reader) []part {
 	return appendPart(read(c, "quantity").all(), "\u00a0", c.in("unit").after(number, read))
 }
 
-// after returns a unit as it stands after a number: declined if it is a common one, else its name, or
-// else its code.
+// after returns the unit that follows a number. A common unit is declined; any other unit has its name, or its
+// code if the record has no name for it.
 func (c cursor) after(number string, read reader) part {
 	if common, known := units[c.v.string("code")]; known {
 		unit := read(c, "code")
@@ -196,7 +198,7 @@ func (c cursor) after(number string, read reader) part {
 	return read(c, "code")
 }
 
-// item returns an item.
+// item returns an item for the page.
 func (c cursor) item(number int) item {
 	class := c.in("classification")
 	t := item{Number: number, Quantity: c.quantity(cursor.first)}
@@ -213,7 +215,7 @@ func (c cursor) item(number int) item {
 	return t
 }
 
-// coded returns the parts of a classification, and the name of the code if the record has another one.
+// coded returns the parts of a classification. The name of its code is added, if the record does not have it.
 func (c cursor) coded() []part {
 	parts := c.withName(appendPart(c.in("id").part().all(), " ", c.first("description")))
 	scheme := c.in("scheme").part()
@@ -252,7 +254,7 @@ func (c cursor) registered() []part {
 	id := c.in("id")
 	parts := id.part()
 	if parts.Path != "" {
-		parts.Text, parts.Value = id.v.text, "" // no number, whatever its form
+		parts.Text, parts.Value = id.v.text, "" // shown unchanged even if it is a number
 	}
 	return appendPart(c.in("scheme").part().all(), " ", parts)
 }
@@ -261,13 +263,13 @@ func (c cursor) contact() []part {
 	return c.parts(", ", "name", "telephone", "email", "faxNumber", "url")
 }
 
-// documents returns the newest version of each document, the newest document first.
+// documents returns each document, the newest first, by its newest version.
 func documents(versions []cursor) []document {
 	modified := func(c cursor) time.Time { return timeOf(client.Timestamp(c.v.string("dateModified"))) }
-	slices.Reverse(versions) // of two with one time, the later one in the record is the newer one
+	slices.Reverse(versions) // of two versions with the same time, the later one in the record comes first
 	slices.SortStableFunc(versions, func(a, b cursor) int { return modified(b).Compare(modified(a)) })
 	var all []document
-	at := map[string]int{} // by id
+	at := map[string]int{} // index in the list all, by id of the document
 	for _, v := range versions {
 		id := v.v.string("id")
 		if i, known := at[id]; known && id != "" {
@@ -282,7 +284,7 @@ func documents(versions []cursor) []document {
 	return all
 }
 
-// version returns a version of a document. Its title is a link if its address is safe.
+// version returns a version of a document. Its title is a link if the document has a safe address.
 func (c cursor) version() thing {
 	t := thing{Title: c.first("title").all()}
 	if link := safeLink(c.v.string("url")); link != "" && len(t.Title) > 0 {
@@ -296,7 +298,7 @@ func (c cursor) version() thing {
 	return t
 }
 
-// rest returns a row for each value that is not shown yet.
+// rest returns a row for each value that was not shown yet, and marks it as shown.
 func (c cursor) rest() []row {
 	var all []row
 	c.v.leaves(c.path, func(path string, leaf *value) {
@@ -309,7 +311,7 @@ func (c cursor) rest() []row {
 	return all
 }
 
-// things are the names of elements of lists.
+// things are the names for one element of each list.
 var things = map[string]text{
 	"items": {"Складова", "Item"}, "decisions": {"Рішення", "Decision"}, "documents": {"Документ", "Document"},
 	"relatedProcesses":          {"Процес", "Process"},
@@ -318,7 +320,7 @@ var things = map[string]text{
 	"additionalContactPoints":   {"Інший контакт", "Other contact"},
 }
 
-// chain returns the names of the fields on a path: Складова 1 › Адреса › Область.
+// chain returns the names of the fields on a path for people: Складова 1 › Адреса › Область.
 func chain(l Lang, path string) string {
 	var names []string
 	list := ""
@@ -341,5 +343,5 @@ func chain(l Lang, path string) string {
 	return strings.Join(names, " › ")
 }
 
-// isObject tells whether a value has members.
+// isObject reports whether a value is an object.
 func (v *value) isObject() bool { return v != nil && v.kind == jsontext.KindBeginObject }

@@ -16,34 +16,34 @@ import (
 	"asset-registry/shared/httpclient"
 )
 
-// The bounds of one page (docs/site.md, "Limits").
+// Limits of one page (docs/site.md, "Limits").
 const (
-	maxAnswer   = 1 << 20         // bytes of an answer of the registry
+	maxAnswer   = 1 << 20         // bytes of one answer of the registry
 	maxRecord   = 256 << 10       // bytes of a record that a page shows
 	maxHistory  = 4 << 20         // bytes of past records that one page reads
-	readWithin  = 3 * time.Second // one reading
-	pastWithin  = 2 * time.Second // all past records of one page
-	listWithin  = 5 * time.Second // a page of the feed, for a map of the site
-	maxReading  = 8               // pages that read records at the same time
-	waitToRead  = time.Second     // for one of them to end
-	maxTitle    = 300             // characters of a title outside the record
+	readWithin  = 3 * time.Second // time limit for reading one record
+	pastWithin  = 2 * time.Second // time limit for reading all past records of one page
+	listWithin  = 5 * time.Second // time limit for reading one page of the feed, for the sitemap
+	maxReading  = 8               // pages that may read records at the same time
+	waitToRead  = time.Second     // how long a page waits until it may read
+	maxTitle    = 300             // characters of a title in other places than the record
 	perPage     = 10              // changes of a record on a page
-	feedEntries = 1000            // entries of one map of the site
+	feedEntries = 1000            // entries in one part of the sitemap
 )
 
 // registry reads records through the public API.
 type registry struct {
 	client *client.Client
-	http   *http.Client // for what has no call of the client
+	http   *http.Client // for requests that the client has no method for
 	url    string       // without a slash at its end
-	turns  turns        // one for each page that reads
+	turns  turns        // one turn for each page that reads records
 }
 
-// turns bounds how many goroutines do something at the same time. Its capacity is the number
-// of them.
+// turns limits how many goroutines do something at the same time. Its capacity is the limit.
 type turns chan struct{}
 
-// take waits for a turn. The caller calls end once it is over; further calls do nothing.
+// take waits for a turn. The caller ends the turn with the function end; further calls of the function do
+// nothing.
 func (t turns) take(ctx context.Context) (end func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, waitToRead)
 	defer cancel()
@@ -70,7 +70,7 @@ func newRegistry(address string, transport http.RoundTripper) (*registry, error)
 	return &registry{c, plain, strings.TrimSuffix(address, "/"), make(turns, maxReading)}, nil
 }
 
-// errBusy returns the refusal of a page while too many are read.
+// errBusy returns the fault for a page that cannot be made because too many pages are being read.
 func errBusy() error {
 	f := fault.New(fault.Unavailable, fault.URL, "site", "Too many pages are read now; repeat the request.")
 	f.RetryAfter = time.Second
@@ -80,7 +80,7 @@ func errBusy() error {
 // errLarge is returned for a record that has more than maxRecord bytes.
 var errLarge = errors.New("the record is too large for a page")
 
-// asset reads a record. It returns a fault.NotFound for one that is not public.
+// asset reads the record of an asset. It returns a fault.NotFound if the asset is not public.
 func (r *registry) asset(ctx context.Context, id string) (*value, error) {
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
@@ -98,7 +98,7 @@ func (r *registry) open(text json.RawMessage) (*value, error) {
 	return parse(text)
 }
 
-// asFault returns the fault of an answer of the registry.
+// asFault returns the fault for an error of reading from the registry.
 func asFault(err error) error {
 	switch {
 	case errors.Is(err, errLarge):
@@ -118,18 +118,17 @@ type past struct {
 	Revision int64
 	Kind     string // publish, change, withdraw or import (docs/log.md, "Leaves")
 	At       time.Time
-	Record   *value // after the change; nil: withdrawn or erased
+	Record   *value // the record after the change; nil: the change withdrew or erased it
 	Size     int    // bytes of Record
 }
 
-// errNoLog is returned by a registry without a public log, and for a record that has no
-// public change.
+// errNoLog is returned if the registry has no public log, and for a record without public changes.
 var errNoLog = errors.New("the log has no change of the record")
 
 // errNotYet is returned for a change that the newest checkpoint does not cover.
 var errNotYet = errors.New("the log does not have the change yet")
 
-// past reads a public change of a record, the newest one for revision 0.
+// past reads the public change of a record at a revision. Revision 0 means the newest change.
 func (r *registry) past(ctx context.Context, id string, revision int64) (past, error) {
 	proof, err := r.client.Proof(ctx, id, revision)
 	switch client.StatusOf(err) {
@@ -158,18 +157,18 @@ func (r *registry) past(ctx context.Context, id string, revision int64) (past, e
 	return p, nil
 }
 
-// visitorKey is the key of the visitor's address in a context.
+// visitorKey is the key of a context's value for the visitor's address.
 type visitorKey struct{}
 
-// withVisitor returns a context with the address of the visitor for whom the registry is
-// read; "" stands for none.
+// withVisitor returns a context with the address of the visitor for whom the registry is read. If the address is
+// "", the registry gets no address.
 func withVisitor(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, visitorKey{}, address)
 }
 
-// bounded fails the reading of an answer that is too large. It names the visitor to the
-// registry, so that the rate limits count each visitor, if the gateways trust this service
-// as a proxy (docs/features.md, "Site").
+// bounded limits the size of answers: reading an answer that is too large fails. It also sends the visitor's
+// address to the registry. If the gateways trust this service as a proxy (docs/features.md, "Site"), the rate
+// limits then count each visitor separately.
 type bounded struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

@@ -20,7 +20,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// facetsOf returns the facets of the search page.
+// facetsOf returns the facets that the search page shows.
 func facetsOf() (all []search.FacetName) {
 	for _, p := range search.Properties {
 		if p.OnPage {
@@ -30,65 +30,65 @@ func facetsOf() (all []search.FacetName) {
 	return all
 }
 
-// suggestions is the address of suggestions in the API, up to the text.
+// suggestions is the path of suggestions in the API, to which the script appends the text.
 const suggestions = "/api/" + routes.Current + routes.Suggest + "?q="
 
-// searchScripts show suggestions while somebody types.
+// searchScripts show suggestions while somebody types a question.
 var searchScripts = []string{"suggest.js"}
 
 // foundPage is the body of the search page.
 type foundPage struct {
 	Query   search.Query
-	Sent    url.Values // what the form shows
-	Suggest string     // address of suggestions, up to the text
+	Sent    url.Values // values that the form shows
+	Suggest string     // path of suggestions, to which the script appends the text
 	Faults  []string   // names of parameters with a faulty value
 	Total   int64
 	Hits    []hit
 	Facets  []filter
-	IsOpen  bool // the filters are shown on a phone, too
+	IsOpen  bool // a phone shows the filters, too
 	Active  []chip
-	Next    string // path; "": this is the last page
-	Prev    string // path; "": this is the first page
-	First   string // path; "": this is the first page, or Prev leads to it
-	Page    int64  // number of the page: one more than pages that lead back to the first one
+	Next    string // path of the next page; "": this is the last page
+	Prev    string // path of the page before; "": this is the first page
+	First   string // path of the first page; "": this is the first page, or Prev leads to it
+	Page    int64  // number of the page: the number of pages before it, plus one
 	Pages   int64
 	Clear   string // path of the search without filters
 	Counts  string // path of the statistics of the same search
 	API     string // path of the same search in the API
-	Exports []link // files of the same search
-	IsCut   bool   // they do not have all that is found
+	Exports []link // files with the assets that the search finds
+	IsCut   bool   // the files do not have all assets that the search finds
 	Sorts   []choice
-	Units   []choice // of quantities
-	Rows    []choice // assets of a page
+	Units   []choice // units for the range of quantities
+	Rows    []choice // numbers of assets on a page
 	IsBegun bool     // the search has a text or a filter
 	Read    reading
-	Tries   []link // other searches, if nothing was found
+	Tries   []link // other searches to try; empty if something was found
 	Unknown []search.Unknown
-	Missing string // words that no asset has, if nothing was found
+	Missing string // words that no asset has; "" if something was found
 }
 
-// reading says in which words a question was asked, if not in its own.
+// reading says with which words the index was searched, if they are not the words of the question.
 type reading struct {
 	Used, LeftOut string
-	IsPartial     bool   // one word may be missing
+	IsPartial     bool   // assets may lack one of the words
 	Insist        string // path of the search for exactly the words of the question
 }
 
-// link is a path with what it leads to.
+// link is a path, and the text that says what it leads to.
 type link struct{ Path, Says string }
 
-// hit is an asset of a list.
+// hit is a found asset in a list.
 type hit struct {
 	ID, Path, Title, TitleLang, Number string
 	Lead                               string
 	Status                             client.Status
-	Class, Place, Quantity, Custodian  string // of the first item
-	IsFirst                            bool   // there are further items
+	Class, Place, Quantity, Custodian  string // all of the first item, except the custodian
+	IsFirst                            bool   // the asset has further items
 	ClassLang                          string
 	Modified                           time.Time
-	Marked                             []piece // Title
-	Line                               []piece // part of the description that has found words; empty: none
-	Picture                            string  // path; empty: none
+	Marked                             []piece // Title in pieces
+	Line                               []piece // part of the description that has found words; nil: it has none
+	Picture                            string  // path of a picture; "": none
 }
 
 // filter is a facet with its values.
@@ -96,27 +96,29 @@ type filter struct {
 	Name   string
 	Values []choice
 	More   bool
-	Active int // values that are chosen
+	Active int // number of chosen values
 
-	IsWhole bool // all values are shown that a page may show
-	Typed   bool // a value may be typed
+	IsWhole bool // the page shows as many values as it may
+	Typed   bool // people may type a value
 }
 
-// choice is a value that can be chosen.
+// choice is a value of a filter, or of a list in the form.
 type choice struct {
 	ID, Value, Name string
-	Count           int64 // -1: unknown
+	Count           int64 // -1: not known
 	Chosen          bool
 }
 
-// chip is a filter that is in effect. Without is the path of the page without it; "": the path is too long.
+// chip is a filter that is in effect. Without is the path of the page without the filter; "": the path is too
+// long.
 type chip struct{ Name, Value, Without string }
 
 // search shows the search, its filters and a page of the found assets.
 func (s *Site) search(w http.ResponseWriter, r request) error {
 	sent := r.URL.Query()
 	more, rows := search.FacetName(sent.Get(moreParam)), rowsIn(sent)
-	for _, name := range []string{rowsParam, "facets", "facet_limit", moreParam} { // of the API only, or of this page
+	// facets and facet_limit exist only in the API, and the other two only on this page.
+	for _, name := range []string{rowsParam, "facets", "facet_limit", moreParam} {
 		sent.Del(name)
 	}
 	if s.tagAt(w, r) {
@@ -164,7 +166,7 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 	return s.show(w, r, http.StatusOK, "search", v)
 }
 
-// showFaults shows the form again, with the names of faulty parameters.
+// showFaults shows the search form again, and names the parameters with a faulty value.
 func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *fault.Error) error {
 	p := foundPage{Sent: sent, Sorts: sorts(r.lang, search.Query{}), Suggest: suggestions}
 	for _, d := range f.Details {
@@ -177,18 +179,18 @@ func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *
 	return s.show(w, r, http.StatusBadRequest, "search", v)
 }
 
-const mostUnknown = 3 // parameters that a page names
+const mostUnknown = 3 // unknown parameters that a page names
 
-// moreParam names the facet of which a page shows as many values as it may.
+// moreParam names the facet of which the page shows as many values as it may.
 const moreParam = "more"
 
 const (
-	firstShown = 10 // values of a facet
-	mostShown  = 30 // regions; Ukraine has 27
+	firstShown = 10 // values of a facet that are shown at first
+	mostShown  = 30 // regions that are shown; Ukraine has 27
 )
 
-// tidied returns filters with the values that facets have, each once. A number stands for the custodian
-// with that number in the register of organisations (UA-EDR).
+// tidied returns filters with each value once, in the form in which facets have it. A custodian that is only a
+// number is the organisation with this number in the register of organisations (UA-EDR).
 func tidied(f search.Filters) search.Filters {
 	for _, p := range search.Properties {
 		if p.In == nil || p.Levels != nil {
@@ -210,8 +212,8 @@ func tidied(f search.Filters) search.Filters {
 	return f
 }
 
-// narrowest leaves out each code that another one is below, so that a further choice
-// narrows the search.
+// narrowest removes each code that has another chosen code below it, so that choosing one more code narrows the
+// search.
 func narrowest(codes []string) []string {
 	return slices.DeleteFunc(slices.Clone(codes), func(code string) bool {
 		prefix, _ := assetfilter.CodePrefix(code)
@@ -222,20 +224,20 @@ func narrowest(codes []string) []string {
 	})
 }
 
-// plainQuery returns a question without what the site adds.
+// plainQuery returns a question without the facets that only the site asks for.
 func plainQuery(q search.Query) search.Query {
 	q.Facets, q.FacetLimit, q.Apart = nil, 0, false
 	return q
 }
 
-// feedQuery returns the question of the Atom feed of a search: the newest first.
+// feedQuery returns the question for the Atom feed of a search. Its hits are the newest first.
 func feedQuery(q search.Query) search.Query {
 	q = plainQuery(q)
 	q.After, q.Sort, q.Limit = nil, search.NewestFirst, search.DefaultLimit
 	return q
 }
 
-// queryOf returns the query of an address: "" for no parameters.
+// queryOf returns a question as the query part of an address; "" if it has no parameters.
 func queryOf(q search.Query) string {
 	if encoded := q.Values().Encode(); encoded != "" {
 		return "?" + encoded
@@ -253,7 +255,7 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 	root := "/" + string(l) + "/"
 	words, back := newFoundWords(q.Text, found.Reading), backFrom(plain)
 	for _, h := range found.Hits {
-		if a, err := h.Decode(); err == nil { // the index has only what it has read before
+		if a, err := h.Decode(); err == nil { // always nil, because the index has encoded the asset itself
 			shown := newHit(l, names, a)
 			shown.Path = assetPath(l, a.ID) + back
 			shown.Marked, shown.Line = words.in(shown.Title), words.line(a.Description)
@@ -295,7 +297,7 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 	}
 	p.Counts = "/" + string(l) + statisticsPath + queryOf(feedQuery(plain))
 	api := plain
-	api.After, api.Zone = nil, nil // the API has days of UTC
+	api.After, api.Zone = nil, nil // in the API, days are days of UTC
 	p.API = "/api/2.5/search" + queryOf(api)
 	api.Limit = search.DefaultLimit
 	for _, path := range routes.Exports {
@@ -308,7 +310,7 @@ func newFoundPage(l Lang, names codenames.Lists, q search.Query, found search.Re
 	return p
 }
 
-// newReading says how a question was read. The zero value says nothing.
+// newReading says how a question was read. It returns the zero value if the question was read as it is written.
 func newReading(root string, q search.Query, r search.Reading) reading {
 	if !r.IsAnother() {
 		return reading{}
@@ -319,7 +321,7 @@ func newReading(root string, q search.Query, r search.Reading) reading {
 	}
 }
 
-// quoted returns words with marks around each.
+// quoted returns words, each in quotation marks.
 func quoted(words []string) string {
 	var all []string
 	for _, w := range words {
@@ -328,16 +330,17 @@ func quoted(words []string) string {
 	return strings.Join(all, " ")
 }
 
-// mostExported is the number of assets in a file of a search (docs/contract.md, "Exports").
+// mostExported is the largest number of assets in a file of a search (docs/contract.md, "Exports").
 const mostExported = 10_000
 
-// mostExportQuery is the length of the query of a link to a file, so that pages with many filters stay light.
+// mostExportQuery is the largest length of the query in a link to a file, so that pages with many filters stay
+// small.
 const mostExportQuery = 300
 
-const mostTries = 6 // links on a page that has found nothing
+const mostTries = 6 // links on a page of a search that found nothing
 
-// tries returns searches to try in place of one that finds nothing: with the second tries, without
-// filters, and without each word.
+// tries returns searches that people may try instead of a search that finds nothing: with second tries, if the
+// question forbids them, and without one of its words.
 func tries(l Lang, root string, q search.Query) (all []link) {
 	q.After = nil
 	if q.Exact {
@@ -355,7 +358,7 @@ func tries(l Lang, root string, q search.Query) (all []link) {
 	return slices.DeleteFunc(all, func(to link) bool { return to.Path == "" })
 }
 
-// newHit returns an asset of a list.
+// newHit returns a found asset for a list.
 func newHit(l Lang, names codenames.Lists, a search.Fields) hit {
 	h := hit{
 		ID: a.ID, Title: a.Title, TitleLang: string(Ukrainian), Number: a.AssetID, Status: a.Status,
@@ -389,13 +392,12 @@ func newHit(l Lang, names codenames.Lists, a search.Fields) hit {
 	return h
 }
 
-// joined joins the texts that are not empty.
+// joined joins texts with a mark between them. It leaves out empty texts.
 func joined(mark string, all ...string) string {
 	return strings.Join(slices.DeleteFunc(all, func(text string) bool { return text == "" }), mark)
 }
 
-// newFilter returns a facet. Values that are chosen and not among those of the facet come
-// first.
+// newFilter returns a facet for the page. Chosen values come first if the facet itself does not have them.
 func newFilter(l Lang, q search.Query, f search.Facet, more search.FacetName) filter {
 	name := string(f.Name)
 	to := filter{Name: name, More: f.More, IsWhole: f.Name == more}
@@ -425,14 +427,14 @@ func newFilter(l Lang, q search.Query, f search.Facet, more search.FacetName) fi
 	return to
 }
 
-// isTyped tells whether a facet has so many values that a reader types one. Regions and the values of a closed
-// list are all shown.
+// isTyped reports whether a facet may have more values than a page can show, so that people type a value. All
+// regions are shown, and all values of a closed list.
 func isTyped(name search.FacetName) bool {
 	f, _ := assetfilter.Find(assetfilter.Name(name))
 	return name != search.ByRegion && f.Values == nil
 }
 
-// chosenIn returns a value of the filter with its name, as far as the facet knows it.
+// chosenIn returns a value of the filter, with the name and the count that the facet has for it.
 func chosenIn(f search.Facet, value string) search.Count {
 	for _, c := range f.Chosen {
 		if c.Value == value {
@@ -442,7 +444,7 @@ func chosenIn(f search.Facet, value string) search.Count {
 	return search.Count{Value: value}
 }
 
-// valueName returns what a value of a facet is called.
+// valueName returns the name that people see for a value of a facet.
 func valueName(l Lang, name search.FacetName, c search.Count) string {
 	switch {
 	case name == search.ByStatus:
@@ -461,11 +463,11 @@ func valueName(l Lang, name search.FacetName, c search.Count) string {
 	return c.Value
 }
 
-// chips returns the filters that are in effect on a page, each with the page without it. Facets
-// have the names of values.
+// chips returns the filters that are in effect on a page, each with the path of the page without this filter.
+// The names of values come from facets.
 func chips(l Lang, page string, q search.Query, facets []search.Facet) []chip {
 	q.After = nil
-	names := map[string]string{} // of values
+	names := map[string]string{} // names of values
 	for _, f := range facets {
 		for _, c := range slices.Concat(f.Values, f.Chosen) {
 			names[string(f.Name)+"/"+c.Value] = valueName(l, f.Name, c)
@@ -501,7 +503,7 @@ func defaultSort(q search.Query) search.Sort {
 	return search.NewestFirst
 }
 
-// sorts returns the orders of hits.
+// sorts returns the orders of hits that people can choose.
 func sorts(l Lang, q search.Query) []choice {
 	var all []choice
 	for _, sort := range search.Sorts {
@@ -509,7 +511,7 @@ func sorts(l Lang, q search.Query) []choice {
 			continue
 		}
 		value := string(sort)
-		if sort == defaultSort(q) { // the form sends none, so that a later text is sorted by relevance
+		if sort == defaultSort(q) { // the form leaves it out, so that hits for a later text are sorted by relevance
 			value = ""
 		}
 		all = append(all, choice{
@@ -519,7 +521,7 @@ func sorts(l Lang, q search.Query) []choice {
 	return all
 }
 
-// unitsOf returns the units of the range of quantities, and none.
+// unitsOf returns the units that a range of quantities may have, and the choice of no unit.
 func unitsOf(l Lang, q search.Query) (all []choice) {
 	for _, unit := range append([]search.Unit{""}, search.Units...) {
 		all = append(all, choice{
@@ -531,10 +533,10 @@ func unitsOf(l Lang, q search.Query) (all []choice) {
 
 const rowsParam = "limit"
 
-// rowChoices are the numbers of assets that a page may have.
+// rowChoices are the numbers of assets that people may choose for a page.
 var rowChoices = []int{search.DefaultLimit, 50, search.MaxLimit}
 
-// rowsIn returns the number of assets of a page. A number that a page does not offer is the default.
+// rowsIn returns the chosen number of assets on a page. If it is not one of rowChoices, it is the default.
 func rowsIn(sent url.Values) int {
 	n, err := strconv.Atoi(sent.Get(rowsParam))
 	if err != nil || !slices.Contains(rowChoices, n) {
@@ -547,7 +549,7 @@ func rowsOf(q search.Query) (all []choice) {
 	for _, n := range rowChoices {
 		value := strconv.Itoa(n)
 		shown := choice{Value: value, Name: value, Chosen: n == q.Limit}
-		if n == search.DefaultLimit { // the form sends none
+		if n == search.DefaultLimit { // the form leaves out the default
 			shown.Value = ""
 		}
 		all = append(all, shown)

@@ -1,9 +1,9 @@
 // Package site serves the registry to people: a search, a page for each asset, statistics
 // and a page about the registry, in Ukrainian and English (docs/site.md).
 //
-// The pages are made on the server and need no script. One script checks a record against
-// the public log. Pages load nothing from other hosts. Records, their changes and their
-// proofs come through the public API, so the site works behind any gateway or mirror.
+// The server makes the pages, so they need no script. One script checks a record against the public log. Pages
+// load nothing from other hosts. The site reads records, their changes and their proofs through the public API,
+// so it works behind any gateway or mirror.
 package site
 
 import (
@@ -30,23 +30,23 @@ import (
 type Config struct {
 	Searcher search.Searcher
 
-	// Registry is the address of a gateway, from which the site reads records.
+	// Registry is the address of the gateway from which the site reads records.
 	Registry  string
-	Transport http.RoundTripper // to Registry; nil: the network
+	Transport http.RoundTripper // for requests to Registry; nil: the network
 
-	// BaseURL is the public address that links start with. If it is empty, links start with
-	// the address of the gateway that asks, or of the request.
+	// BaseURL is the public address with which links start. If it is empty, links start with the address that
+	// the gateway reports, or with the address of the request.
 	BaseURL string
 
-	// LogKeys are the public keys of the public log. The script checks records with them.
-	// Without one, pages name the command that checks a record.
+	// LogKeys are the public keys of the public log, with which the script checks records. Without a key, pages
+	// name the command that checks a record.
 	LogKeys []string
 
-	// Answers bounds the bytes of pages that are being sent. Nil: they are not bounded.
+	// Answers limits the bytes of the pages that are being sent. Nil: no limit.
 	Answers *memory.InFlight
 
-	Names codenames.Lists // of codes
-	Links Links           // to other sites
+	Names codenames.Lists // names of codes
+	Links Links           // templates of links to other sites
 
 	Log *slog.Logger
 	Now func() time.Time // nil: time.Now
@@ -66,7 +66,7 @@ type Site struct {
 	mux      *http.ServeMux
 }
 
-// New returns a site. It makes no request.
+// New returns a site. It sends no request.
 func New(c Config) (*Site, error) {
 	if c.Searcher == nil || c.Log == nil {
 		return nil, errors.New("a site needs a searcher and a log")
@@ -103,7 +103,7 @@ func New(c Config) (*Site, error) {
 // logKey matches a public key of a log (docs/log.md, "Origin and keys").
 var logKey = regexp.MustCompile(`^[^\s+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=*$`)
 
-// route adds all paths. The gateway sends requests for them (routes.Site).
+// route adds the handlers of all paths. The gateway sends requests for these paths here (routes.Site).
 func (s *Site) route() {
 	s.mux.Handle("GET /{$}", s.negotiated())
 	for _, l := range Langs() {
@@ -138,8 +138,8 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r.WithContext(withVisitor(r.Context(), r.Header.Get(httpserver.ClientHeader))))
 }
 
-// contentSecurityPolicy lets pages load from and call their own origin only, and lets no
-// page frame them.
+// contentSecurityPolicy lets pages load from and call only their own origin, and forbids other pages to show
+// them in a frame.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
@@ -161,12 +161,13 @@ type request struct {
 	*http.Request
 	lang Lang
 	base string // public address of the registry
-	end  func() // ends the turn of the page once it is made
+	end  func() // ends the turn of the page once the page is made
 }
 
 type handler func(w http.ResponseWriter, r request) error
 
-// page returns a handler that shows the error of another one as a page.
+// page returns a handler that calls the function next. If next returns an error, the handler shows a page about
+// it.
 func (s *Site) page(l Lang, next handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), pageWithin)
@@ -178,7 +179,7 @@ func (s *Site) page(l Lang, next handler) http.Handler {
 	})
 }
 
-// baseURL returns the start of links to the registry from other places.
+// baseURL returns the public address with which links to the registry start.
 func (s *Site) baseURL(r *http.Request) string {
 	if s.config.BaseURL != "" {
 		return s.config.BaseURL
@@ -193,13 +194,13 @@ func noPage(http.ResponseWriter, request) error {
 	return fault.New(fault.NotFound, fault.URL, "path", "Not Found")
 }
 
-// problem is the body of a page about an error.
+// problem is the body of a page that shows an error.
 type problem struct {
 	Text   string
 	Faults []string
 }
 
-// fail shows a page about an error. The log has the text of an error that is no fault.
+// fail shows a page about an error. If the error is not a fault, the log has its text, and the page does not.
 func (s *Site) fail(w http.ResponseWriter, r request, err error) {
 	switch ended := r.Context().Err(); {
 	case errors.Is(ended, context.Canceled): // the client closed the connection

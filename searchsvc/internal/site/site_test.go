@@ -38,7 +38,7 @@ func TestPages(t *testing.T) {
 			`<meta name="robots" content="noindex, follow">`}},
 		{"/uk/?status=draft", nil, 400, []string{"Стан: неправильне значення"}},
 		{"/uk/?q=" + strings.Repeat("а+", 70), nil, 400, []string{"до 600 символів"}},
-		{"/en/?limit=x&facets=nothing", nil, 200, nil}, // they are of the API only
+		{"/en/?limit=x&facets=nothing", nil, 200, nil}, // these parameters exist only in the API
 		{"/uk/assets/" + id, nil, 200, []string{"UA-AR-DGF-2026-11-22-000017", "12\u00a0240,50", "м²", "Перевірити цей запис"}},
 		{"/en/assets/" + id, nil, 200, []string{"Up for sale", "22 November 2026, 15:00", "12,240.50", "m²"}},
 		{"/uk/assets/" + strings.Repeat("f", 32), nil, 404, []string{"Сторінку не знайдено"}},
@@ -65,8 +65,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestThePageHasEachValueOfTheRecord compares the marked parts of the page with the record:
-// the script that checks a record needs each value once.
+// TestThePageHasEachValueOfTheRecord compares the marked parts of the page with the record. The script that
+// checks a record needs each value exactly once.
 func TestThePageHasEachValueOfTheRecord(t *testing.T) {
 	want := map[string]string{}
 	var record any
@@ -117,8 +117,8 @@ func flatten(path string, v any, into map[string]string) {
 	}
 }
 
-// harm returns the parts of a page that a foreign text may have brought, and how many blocks of
-// JSON-LD the page has.
+// harm returns the parts of a page that show that a foreign text was not escaped, and the number of blocks of
+// JSON-LD on the page.
 func harm(body string) (found []string, blocks int) {
 	for _, part := range []string{"<script>alert", "<img", `href="javascript:`, "onerror=alert(1)>\""} {
 		if strings.Contains(body, part) {
@@ -161,8 +161,8 @@ func TestForeignTextsDoNoHarm(t *testing.T) {
 	}
 }
 
-// TestTextsKeepTheirDirection has texts that turn what stands after them around. Only bdi elements
-// show them, which end that.
+// TestTextsKeepTheirDirection has texts with a character that reverses the direction of the text after it. Pages
+// may show them only inside of bdi elements, which limit the effect to the text.
 func TestTextsKeepTheirDirection(t *testing.T) {
 	const turned = "\u202eтекст"
 	quoted, _ := json.Marshal(turned)
@@ -197,7 +197,7 @@ func TestTextsKeepTheirDirection(t *testing.T) {
 	}
 }
 
-// TestHarmIsFound plants what TestForeignTextsDoNoHarm looks for.
+// TestHarmIsFound checks that the function harm finds everything that TestForeignTextsDoNoHarm relies on.
 func TestHarmIsFound(t *testing.T) {
 	for _, c := range []struct {
 		body   string
@@ -311,8 +311,8 @@ func TestWhatIsNotPublicIsNotShown(t *testing.T) {
 	mustLack(t, body, "ld+json")
 }
 
-// TestTheRegistryHearsOfTheVisitor reads pages for two visitors. The gateways count the
-// readings of each.
+// TestTheRegistryHearsOfTheVisitor requests pages for two visitors. The registry must get each visitor's
+// address, so that the gateways count the requests of each visitor separately.
 func TestTheRegistryHearsOfTheVisitor(t *testing.T) {
 	r := newRegistry(whole, whole)
 	s := newSite(t, r, newFound())
@@ -413,7 +413,8 @@ func TestTheFeed(t *testing.T) {
 	}
 }
 
-// TestTheFeedHasPages follows the link to the next page (RFC 5005).
+// TestTheFeedHasPages follows the link to the next page of the feed (RFC 5005). It must lead to the assets after
+// the first page, as a page of the same feed.
 func TestTheFeedHasPages(t *testing.T) {
 	f := newFound()
 	f.result.Next = &search.Cursor{Sort: search.NewestFirst, At: 1764000000000000}
@@ -486,7 +487,7 @@ func TestTheMapOfTheSite(t *testing.T) {
 			seen[page] = true
 		}
 	}
-	if want := 2 * (3 + 2250); len(seen) != want { // a tenth is deleted
+	if want := 2 * (3 + 2250); len(seen) != want { // a tenth of the assets is deleted
 		t.Errorf("got %d pages, want %d", len(seen), want)
 	}
 	for _, path := range []string{"/sitemap/x", "/sitemap/-1", "/sitemap/99999999999999999999"} {
@@ -504,7 +505,8 @@ func files(body string) (addresses []string) {
 	return addresses
 }
 
-// TestFilesOfAPageAreFound plants files that TestTheFirstPageIsSmall adds to the page.
+// TestFilesOfAPageAreFound checks that the function files finds the files that TestTheFirstPageIsSmall adds to
+// the size of the page.
 func TestFilesOfAPageAreFound(t *testing.T) {
 	got := files(`<link rel="stylesheet" href="/site/a.css?1"><a href="/uk/"><script defer src="/site/b.js"></script>`)
 	if want := []string{"/site/a.css?1", "/site/b.js"}; !slices.Equal(got, want) {
@@ -512,7 +514,7 @@ func TestFilesOfAPageAreFound(t *testing.T) {
 	}
 }
 
-// zipped returns the size of a text as gateways send it.
+// zipped returns the size of a text after gateways have compressed it.
 func zipped(t *testing.T, text string) int {
 	t.Helper()
 	var sent bytes.Buffer
@@ -526,8 +528,8 @@ func zipped(t *testing.T, text string) int {
 	return sent.Len()
 }
 
-// TestAPageSaysHowItReadTheWords asks with a reading of other words, and with none that finds
-// anything.
+// TestAPageSaysHowItReadTheWords has a search that was read with other words, and a search that finds nothing.
+// The page must name the words that were replaced, left out or not found.
 func TestAPageSaysHowItReadTheWords(t *testing.T) {
 	f := newFound()
 	f.result.Reading = search.Reading{Steps: []search.Step{search.ByNearest}, Words: []search.Word{
@@ -554,8 +556,8 @@ func TestAPageSaysHowItReadTheWords(t *testing.T) {
 	}
 }
 
-// TestPagesNameUnknownParameters asks with parameters that other sites add to links, and with one
-// that is mistyped.
+// TestPagesNameUnknownParameters sends a parameter that other sites add to links, and one that is misspelt. The
+// page must name the misspelt one, and the parameter that it probably means.
 func TestPagesNameUnknownParameters(t *testing.T) {
 	s := newSite(t, newRegistry(whole), newFound())
 	resp, body := get(t, s, "/uk/?regoin=Odesa&fbclid=1")
@@ -567,7 +569,8 @@ func TestPagesNameUnknownParameters(t *testing.T) {
 	}
 }
 
-// TestDaysOfPagesAreThoseOfKyiv asks for a day, which begins two hours before that of UTC.
+// TestDaysOfPagesAreThoseOfKyiv asks for a day. The search must begin and end two hours earlier than the day in
+// UTC.
 func TestDaysOfPagesAreThoseOfKyiv(t *testing.T) {
 	f := newFound()
 	s := newSite(t, newRegistry(whole), f)

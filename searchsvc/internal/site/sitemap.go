@@ -11,27 +11,27 @@ import (
 	"asset-registry.example/client"
 )
 
-// A map of the site (sitemaps.org) has a part for each feedEntries entries of the feed. A
-// part is named by the position in the feed that it begins after. Entries leave a part when
-// they change and never enter it, save the last part, so the places where parts begin
-// stay. The index of parts learns of new ones page by page.
+// A sitemap (sitemaps.org) has parts of feedEntries entries of the feed. The name of a part is the position in the
+// feed after which the part begins. An entry leaves its part when it changes, and new entries come only to the last
+// part. So the places where parts begin stay the same. Requests for the index of the sitemap find new parts by
+// reading the feed, page by page.
 
 const (
 	mapNamespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
-	mapsFor      = time.Minute // the feed is not asked again for new parts in this time
+	mapsFor      = time.Minute // how long the site waits before it looks for new parts again
 	walkWithin   = 2 * time.Second
-	maxParts     = 50_000 // as many as an index may have
+	maxParts     = 50_000 // the most parts that an index may have
 )
 
-// mapParts are the places in the feed where parts begin, as far as they are known.
+// mapParts has the places in the feed where parts begin, as far as they were found.
 type mapParts struct {
-	turn   turns           // of one that looks for parts
+	turn   turns           // one turn, for the request that looks for parts
 	starts []int64         // microseconds since the epoch
 	next   client.Position // where the part after the last one begins
-	until  time.Time       // they are not looked for again before it
+	until  time.Time       // no request looks for new parts before this time
 }
 
-// walk looks for further parts for a bounded time. The next call goes on.
+// walk looks for new parts, for at most walkWithin. The next call continues where it stopped.
 func (s *Site) walk(ctx context.Context) ([]int64, error) {
 	p := &s.parts
 	end, err := p.turn.take(ctx)
@@ -55,11 +55,11 @@ func (s *Site) walk(ctx context.Context) ([]int64, error) {
 	defer cancel()
 	for len(p.starts) < maxParts {
 		page, err := s.registry.client.Page(ctx, client.Feed{Position: p.next, Limit: feedEntries})
-		if err != nil && ctx.Err() != nil { // the next request goes on
+		if err != nil && ctx.Err() != nil { // the next request continues
 			return p.starts, nil
 		}
 		if err != nil {
-			p.starts, p.next = nil, client.Position{} // the data may be other data
+			p.starts, p.next = nil, client.Position{} // the registry may now have other data
 			return nil, asFault(err)
 		}
 		if page.Len() < feedEntries {
@@ -96,7 +96,7 @@ type mapPages struct {
 	Pages   []mapEntry `xml:"url"`
 }
 
-// siteMap answers with the index of the map.
+// siteMap answers with the index of the sitemap.
 func (s *Site) siteMap(w http.ResponseWriter, r request) error {
 	starts, err := s.walk(r.Context())
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Site) siteMap(w http.ResponseWriter, r request) error {
 	return s.sendXML(w, r, index)
 }
 
-// siteMapPart answers with a part of the map.
+// siteMapPart answers with a part of the sitemap.
 func (s *Site) siteMapPart(w http.ResponseWriter, r request) error {
 	name := r.PathValue("offset")
 	pages := mapPages{Space: mapNamespace, XHTML: "http://www.w3.org/1999/xhtml"}
@@ -151,7 +151,7 @@ func (s *Site) siteMapPart(w http.ResponseWriter, r request) error {
 // maxMicros is the end of the year 9999 in microseconds since the epoch.
 const maxMicros = 253402300799999999
 
-// mapped returns the entries of a page in each language.
+// mapped returns the sitemap entries of a page, one for each language.
 func mapped(base, rest, modified string) []mapEntry {
 	var all []mapEntry
 	var links []mapLink
@@ -172,10 +172,10 @@ func (s *Site) sendXML(w http.ResponseWriter, r request, document any) error {
 	return s.send(w, r, http.StatusOK, "application/xml; charset=utf-8", append([]byte(xml.Header), text...))
 }
 
-// robots answers robots.txt (RFC 9309), which names the map of the site. The API is no
-// place for search engines.
+// robots answers robots.txt (RFC 9309), which names the sitemap and keeps search engines away from the API.
 func (s *Site) robots(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
-	_, _ = fmt.Fprintf(w, "User-agent: *\nDisallow: /api/\nSitemap: %s/sitemap.xml\n", s.baseURL(r)) // may be gone
+	// An error means that the client has left.
+	_, _ = fmt.Fprintf(w, "User-agent: *\nDisallow: /api/\nSitemap: %s/sitemap.xml\n", s.baseURL(r))
 }

@@ -11,19 +11,19 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// statisticsOf are the facets of the page of statistics. The last one is the column chart.
+// statisticsOf are the facets on the page of statistics. The last one is shown as the column chart.
 var statisticsOf = []search.FacetName{
 	search.ByStatus, search.ByRegion, search.ByClassification, search.ByCustodian, search.ByKyivMonth,
 }
 
 const (
-	figuresFor = 30 * time.Second // the figures are counted once in this time
+	figuresFor = 30 * time.Second // how long counts of all assets are used before they are counted again
 	maxMonths  = 24
 )
 
-// figures keeps the counts of the whole index for a while.
+// figures keeps the counts of all assets for a while.
 type figures struct {
-	turn  turns // of one that counts
+	turn  turns // one turn, for the request that counts
 	until time.Time
 	found search.Result
 }
@@ -49,15 +49,15 @@ func (s *Site) count(ctx context.Context) (search.Result, error) {
 	return found, err
 }
 
-// countsOf returns a question that counts what a search finds. A filtered property is counted as if there
-// were no filter by it, so that each number is the number of results of the search it links to.
+// countsOf returns the question that counts what q finds. Each property is counted as if there were no filter by
+// it, so that each number equals the hits of the search to which it links.
 func countsOf(q search.Query) search.Query {
 	q.Facets, q.FacetLimit, q.Apart, q.Sums, q.Limit, q.After = statisticsOf, mostShown, true, true, 0, nil
 	return q
 }
 
-// countFound counts what a search finds, the whole index for a search without conditions.
-// It has as many values of a property as a page may show, if there is one to show whole.
+// countFound counts what a search finds. For a search without conditions, it uses the counts of all assets. If
+// whole is true, it returns as many values of each property as a page may show.
 func (s *Site) countFound(ctx context.Context, q search.Query, whole bool) (search.Result, error) {
 	if queryOf(q) == "" && !whole {
 		return s.count(ctx)
@@ -77,9 +77,9 @@ func (s *Site) countFound(ctx context.Context, q search.Query, whole bool) (sear
 // statisticsPage is the body of the page of statistics.
 type statisticsPage struct {
 	Total  int64
-	Text   string // words of the search; "": none
+	Text   string // words of the search; "": no words
 	Active []chip
-	Found  string // path of the search; "": the figures count all assets
+	Found  string // path of the search; "": all assets are counted
 	Charts []bars
 	Months columns
 }
@@ -89,19 +89,19 @@ type bars struct {
 	Name string
 	Rows []bar
 	More bool
-	All  string // path of the page with more rows; "": there is none
+	All  string // path of the page with more rows; "": there are no more
 }
 
-// bar is a row of a chart.
+// bar is a row of a chart, for one value.
 type bar struct {
 	Name  string
-	Link  string // path of the search; "": it is too long
+	Link  string // path of the search for the value; "": the path is too long
 	Count int64
 	Width string // percent of the longest bar
-	Sums  []to   // the area and the pieces of the assets
+	Sums  []to   // the area and the number of pieces of the assets
 }
 
-// to is a text that leads to a path; Link "": it does not.
+// to is a text, and the path to which it links. If Link is "", the text is not a link.
 type to struct{ Name, Link string }
 
 func (s *Site) statistics(w http.ResponseWriter, r request) error {
@@ -145,7 +145,8 @@ func (s *Site) statistics(w http.ResponseWriter, r request) error {
 // statisticsPath is the path of the statistics after the language.
 const statisticsPath = "/statistics"
 
-// newBars returns the chart of a property. One of them may be shown whole.
+// newBars returns the chart of a property. If the argument whole names this property, the chart has as many rows
+// as a page may show.
 func newBars(l Lang, q search.Query, f search.Facet, whole search.FacetName) bars {
 	chart := bars{Name: string(f.Name), More: f.More}
 	most := firstShown
@@ -187,7 +188,8 @@ func newBars(l Lang, q search.Query, f search.Facet, whole search.FacetName) bar
 	return chart
 }
 
-// sumOf returns a sum of areas or pieces with a link to the assets in it. q is the search of its row.
+// sumOf returns a sum of areas or pieces, and a link to the assets that it adds up. The query q is the search of
+// the row.
 func sumOf(l Lang, q search.Query, number float64, unit search.Unit, sort search.Sort) to {
 	if q.Filters.Quantity == (search.Quantities{}) {
 		q.Filters.Quantity.Unit = unit
@@ -196,8 +198,8 @@ func sumOf(l Lang, q search.Query, number float64, unit search.Unit, sort search
 	return to{amountText(l, number, unit), repeated("/"+string(l)+"/", queryOf(q))}
 }
 
-// amountText returns square metres or pieces as people read them: large areas in hectares, and no more digits
-// than they need.
+// amountText returns a number of square metres or pieces for people. Large areas are in hectares, and no number
+// has more digits than people need.
 func amountText(l Lang, number float64, unit search.Unit) string {
 	const hectare, manyHectares = 10_000, 100
 	code := "H87"
@@ -215,17 +217,17 @@ func amountText(l Lang, number float64, unit search.Unit) string {
 	return decimal(l, said) + "\u00a0" + units[code].afterText(l, said)
 }
 
-// percent returns a part of a whole in percent, with one digit after the point.
+// percent returns the number part as a percentage of the number whole, with one digit after the point.
 func percent(part, whole int64) string {
 	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64)
 }
 
-// The sizes of the column chart, in units of its SVG.
+// Sizes of the column chart, in units of its SVG.
 const (
 	columnsWidth  = 640
 	columnsHeight = 220
 	columnsLeft   = 48
-	columnsRight  = 36 // half of the last label
+	columnsRight  = 36 // half of the width of the last label
 	columnsTop    = 12
 	columnsBottom = 28
 )
@@ -237,7 +239,7 @@ type columns struct {
 	Ticks                      []tick
 }
 
-// column is the figure of a month.
+// column is a column of the chart, for one month.
 type column struct {
 	Name, Short, Link   string
 	Count               int64
@@ -245,14 +247,13 @@ type column struct {
 	Labelled            bool
 }
 
-// tick is a line of the chart with its number.
+// tick is a horizontal line of the chart, and the number beside it.
 type tick struct {
 	Y     float64
 	Count int64
 }
 
-// newColumns returns the chart of the newest months. Months without assets have a column of
-// no height.
+// newColumns returns the chart of the newest months. A month without assets has a column of height 0.
 func newColumns(l Lang, q search.Query, values []search.Count) columns {
 	c := columns{Width: columnsWidth, Height: columnsHeight, Left: columnsLeft, Right: columnsWidth - columnsRight}
 	counts := map[string]int64{}
@@ -268,7 +269,7 @@ func newColumns(l Lang, q search.Query, values []search.Count) columns {
 	}
 	slices.Sort(names)
 	most := int64(1)
-	last, _ := time.Parse("2006-01", names[len(names)-1]) // parsed above
+	last, _ := time.Parse("2006-01", names[len(names)-1]) // parsed above without an error
 	for n := maxMonths - 1; n >= 0; n-- {
 		at := last.AddDate(0, -n, 0)
 		name := at.Format("2006-01")
@@ -284,7 +285,7 @@ func newColumns(l Lang, q search.Query, values []search.Count) columns {
 	return c
 }
 
-// monthLink returns the path of a search within a month of Kyiv.
+// monthLink returns the path of the search q within a month, in the time of Kyiv.
 func monthLink(l Lang, q search.Query, month time.Time) string {
 	from := time.Date(month.Year(), month.Month(), 1, 0, 0, 0, 0, kyiv)
 	until := from.AddDate(0, 1, 0)
@@ -317,7 +318,8 @@ func (c *columns) draw(most int64) {
 	}
 }
 
-// niceStep returns 1, 2 or 5 times a power of ten. At most five steps reach n.
+// niceStep returns the distance between the lines of a chart up to n: the smallest of 1, 2, 5, 10, 20, 50 and so
+// on for which n/step is below 5.
 func niceStep(n int64) int64 {
 	for power := int64(1); ; power *= 10 {
 		for _, digit := range []int64{1, 2, 5} {

@@ -10,8 +10,8 @@ import (
 	"asset-registry/searchsvc/internal/search"
 )
 
-// TestStatisticsAreThoseOfASearch reads the figures of all assets and those of a search, whose numbers lead to
-// searches.
+// TestStatisticsAreThoseOfASearch checks the statistics of all assets and of a search, and the links from their
+// numbers to searches.
 func TestStatisticsAreThoseOfASearch(t *testing.T) {
 	f := newFound()
 	s := newSite(t, newRegistry(whole), f)
@@ -57,7 +57,8 @@ func TestStatisticsAreThoseOfASearch(t *testing.T) {
 	}
 }
 
-// TestChartsHaveAllRegionsAndTheFirstOfOthers has 40 values of each property, and asks for more of one.
+// TestChartsHaveAllRegionsAndTheFirstOfOthers has 40 values of each property. A chart must show 30 regions or
+// the first 10 of other values, and all 40 if the request asks for more.
 func TestChartsHaveAllRegionsAndTheFirstOfOthers(t *testing.T) {
 	f := newFound()
 	for i := range f.result.Facets {

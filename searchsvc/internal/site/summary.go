@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// The bounds of the facts at the top of a page.
+// Limits of the facts at the top of a page.
 const (
-	mostKinds = 2 // kinds of property that are named
-	mostUnits = 3 // units whose sums are named
+	mostKinds = 2 // kinds of property that the fact names
+	mostUnits = 3 // units whose sums the fact names
 	mostAbout = 200
-	maxDigits = 40 // characters of a quantity that is added to others
+	maxDigits = 40 // characters of a quantity; longer ones are not added up
 )
 
-// fact is a line at the top of the page of an asset: something that people look for first. A part
-// with a path repeats the value that the record has there; others are computed.
+// fact is a line at the top of the page of an asset, with something that people look for first. A part with a
+// path repeats a value of the record. Other parts are computed.
 type fact struct {
 	Label string
 	Parts []part
-	Map   template.URL // of a place; "": none
+	Map   template.URL // link to a map of the place; "": no link
 }
 
-// facts returns what the property is, how large, where, and who answers for it. Without a value
-// there is no line.
+// facts returns lines about the kind, the size and the place of the property, its sale, and its custodian. A
+// line without a value is left out.
 func facts(c cursor, to outwards) []fact {
 	items, custodian := c.each("items"), c.in("assetCustodian")
 	where, at := places(c.l, items)
@@ -40,8 +40,8 @@ func facts(c cursor, to outwards) []fact {
 	return slices.DeleteFunc(all, func(f fact) bool { return len(f.Parts) == 0 })
 }
 
-// about returns a sentence for search engines and for those that get a link: the kind, the quantity,
-// the place and the sale, and as much of the description as there is room for.
+// about returns one sentence about the asset for search engines, and for previews of links: the kind, the
+// quantity, the place, the sale, and the beginning of the description.
 func (r record) about() string {
 	var all []string
 	for _, f := range r.Facts[:min(len(r.Facts), 4)] {
@@ -51,7 +51,8 @@ func (r record) about() string {
 	return shorten(strings.Join(all, " · "), mostAbout)
 }
 
-// repeat returns the part of a text as first does, for a second place on the page.
+// repeat does what the method first does, but for a text that the page shows twice. So it does not mark the
+// value as shown.
 func (c cursor) repeat(name string) part {
 	at := c.in(name)
 	if translated := c.in(name + "_" + string(c.l)); c.l != Ukrainian && translated.hasText() {
@@ -65,7 +66,7 @@ func (c cursor) repeat(name string) part {
 
 func (c cursor) hasText() bool { return c.v != nil && c.v.isScalar() && c.v.text != "" }
 
-// kinds returns the kinds of property of items, each once.
+// kinds returns the different kinds of property of items.
 func kinds(l Lang, items []cursor) (parts []part) {
 	var seen []string
 	for _, item := range items {
@@ -87,7 +88,7 @@ func kinds(l Lang, items []cursor) (parts []part) {
 	return andMore(l, parts, len(seen)-mostKinds)
 }
 
-// andMore says how many more there are than the parts.
+// andMore appends a part that says how many more values there are, if there are any.
 func andMore(l Lang, parts []part, more int) []part {
 	if more > 0 {
 		parts = append(parts, part{Text: " " + fmt.Sprintf(texts["fact.more"].in(l), more)})
@@ -95,7 +96,7 @@ func andMore(l Lang, parts []part, more int) []part {
 	return parts
 }
 
-// quantities returns the quantity of one item, or the sum for each unit of several.
+// quantities returns the quantity of a single item, or the sums, by unit, for several items.
 func quantities(l Lang, items []cursor) []part {
 	if len(items) == 1 {
 		return items[0].quantity(cursor.repeat)
@@ -113,8 +114,8 @@ func quantities(l Lang, items []cursor) []part {
 	return []part{{Text: said}}
 }
 
-// sums returns the sum of quantities for each unit, with as many decimals as the longest of them
-// has. It returns none if one quantity is no plain number or has no unit.
+// sums returns the sum of quantities for each unit. Each sum has as many decimals as the quantity with the most
+// decimals. If a quantity is not a plain number or has no unit, sums returns nil.
 func sums(l Lang, items []cursor) (all []string) {
 	type sum struct {
 		amount   big.Rat
@@ -122,7 +123,7 @@ func sums(l Lang, items []cursor) (all []string) {
 		unit     cursor
 	}
 	byUnit := map[string]*sum{}
-	var units []string // in the order of the record
+	var units []string // in the order in which they come in the record
 	for _, item := range items {
 		number := item.v.string("quantity")
 		unit := item.in("unit").after("1", cursor.repeat).Text
@@ -147,7 +148,7 @@ func sums(l Lang, items []cursor) (all []string) {
 	return all
 }
 
-// textOf returns the texts of parts.
+// textOf returns the texts of parts, joined.
 func textOf(parts []part) string {
 	var said strings.Builder
 	for _, p := range parts {
@@ -156,7 +157,7 @@ func textOf(parts []part) string {
 	return said.String()
 }
 
-// sales returns the first related process.
+// sales returns the parts that show the first related process.
 func sales(processes []cursor, to outwards) []part {
 	if len(processes) == 0 {
 		return nil
@@ -169,8 +170,8 @@ func sales(processes []cursor, to outwards) []part {
 	return appendPart(p.repeat("type").all(), " ", number.outside(to.toSale(p)))
 }
 
-// places returns the address of the first item that has one, the item, and how many other addresses
-// there are.
+// places returns the parts of the first address, the item that has it, and a part with the number of other
+// addresses.
 func places(l Lang, items []cursor) (parts []part, at cursor) {
 	var seen []string
 	for _, item := range items {
@@ -186,8 +187,8 @@ func places(l Lang, items []cursor) (parts []part, at cursor) {
 	return andMore(l, parts, len(seen)-1), at
 }
 
-// place returns an address without the country and the postal code. A region is left out if it has
-// the name of the locality, as Kyiv has.
+// place returns an address without the country and the postal code. It leaves out a region that is the same city
+// as the locality, such as Kyiv.
 func (c cursor) place() (parts []part) {
 	locality := c.repeat("locality").Text
 	for _, name := range []string{"streetAddress", "locality", "region"} {
@@ -200,12 +201,13 @@ func (c cursor) place() (parts []part) {
 	return parts
 }
 
-// isCity tells whether a region is the city of a locality, as Kyiv is.
+// isCity reports whether a region and a locality are the same city, such as Kyiv.
 func isCity(locality, region string) bool {
 	return locality != "" && strings.TrimPrefix(region, "м. ") == strings.TrimPrefix(locality, "м. ")
 }
 
-// telephone returns the first number of an organisation that can be called, or else the first one.
+// telephone returns the first telephone number of an organisation that can be a link. If no number can, it
+// returns the first one.
 func (c cursor) telephone() (first part) {
 	for _, contact := range append([]cursor{c.in("contactPoint")}, c.each("additionalContactPoints")...) {
 		number := contact.repeat("telephone")

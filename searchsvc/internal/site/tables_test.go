@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// textsOf returns the names of texts in a template.
+// textsOf returns the names of the texts that a template uses.
 func textsOf(template string) (names []string) {
 	for _, m := range regexp.MustCompile(`\bt "([^"]+)"`).FindAllStringSubmatch(template, -1) {
 		names = append(names, m[1])
@@ -22,7 +22,8 @@ func textsOf(template string) (names []string) {
 	return names
 }
 
-// TestTextsOfATemplateAreFound plants names that TestEveryTextIsThereInBothLanguages looks up.
+// TestTextsOfATemplateAreFound checks that the function textsOf finds the names that
+// TestEveryTextIsThereInBothLanguages needs.
 func TestTextsOfATemplateAreFound(t *testing.T) {
 	got := textsOf(`{{t "a.b"}} {{- if eq (t "Other-1") .Text}} {{.Start "x"}} {{$.t "c" | print}}`)
 	if want := []string{"a.b", "Other-1", "c"}; !slices.Equal(got, want) {
@@ -56,7 +57,7 @@ func TestEveryTextIsThereInBothLanguages(t *testing.T) {
 	if used < 50 {
 		t.Errorf("got %d texts in templates, want at least 50", used)
 	}
-	var made []string // by a template or by code, from a value
+	var made []string // names that templates or code put together from a value
 	for _, name := range append(search.FilterParams(), "q", "sort", "search_after") {
 		made = append(made, "filter."+name)
 	}
@@ -114,7 +115,8 @@ func TestEveryFieldHasAName(t *testing.T) {
 	}
 }
 
-// TestNoTextOfAScriptHasTwoLines holds what lean relies on: a line that begins in a text would be cut.
+// TestNoTextOfAScriptHasTwoLines checks that no string in a script spans several lines, because the function
+// lean could remove some of these lines.
 func TestNoTextOfAScriptHasTwoLines(t *testing.T) {
 	names, err := fs.Glob(embedded, "assets/*.js")
 	if err != nil || len(names) < 3 {

@@ -1,6 +1,6 @@
 package site
 
-// texts are the texts of all pages, by name. A test compares them with the templates.
+// texts has the texts of all pages, by name. A test compares the names with those in the templates.
 var texts = map[string]text{
 	"site.name":   {"Реєстр активів", "Asset registry"},
 	"site.locale": {"uk_UA", "en_GB"},
@@ -383,7 +383,7 @@ var texts = map[string]text{
 	"problem.home":       {"До пошуку", "To the search"},
 }
 
-// nouns are counted nouns, by name.
+// nouns has the nouns that follow a number, by name.
 var nouns = map[string]noun{
 	"asset":  {forms{"актив", "активи", "активів"}, forms{"asset", "", "assets"}},
 	"day":    {forms{"день", "дні", "днів"}, forms{"day", "", "days"}},

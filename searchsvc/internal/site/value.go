@@ -9,14 +9,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// value is a JSON value of a record. Numbers stay as they are written. The zero value is an
-// absent one.
+// value is a JSON value of a record. Numbers keep their text. The zero value stands for a value that the record
+// does not have.
 type value struct {
 	kind     jsontext.Kind
-	text     string // of a string, a number, true or false
+	text     string // text of a string, a number, true or false
 	members  []member
 	elements []*value
-	shown    bool // the page shows it
+	shown    bool // the page shows the value already
 }
 
 type member struct {
@@ -39,7 +39,7 @@ func parse(text []byte) (*value, error) {
 	return v, nil
 }
 
-// read reads the next value. The decoder refuses too many levels.
+// read reads the next value. The decoder refuses values that are nested too deep.
 func read(d *jsontext.Decoder) (*value, error) {
 	t, err := d.ReadToken()
 	if err != nil {
@@ -75,7 +75,7 @@ func read(d *jsontext.Decoder) (*value, error) {
 	return v, err
 }
 
-// get returns a member of an object, or nil.
+// get returns the member of an object with a name, or nil.
 func (v *value) get(name string) *value {
 	if v == nil {
 		return nil
@@ -88,7 +88,7 @@ func (v *value) get(name string) *value {
 	return nil
 }
 
-// string returns the text of a member that is no object and no list, or "".
+// string returns the text of a member. It is "" for an object, a list, and a member that does not exist.
 func (v *value) string(name string) string {
 	if m := v.get(name); m != nil {
 		return m.text
@@ -96,12 +96,13 @@ func (v *value) string(name string) string {
 	return ""
 }
 
-// isScalar tells whether a value has a text.
+// isScalar reports whether a value has a text, so that it is neither an object nor a list.
 func (v *value) isScalar() bool {
 	return v.kind != jsontext.KindBeginObject && v.kind != jsontext.KindBeginArray
 }
 
-// leaves calls visit with each value that has a text, and the path to it: items.0.unit.code.
+// leaves calls the function visit for each value that has a text, with the path to the value, such as
+// items.0.unit.code.
 func (v *value) leaves(path string, visit func(path string, leaf *value)) {
 	switch {
 	case v == nil:
@@ -117,7 +118,7 @@ func (v *value) leaves(path string, visit func(path string, leaf *value)) {
 	}
 }
 
-// join returns the path of a member or an element.
+// join returns the path of a member or an element below path.
 func join(path, name string) string {
 	if path == "" {
 		return name

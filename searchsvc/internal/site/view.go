@@ -25,11 +25,11 @@ import (
 //go:embed templates assets
 var embedded embed.FS
 
-// Root is the start of the paths of styles, scripts and pictures.
+// Root is the beginning of the paths of style sheets, scripts and pictures.
 const Root = "/site/"
 
-// files returns the embedded files by their paths, made once in a process. Another content
-// has another path, so a browser may keep a file.
+// files returns the embedded files by their paths. It makes them once in a process. A file with other content
+// has another path, so browsers may keep files.
 var files = sync.OnceValue(func() map[string]*static.File {
 	all := map[string]*static.File{}
 	for name, contentType := range map[string]string{
@@ -39,7 +39,7 @@ var files = sync.OnceValue(func() map[string]*static.File {
 		"icon.svg":    "image/svg+xml",
 	} {
 		content, err := embedded.ReadFile("assets/" + name)
-		if err != nil { // the list names what is embedded
+		if err != nil { // cannot happen: all files of the list are embedded
 			panic(fmt.Sprintf("site: %v", err))
 		}
 		if path.Ext(name) != ".svg" {
@@ -51,11 +51,11 @@ var files = sync.OnceValue(func() map[string]*static.File {
 	return all
 })
 
-// signs matches the signs of a style with the blanks around them.
+// signs matches the signs of a style sheet, with the blanks around them.
 var signs = regexp.MustCompile(`\s*([{};,])\s*`)
 
-// lean returns a script or a style without indentation, blank lines and lines of comments. A style loses the
-// blanks around its signs, too.
+// lean returns a script or a style sheet without indentation, blank lines and lines of comments. In a style
+// sheet, it also removes the blanks around signs.
 func lean(source []byte, kind string) []byte {
 	var kept []string
 	for line := range strings.Lines(string(source)) {
@@ -69,7 +69,7 @@ func lean(source []byte, kind string) []byte {
 	return []byte(strings.Join(kept, "\n"))
 }
 
-// filePath returns the path of an embedded file.
+// filePath returns the path of the embedded file with a name.
 func filePath(name string) (string, error) {
 	for at := range files() {
 		if path.Base(at) == name {
@@ -79,7 +79,7 @@ func filePath(name string) (string, error) {
 	return "", fmt.Errorf("there is no file %q", name)
 }
 
-// views are the templates of all pages, by language and name.
+// views has the templates of all pages, by language and name.
 type views map[Lang]map[string]*template.Template
 
 // pages are the names of the templates of pages.
@@ -108,7 +108,7 @@ func parseViews() (views, error) {
 	return all, nil
 }
 
-// functions are what templates call.
+// functions are the functions that templates can call.
 func functions(l Lang) template.FuncMap {
 	return template.FuncMap{
 		"t": func(name string, args ...any) (string, error) {
@@ -137,8 +137,8 @@ func functions(l Lang) template.FuncMap {
 	}
 }
 
-// flat leaves out the characters that change the direction of text. It is for places that have no
-// elements, such as the title of a page; elsewhere, <bdi> keeps them to their text.
+// flat removes the characters that change the direction of text. It is for places where no element is allowed,
+// such as the title of a page. In other places, <bdi> limits their effect to the text itself.
 func flat(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Bidi_Control, r) {
@@ -153,29 +153,29 @@ type view struct {
 	Lang    Lang
 	Title   string
 	About   string // a sentence for search engines
-	Section string // of the menu
-	Base    string // public address
+	Section string // name of the menu entry that is marked
+	Base    string // public address of the registry
 	Rest    string // path and query after the language
-	Kept    string // more of the query, which other languages keep and search engines need not know
-	NoIndex bool   // search engines leave the page out
-	Feed    string // rest of the address of an Atom feed; "": none
+	Kept    string // rest of the query, for links to other languages but not for search engines
+	NoIndex bool   // search engines must not list the page
+	Feed    string // path and query of an Atom feed, after the language; "": no feed
 	Scripts []string
-	Image   string // address of a picture for those that get a link; "": none
-	Linked  any    // JSON-LD; nil: none
+	Image   string // address of a picture for previews of links; "": no picture
+	Linked  any    // JSON-LD; nil: the page has none
 	State   asOf
 	Body    any
 }
 
-// asOf says how far the search is.
+// asOf says which state of the registry the search has.
 type asOf struct {
 	At     time.Time
 	Assets int64
 }
 
-// Canonical returns the address of the page.
+// Canonical returns the address of the page for search engines.
 func (v view) Canonical() string { return v.In(v.Lang) }
 
-// In returns the address of the page in a language.
+// In returns the whole address of the page in a language.
 func (v view) In(l Lang) string { return v.Base + "/" + string(l) + v.Rest }
 
 // Path returns the path of the page in a language.
@@ -199,15 +199,15 @@ func (s *Site) view(r request, title string, body any) view {
 	}
 }
 
-// addQuery adds the query of a search to the path of the page after the language. Search engines need not
-// know a long one.
+// addQuery adds the query of a search to the path of the page. If the query is too long, the address for search
+// engines is the path alone.
 func (v *view) addQuery(path, query string) {
 	if v.Rest = repeated(path, query); v.Rest == "" {
 		v.Rest, v.Kept = path, query
 	}
 }
 
-// show makes a page and answers with it.
+// show makes a page from a template and answers with it.
 func (s *Site) show(w http.ResponseWriter, r request, status int, name string, v view) error {
 	var page bytes.Buffer
 	if err := s.views[r.lang][name].ExecuteTemplate(&page, "page", v); err != nil {
@@ -217,7 +217,7 @@ func (s *Site) show(w http.ResponseWriter, r request, status int, name string, v
 	return s.send(w, r, status, "text/html; charset=utf-8", page.Bytes())
 }
 
-// send answers with a page. It answers 304 if the client has it.
+// send answers with a page, or with 304 if the client already has it.
 func (s *Site) send(w http.ResponseWriter, r request, status int, contentType string, page []byte) error {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
@@ -232,7 +232,7 @@ func (s *Site) send(w http.ResponseWriter, r request, status int, contentType st
 		h.Set("Cache-Control", "no-cache")
 	}
 	r.end()
-	if status == http.StatusOK { // others are small
+	if status == http.StatusOK { // pages about errors are small
 		kept, release, ok := s.config.Answers.Keep(page)
 		if !ok {
 			return errBusy()
@@ -257,7 +257,7 @@ func notModified(w http.ResponseWriter) error {
 	return nil
 }
 
-// isAt tells whether the client has the page with a tag (RFC 9110, 13.1.2).
+// isAt reports whether the client already has the page with this tag (RFC 9110, 13.1.2).
 func isAt(r request, tag string) bool {
 	for sent := range strings.SplitSeq(strings.Join(r.Header["If-None-Match"], ","), ",") {
 		sent = strings.TrimSpace(sent)
@@ -268,11 +268,12 @@ func isAt(r request, tag string) bool {
 	return false
 }
 
-// build is a hash of the templates, so that another program has other tags.
+// build returns a hash of the templates and texts, so that the tags change when another version of the program
+// runs.
 var build = sync.OnceValue(func() string {
 	hash := sha256.New()
 	entries, err := embedded.ReadDir("templates")
-	if err != nil { // they are embedded
+	if err != nil { // cannot happen: they are embedded
 		panic(fmt.Sprintf("site: %v", err))
 	}
 	for _, e := range entries {
@@ -286,8 +287,8 @@ var build = sync.OnceValue(func() string {
 	return hex.EncodeToString(hash.Sum(nil)[:6])
 })
 
-// tagAt sets the tag of a page that depends on the index only, and tells whether the client
-// has it. The tag is weak: an answer may have a little more than its position says.
+// tagAt sets the tag of a page that depends only on the index, and reports whether the client has the page. The
+// tag is weak, because the page may have a few changes after the position in the tag.
 func (s *Site) tagAt(w http.ResponseWriter, r request) (has bool) {
 	p := s.config.Searcher.State().Position
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q %q",

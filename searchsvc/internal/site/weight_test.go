@@ -12,8 +12,8 @@ import (
 	"asset-registry/searchsvc/internal/site"
 )
 
-// mustBeLight checks what a browser loads for a page: the page, its style and its scripts, with at most so many bytes
-// without gzip.
+// mustBeLight checks the size of everything that a browser loads for a page, without compression: the page, its
+// style sheet and its scripts.
 func mustBeLight(t *testing.T, s *site.Site, path string, most int) {
 	t.Helper()
 	resp, body := get(t, s, path)
@@ -40,7 +40,7 @@ func mustBeLight(t *testing.T, s *site.Site, path string, most int) {
 	t.Logf("%.40s: %d bytes, %d with gzip", path, bytes, sent)
 }
 
-// TestTheFirstPageIsSmall bounds what a phone loads.
+// TestTheFirstPageIsSmall limits the bytes that a phone loads for the first page.
 func TestTheFirstPageIsSmall(t *testing.T) {
 	f := newFound()
 	for range search.DefaultLimit - 1 {
@@ -52,7 +52,7 @@ func TestTheFirstPageIsSmall(t *testing.T) {
 	}
 }
 
-// writer makes texts of random words, which look like those of a registry to gzip.
+// writer makes texts of random words, which compress about as well as the texts of a registry.
 type writer struct {
 	random *rand.Rand
 	words  []string
@@ -71,7 +71,7 @@ func newWriter() *writer {
 	return w
 }
 
-// text returns a text of so many words.
+// text returns a text with the given number of words.
 func (w *writer) text(words int) string {
 	said := make([]string, words)
 	for i := range said {
@@ -80,8 +80,9 @@ func (w *writer) text(words int) string {
 	return strings.Join(said, " ")
 }
 
-// TestLargePagesAreLight has 20 different results with long names, all values of filters, and a search that each
-// result repeats as the way back; then an asset with 10 items and 10 documents.
+// TestLargePagesAreLight has a page with 20 different results with long names, all values of filters, and a
+// search that the link of each result repeats. Then it has an asset with 10 items and 10 documents. Each page
+// must stay below its limit.
 func TestLargePagesAreLight(t *testing.T) {
 	w := newWriter()
 	f := newFound()
