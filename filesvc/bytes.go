@@ -16,10 +16,10 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// IsBucket tells whether a place of bytes is the address of a bucket, and not a directory.
+// IsBucket reports whether a place of bytes is the address of a bucket, instead of a directory.
 func IsBucket(place string) bool { return s3store.IsAddress(place) }
 
-// CheckPlace returns the fault of a place of bytes: a directory, or the address of a bucket. It opens
+// CheckPlace returns an error if a place of bytes is neither a directory nor the address of a bucket. It opens
 // nothing.
 func CheckPlace(place string) error {
 	if place == "" {
@@ -40,7 +40,8 @@ func openBucket(place, spool string, timeout time.Duration) (file.Bytes, error) 
 	return s3store.Open(a, spool, timeout)
 }
 
-// openBytes opens the bytes at a place. It creates a directory that does not exist. Spool is as in Config.
+// openBytes opens the store of bytes at a place. It creates a directory that does not exist. For spool, see
+// Config.
 func openBytes(place, spool string, timeout time.Duration) (file.Bytes, error) {
 	if IsBucket(place) {
 		return openBucket(place, spool, timeout)
@@ -48,7 +49,7 @@ func openBytes(place, spool string, timeout time.Duration) (file.Bytes, error) {
 	return dirstore.Open(place)
 }
 
-// existingBytes returns the bytes at a place, and changes nothing.
+// existingBytes returns the store of bytes at a place. It creates nothing.
 func existingBytes(place string, timeout time.Duration) (file.Bytes, error) {
 	if IsBucket(place) {
 		return openBucket(place, "", timeout)
@@ -56,25 +57,25 @@ func existingBytes(place string, timeout time.Duration) (file.Bytes, error) {
 	return dirstore.Existing(place), nil
 }
 
-// Copying says which bytes are copied.
+// Copying says from where to where CopyBytes copies.
 type Copying struct {
-	Store    string       // of the metadata, as in Config
-	Secrets  keyring.Ring // of a store in a file
-	From, To string       // places of bytes: a directory, or the address of a bucket
+	Store    string       // store of the metadata, as in Config.Store
+	Secrets  keyring.Ring // secrets of the services; needed if the metadata are in a file
+	From, To string       // a directory, or the address of a bucket
 }
 
 // Copied counts what CopyBytes did.
 type Copied struct {
-	Files, Present, Removals int   // copied; there before; removals that were copied
-	Bytes                    int64 // of the copied files
+	Files, Present, Removals int   // files copied; files that were there before; removals copied
+	Bytes                    int64 // bytes of the copied files
 }
 
 // copiesAtOnce is how many files are copied at the same time.
 const copiesAtOnce = 8
 
 // CopyBytes copies the bytes of all files, and the removals, from one place to another. It compares each file
-// with its SHA-256, and changes nothing at the first place. It may be repeated after an interruption: what is
-// there with the same length stays. No service may write to the store meanwhile.
+// with its SHA-256, and changes nothing at the first place. After an interruption it may be called again: it
+// keeps files that are already there with the right length. No service may write to the store meanwhile.
 func CopyBytes(ctx context.Context, c Copying) (done Copied, err error) {
 	if err := errors.Join(CheckPlace(c.From), CheckPlace(c.To)); err != nil {
 		return done, err
@@ -100,10 +101,10 @@ func CopyBytes(ctx context.Context, c Copying) (done Copied, err error) {
 	if err != nil {
 		return done, err
 	}
-	if err := to.Tidy(ctx, time.Now()); err != nil { // what a copy left that was killed is in the way
+	if err := to.Tidy(ctx, time.Now()); err != nil { // files that a killed copy did not finish would be in the way
 		return done, err
 	}
-	removed, err := from.Removals(ctx) // first, so that a copy never has less than what was removed
+	removed, err := from.Removals(ctx) // read first, so that even a copy that fails has all removals
 	if err != nil {
 		return done, err
 	}
@@ -125,7 +126,7 @@ func CopyBytes(ctx context.Context, c Copying) (done Copied, err error) {
 	}
 }
 
-// copyPage copies the bytes of some files.
+// copyPage copies the bytes of a page of files, several at the same time.
 func copyPage(ctx context.Context, from, to file.Bytes, page []file.File, done *Copied) error {
 	var copied, present, bytes atomic.Int64
 	group, within := errgroup.WithContext(ctx)
@@ -157,7 +158,7 @@ func copyPage(ctx context.Context, from, to file.Bytes, page []file.File, done *
 	return err
 }
 
-// copyPictures copies the pictures of a file that are not there yet.
+// copyPictures copies those pictures of a file that the second place does not have yet.
 func copyPictures(ctx context.Context, from, to file.Bytes, f file.File) error {
 	for _, name := range []string{f.Small, f.Large} {
 		if name == "" {
@@ -171,7 +172,7 @@ func copyPictures(ctx context.Context, from, to file.Bytes, f file.File) error {
 		}
 		blob, err := from.Open(ctx, name)
 		if errors.Is(err, file.ErrNotFound) {
-			continue // a missing picture is no damage
+			continue // a missing picture is not a damage
 		}
 		if err == nil {
 			err = errors.Join(to.Put(ctx, name, blob), blob.Close())
@@ -183,7 +184,8 @@ func copyPictures(ctx context.Context, from, to file.Bytes, f file.File) error {
 	return nil
 }
 
-// copyBlob copies the bytes of a file. Bytes that are not those of the metadata are not stored.
+// copyBlob copies the bytes of a file. If they do not match the metadata, it returns an error and stores
+// nothing.
 func copyBlob(ctx context.Context, from, to file.Bytes, f file.File) error {
 	blob, err := from.Open(ctx, f.Blob)
 	if errors.Is(err, file.ErrNotFound) {

@@ -25,38 +25,38 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// The names of copies in their directory.
+// Names inside the directory of the copies.
 const (
-	copiesFile      = "files.db" // metadata
-	copiesDirectory = "files"    // bytes
+	copiesFile      = "files.db" // file of the metadata
+	copiesDirectory = "files"    // directory of the bytes
 )
 
 const (
-	retryCopies   = 2 * time.Second  // before a file is fetched again that could not be copied; then doubled
-	removalsEvery = 15 * time.Second // between two readings of the removals
+	retryCopies   = 2 * time.Second  // pause before a failed file is fetched again; it doubles each time
+	removalsEvery = 15 * time.Second // pause between two readings of the removals
 )
 
 // CopiedAssets is a copy of the assets of a registry. It is safe for concurrent use.
 type CopiedAssets = copier.Assets
 
-// CopiesConfig configures Copies. All fields are required, but MaxFile.
+// CopiesConfig configures Copies. All fields except MaxFile are required.
 type CopiesConfig struct {
-	Dir       string            // of the copies; created if it does not exist
+	Dir       string            // directory of the copies; created if it does not exist
 	Of        string            // address of the registry, or of a mirror of it
-	Transport http.RoundTripper // to it
+	Transport http.RoundTripper // for requests to Of
 	UserAgent string
 	Assets    CopiedAssets
-	MaxFile   int64 // the most bytes of a file; 0: DefaultMaxFile
+	MaxFile   int64 // largest file, in bytes; 0: DefaultMaxFile
 }
 
-// Copies keeps copies of the files of another registry, and serves them (docs/files.md, "Mirrors").
-// It is safe for concurrent use; only one call of Run or CatchUp may be under way.
+// Copies keeps copies of the files of another registry, and serves them (docs/files.md, "Mirrors"). It is safe
+// for concurrent use, but only one call of Run or CatchUp may run at a time.
 type Copies struct {
 	store  *boltstore.Store
 	copier *copier.Copier
 }
 
-// OpenCopies opens the copies in a directory.
+// OpenCopies opens the copies in the directory c.Dir.
 func OpenCopies(c CopiesConfig) (*Copies, error) {
 	if c.MaxFile == 0 {
 		c.MaxFile = DefaultMaxFile
@@ -82,25 +82,25 @@ func OpenCopies(c CopiesConfig) (*Copies, error) {
 	})}, nil
 }
 
-// Run copies files as assets name them, and applies removals, until ctx is done. It calls copied and
-// removed with the error of each round, nil for none. The copy of the assets must be complete.
+// Run copies the files that assets name, and applies removals, until ctx is done. After each round it calls the
+// function copied or removed with the error of the round, or with nil. The copy of the assets must be complete.
 func (c *Copies) Run(ctx context.Context, copied, removed func(error)) {
 	c.copier.Run(ctx, copied, removed)
 }
 
-// CatchUp copies all files that the assets name now, and applies the removals. It returns an error
-// if a file cannot be copied, after it has copied the others.
+// CatchUp copies all files that the assets name now, and applies the removals. If a file cannot be copied, it
+// copies the other files and then returns an error.
 func (c *Copies) CatchUp(ctx context.Context) error { return c.copier.CatchUp(ctx) }
 
-// Unread returns how long the removals of the registry were not read to their end.
+// Unread returns the time since the removals of the registry were last read to their end.
 func (c *Copies) Unread() time.Duration { return c.copier.Unread() }
 
-// Copied returns how many files were copied since OpenCopies, and their bytes.
+// Copied returns the number of files that were copied since OpenCopies, and the number of their bytes.
 func (c *Copies) Copied() (files, bytes int64) {
 	return c.copier.Counts.Copied.Load(), c.copier.Counts.Bytes.Load()
 }
 
-// Check reads all bytes, and compares them with their SHA-256. It returns the faults that it finds.
+// Check reads the bytes of all files, and compares them with their SHA-256. It returns the faults that it finds.
 func (c *Copies) Check(ctx context.Context) (done Checked, faults []error) {
 	for after := ""; ; {
 		page, err := c.store.Page(ctx, after, movePage)
@@ -129,7 +129,8 @@ func (c *Copies) Check(ctx context.Context) (done Checked, faults []error) {
 	}
 }
 
-// Handler returns the handler of the readings of files. The secrets sign the identities of callers.
+// Handler returns the handler of requests that read files. The secrets are those which sign the identities of
+// callers.
 func (c *Copies) Handler(secrets keyring.Ring, timeout time.Duration, log *slog.Logger, t *telemetry.Telemetry) (
 	http.Handler, error,
 ) {
@@ -147,7 +148,7 @@ func (c *Copies) Handler(secrets keyring.Ring, timeout time.Duration, log *slog.
 	return engine, nil
 }
 
-// Measure registers the metrics of the copies, until the function is called that it returns.
+// Measure registers the metrics of the copies. The function that it returns unregisters them.
 func (c *Copies) Measure(meter metric.Meter) (silence func() error, err error) {
 	counter := func(name, unit, text string) (metric.Int64ObservableCounter, error) {
 		return meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(text))

@@ -15,9 +15,9 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// Snapshot writes the embedded store of the metadata as it is at one moment, while the service
-// works. The result is a file that can replace the store's. It calls to with the size in bytes,
-// for a writer. It returns an error for a store in MongoDB.
+// Snapshot writes a copy of the embedded store of metadata at one moment, while the service works. The copy can
+// replace the store's file. Snapshot calls the function to with the size in bytes, and writes to the writer that
+// it returns. It returns an error if the store is in MongoDB.
 func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
 	store, embedded := s.store.(*boltstore.Store)
 	if !embedded {
@@ -26,17 +26,17 @@ func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
 	return store.Snapshot(to)
 }
 
-// Checked counts what Check has found whole.
+// Checked counts what Check has found without a fault.
 type Checked struct {
-	Files int   // with their bytes
-	Bytes int64 // of them
+	Files int   // files whose bytes are there
+	Bytes int64 // bytes of these files
 
 	Removed int // files that were taken down
 }
 
-// Check compares the metadata in the file db with the bytes at a place, and returns the
-// faults of both. With whole it reads all bytes and compares their SHA-256; otherwise it looks
-// at their lengths. No service may have the file open. Check changes nothing.
+// Check compares the metadata in the file db with the bytes at a place, and returns the faults of both. If whole
+// is true, it reads all bytes and compares their SHA-256; otherwise it compares only lengths. No service may
+// have the file db open. Check changes nothing.
 func Check(db, place string, secrets [][]byte, whole bool) (c Checked, faults []error) {
 	bytes, err := existingBytes(place, moveTimeout)
 	if err != nil {
@@ -59,7 +59,7 @@ func Check(db, place string, secrets [][]byte, whole bool) (c Checked, faults []
 	return c, faults
 }
 
-// checkBytes returns the fault of the bytes of a file.
+// checkBytes returns an error if the bytes of a file are missing, or do not match its metadata.
 func checkBytes(ctx context.Context, bytes file.Bytes, f file.File, whole bool) error {
 	blob, err := bytes.Open(ctx, f.Blob)
 	if errors.Is(err, file.ErrNotFound) {
@@ -85,8 +85,8 @@ func checkBytes(ctx context.Context, bytes file.Bytes, f file.File, whole bool) 
 	return nil
 }
 
-// CopyRemovals copies the removals of files from one place of bytes to another, and returns
-// their number. Metadata that belong to the second place then bring no removed file back.
+// CopyRemovals copies the removals of files from one place of bytes to another, and returns their number. Then
+// restored metadata at the second place cannot bring removed files back.
 func CopyRemovals(ctx context.Context, from, to string) (int, error) {
 	former, err := existingBytes(from, moveTimeout)
 	if err != nil {
@@ -108,8 +108,8 @@ func CopyRemovals(ctx context.Context, from, to string) (int, error) {
 	return len(found), nil
 }
 
-// Renew opens the embedded store in the file db and closes it, so that the store belongs to the
-// newest of the secrets. It does nothing if there is no such file.
+// Renew opens the embedded store in the file db and closes it. Then the store belongs to the newest of the
+// secrets. It does nothing if the file does not exist.
 func Renew(db string, secrets keyring.Ring, log *slog.Logger) error {
 	if _, err := os.Stat(db); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -122,13 +122,13 @@ func Renew(db string, secrets keyring.Ring, log *slog.Logger) error {
 }
 
 const (
-	moveTimeout = 30 * time.Second // of an operation
-	movePage    = 200              // files that are read at once
+	moveTimeout = 30 * time.Second // time limit of one operation
+	movePage    = 200              // files that are read together
 )
 
-// Move copies the metadata from the embedded store in the file db to a MongoDB database, and
-// returns the number of files. It may be repeated after an interruption. No service may have the
-// file open. The bytes stay in their directory.
+// Move copies the metadata from the embedded store in the file db to a MongoDB database, and returns the number
+// of files. After an interruption it may be called again. No service may have the file db open. The bytes stay
+// where they are.
 func Move(ctx context.Context, db, uri string) (files int, err error) {
 	from, err := boltstore.Open(db, nil, nil)
 	if err != nil {
@@ -155,7 +155,7 @@ func Move(ctx context.Context, db, uri string) (files int, err error) {
 	}
 }
 
-// copyFile creates a file in a store, and reads it back. A file that is there must be the same.
+// copyFile creates a file in a store, and reads it back. If the store already has the file, it must be the same.
 func copyFile(ctx context.Context, to file.Files, f file.File) error {
 	if err := to.Create(ctx, f); err != nil && !errors.Is(err, file.ErrExists) {
 		return err

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCheck damages the bytes of files, and their metadata.
+// TestCheck damages the bytes and the metadata of files, one after the other. Check must find each damage.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	db, files := filepath.Join(dir, "files.db"), filepath.Join(dir, "files")
@@ -30,7 +30,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	check("whole", true, Checked{3, 6, 0})
-	blobs := map[int64]string{} // by size
+	blobs := map[int64]string{} // names of blobs by size
 	paths, err := filepath.Glob(filepath.Join(files, "*", "*"))
 	if err != nil || len(paths) != 3 {
 		t.Fatalf("got %v, %v, want three files", paths, err)

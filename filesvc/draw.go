@@ -7,8 +7,9 @@ import (
 	"asset-registry/filesvc/internal/picture"
 )
 
-// DrawCommand returns the command for Config.Draw by which a program starts itself. Its main
-// function first calls Draw if IsDrawing says so. It returns nil if the program has no path.
+// DrawCommand returns the command for Config.Draw with which a program starts itself as a child. The program's
+// main function must first check IsDrawing, and call Draw if it returns true. DrawCommand returns nil if the
+// path of the program is not known.
 func DrawCommand() []string {
 	self, err := os.Executable()
 	if err != nil {
@@ -17,8 +18,9 @@ func DrawCommand() []string {
 	return []string{self, picture.Argument}
 }
 
-// IsDrawing tells whether a program was started with these arguments to draw a picture.
+// IsDrawing reports whether a program was started with these arguments in order to draw a picture.
 func IsDrawing(args []string) bool { return slices.Equal(args, []string{picture.Argument}) }
 
-// Draw draws the picture that comes on standard input, and returns the exit code of the process.
+// Draw draws the picture on standard input, writes the result to standard output, and returns the exit code of
+// the process.
 func Draw() int { return picture.Child(os.Stdin, os.Stdout) }

@@ -19,10 +19,10 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-const readTimeout = 10 * time.Second // of a page of the feed, and of a completion
+const readTimeout = 10 * time.Second // for reading a page of the feed, or completing documents
 
-// feed reads the feed of the asset service, and completes documents there (file.Feed,
-// file.Documents).
+// feed reads the feed of the asset service, and asks the service to complete documents. It implements file.Feed
+// and file.Documents.
 type feed struct {
 	http   *http.Client
 	signer *identity.Signer
@@ -33,7 +33,7 @@ func newFeed(transport http.RoundTripper, signer *identity.Signer, base filelink
 	return feed{httpclient.New(telemetry.Transport(transport)), signer, base}
 }
 
-// page is a page of the feed.
+// page is the JSON of a page of the feed.
 type page struct {
 	Data []struct {
 		ID        string    `json:"id"`
@@ -87,7 +87,8 @@ func (f feed) Complete(ctx context.Context, asset string, of file.File) error {
 	return f.ask(ctx, http.MethodPost, "http://assetsvc"+filesapi.CompletePath+url.PathEscape(asset), text, nil)
 }
 
-// ask sends a request to the asset service, and decodes the answer into a value; nil: it has none.
+// ask sends a request to the asset service, and decodes the answer into a value. If into is nil, it ignores the
+// answer's body.
 func (f feed) ask(ctx context.Context, method, address string, body []byte, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

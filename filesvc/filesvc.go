@@ -1,6 +1,6 @@
-// Package filesvc is the file service: it keeps the files of documents, and serves them
-// (docs/files.md). It is a backend of the gateway, and accepts only requests with an identity
-// that a service of the registry has signed.
+// Package filesvc is the file service. It stores the files of documents, and serves them (docs/files.md). It is
+// a backend of the gateway, and accepts only requests with an identity that a service of the registry has
+// signed.
 package filesvc
 
 import (
@@ -33,30 +33,29 @@ import (
 
 // Config configures a Server. Store, Bytes, Secrets, Log, and AssetsURLs or Assets are required.
 type Config struct {
-	Store      string            // of the metadata: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
-	Bytes      string            // their place: a directory, created if it does not exist, or s3+https://HOST/BUCKET
+	Store      string            // store of metadata: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
+	Bytes      string            // place of bytes: a directory, created if it does not exist, or s3+https://HOST/BUCKET
 	Spool      string            // directory of uploads on their way to a bucket; "": the system's for temporary files
 	AssetsURLs []string          // addresses of the asset services
 	Assets     http.RoundTripper // transport to the asset service, used instead of AssetsURLs; nil: use AssetsURLs
-	Secrets    keyring.Ring      // sign identities and addresses; the same for all services
+	Secrets    keyring.Ring      // they sign identities and addresses; all services must have the same ones
 	BaseURL    string            // public address of the registry; "": uploads are refused
 	Limits     Limits
-	Draw       []string      // program and arguments by which Draw is called in a process of its own; nil: no pictures
-	Timeout    time.Duration // of a request that transfers no file, and of an operation of the store; 0: 10 s
+	Draw       []string      // command that runs Draw in a process of its own; nil: no pictures are made
+	Timeout    time.Duration // limit for a request that transfers no file, and for an operation of the store; 0: 10 s
 	Log        *slog.Logger
 	Telemetry  *telemetry.Telemetry // nil: none
 	Now        func() time.Time     // nil: time.Now
 }
 
-// Limits bound files and brokers. The tags make them flags of a command.
+// Limits of files and brokers. The tags make them flags of a command.
 type Limits struct {
 	MaxFile     int64 `default:"104857600" help:"Largest file of a document, in bytes."`
 	BrokerFiles int64 `default:"107374182400" help:"The most bytes that all files of a broker have."`
 	WaitingMost int64 `name:"waiting-files" default:"1000" help:"Files that a broker may register before it uploads them."`
 }
 
-// The values of a Config for fields that are zero. The defaults of the flags are the same; a
-// test compares them.
+// Defaults of fields of a Config that are zero. A test checks that the flags have the same defaults.
 const (
 	DefaultMaxFile     = 100 << 20
 	DefaultBrokerFiles = 100 << 30
@@ -67,7 +66,7 @@ const (
 const (
 	followEvery  = time.Second
 	collectEvery = time.Hour
-	retryEvery   = 5 * time.Second // until the removals could be read
+	retryEvery   = 5 * time.Second // pause of the collector while the removals cannot be read
 )
 
 // Validate returns every fault of the configuration.
@@ -94,7 +93,7 @@ func (c Config) Validate() error {
 		u, err := url.Parse(c.BaseURL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
 			const says = "the base URL must start with http:// or https:// and name a host, without a query"
-			faults = append(faults, errors.New(says)) // without the URL, which may have a password
+			faults = append(faults, errors.New(says)) // the text does not quote the URL, which may have a password
 		}
 	}
 	if min(c.Limits.MaxFile, c.Limits.BrokerFiles, c.Limits.WaitingMost) < 0 || c.Timeout < 0 {
@@ -126,11 +125,11 @@ type Server struct {
 	config  Config
 	store   store
 	files   *file.Service
-	pool    *upstream.Pool // nil: Config.Assets is used
+	pool    *upstream.Pool // nil if Config.Assets is used
 	handler http.Handler
 
-	kept     atomic.Int64 // bytes of all files, as of the last run of the collector
-	followed atomic.Int64 // when the follower last read the feed to its end, in Unix milliseconds
+	kept     atomic.Int64 // bytes of all files when the collector last ran
+	followed atomic.Int64 // when the follower last reached the end of the feed, in Unix milliseconds
 	silences []func() error
 
 	end      context.CancelFunc // ends the background goroutines
@@ -146,7 +145,7 @@ type store interface {
 	io.Closer
 }
 
-// New opens the stores and returns a service that answers requests.
+// New opens the stores and returns a service that is ready to answer requests.
 func New(ctx context.Context, c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("configure file service: %w", err)
@@ -169,7 +168,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if s.store, err = k.open(ctx, c); err != nil {
 		return nil, fmt.Errorf("open the metadata of the files: %w", err)
 	}
-	bytes, err := openBytes(c.Bytes, c.Spool, c.Timeout) // after the metadata: a directory without them has lost them
+	// The bytes come last, because a directory of bytes without metadata would look like a loss.
+	bytes, err := openBytes(c.Bytes, c.Spool, c.Timeout)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the bytes of the files: %w", err), s.store.Close())
 	}
@@ -178,7 +178,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}, c.Now)
 	again, err := s.files.RemoveAgain(ctx)
 	switch {
-	case fault.KindOf(err) == fault.Unavailable: // the collector tries again
+	case fault.KindOf(err) == fault.Unavailable: // the collector will try again
 		s.files.Hold()
 	case err != nil:
 		return nil, errors.Join(err, s.store.Close())
@@ -192,7 +192,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// route makes the handler.
+// route makes the handler of all requests.
 func (s *Server) route(signer *identity.Signer, links *filelink.Signer) {
 	c := s.config
 	engine := httpserver.NewEngine(httpserver.Options{
@@ -211,7 +211,7 @@ func (s *Server) ready(ctx context.Context) error {
 	return err
 }
 
-// start starts the work in the background.
+// start starts the background goroutines.
 func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
 	transport := s.config.Assets
 	if transport == nil {
@@ -243,7 +243,7 @@ func (s *Server) start(ctx context.Context, signer *identity.Signer) error {
 	return s.measure(s.config.Telemetry.Meter())
 }
 
-// note returns a function that logs failures of one kind.
+// note returns a function that logs failures of one kind of work, and its success after failures.
 func (s *Server) note(what string) func(error) {
 	failures := failurelog.NewState(s.config.Log, what)
 	s.failures = append(s.failures, failures)
@@ -256,7 +256,7 @@ func (s *Server) note(what string) func(error) {
 	}
 }
 
-// tellAgain logs how many files were removed again.
+// tellAgain logs the number of files that were removed again, if there are any.
 func (s *Server) tellAgain(files int) {
 	if files > 0 {
 		s.config.Log.Warn("files were removed again, because the metadata are of before their removal", "files", files)
@@ -297,8 +297,7 @@ func (s *Server) collect(ctx context.Context, tell func(error)) {
 // Handler returns the handler of the service's requests.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Close ends the work in the background and closes the store. The caller must not serve
-// requests any more.
+// Close stops the background goroutines and closes the store. The caller must have stopped serving requests.
 func (s *Server) Close() error {
 	s.end()
 	s.running.Wait()

@@ -30,16 +30,16 @@ const base = "https://registry.example"
 
 var secrets = keyring.Ring{bytes.Repeat([]byte{7}, keyring.MinLength)}
 
-// rig is a service behind a real server. Its feed has the documents of assets.
+// rig is a service behind a real HTTP server. It has a fake feed of assets with their documents.
 type rig struct {
 	t      *testing.T
 	url    string
 	signer *identity.Signer
-	now    atomic.Int64 // nanoseconds after the real time
+	now    atomic.Int64 // nanoseconds by which the service's clock is ahead of the real time
 	feed   atomic.Value // string: the answer to a page of the feed
 }
 
-// start starts a service. started gets it.
+// start starts a service, and calls each function in started with it.
 func start(t *testing.T, change func(*Config), started ...func(*Server)) *rig {
 	t.Helper()
 	r := &rig{t: t}
@@ -87,7 +87,7 @@ var (
 	nobody  = identity.Identity{}
 )
 
-// answer is an answer that was read to its end.
+// answer is an answer whose body was read to its end.
 type answer struct {
 	status int
 	header http.Header
@@ -129,7 +129,7 @@ func (r *rig) get(by identity.Identity, to string, headers ...string) answer {
 	return r.send(by, http.MethodGet, to, "", nil, headers...)
 }
 
-// form returns a form with a file.
+// form returns the body and the type of a form with one file.
 func form(t *testing.T, name, declared, text string) (contentType string, body io.Reader) {
 	t.Helper()
 	var b bytes.Buffer
@@ -163,7 +163,7 @@ func hash(text string) string {
 	return "md5:" + hex.EncodeToString(sum[:])
 }
 
-// field returns a member of the answer, by its path.
+// field returns a member of the JSON answer by its path.
 func (a answer) field(t *testing.T, path ...string) string {
 	t.Helper()
 	var value any
@@ -178,7 +178,7 @@ func (a answer) field(t *testing.T, path ...string) string {
 	return text
 }
 
-// is fails unless the answer has a status, and the one error.
+// is fails the test unless the answer has the given status and fault.
 func (a answer) is(t *testing.T, what string, status int, fault string) {
 	t.Helper()
 	got := ""
@@ -240,7 +240,8 @@ func TestRegistrations(t *testing.T) {
 	}
 }
 
-// TestUploadAfterRegistration goes the way of the family's guide.
+// TestUploadAfterRegistration registers a file and uploads it, as the guide of the family's document service
+// describes. Only the broker's own upload of the registered bytes may succeed, and only once.
 func TestUploadAfterRegistration(t *testing.T) {
 	r := start(t, same)
 	registered := r.register(broker, `{"data":{"hash":"`+hash("content")+`"}}`)
@@ -349,7 +350,8 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// TestHarmless looks at the headers of hostile files (docs/files.md, D6).
+// TestHarmless checks the headers with which hostile files are served (docs/files.md, D6). No browser may run
+// scripts in such a file.
 func TestHarmless(t *testing.T) {
 	r := start(t, same)
 	const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
@@ -394,7 +396,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestForms sends forms that are hostile or cut.
+// TestForms sends hostile forms, and forms that are cut off. All of these must be refused with a fault that says
+// why.
 func TestForms(t *testing.T) {
 	r := start(t, func(c *Config) { c.Limits.MaxFile = 100 })
 	const open = "--b\r\nContent-Disposition: form-data; name="
@@ -436,7 +439,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestABodyThatCannotBeDecoded sends chunks that are none. The fault is the client's, and wakes nobody.
+// TestABodyThatCannotBeDecoded sends a body whose chunks are malformed. It must be a fault of the client, which
+// raises no alarm.
 func TestABodyThatCannotBeDecoded(t *testing.T) {
 	r := start(t, same)
 	signed, err := r.signer.Sign(broker)
@@ -465,8 +469,8 @@ func TestABodyThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// TestALongTypeIsNone uploads a file with a type that no type can be. Headers with it would be refused by
-// proxies.
+// TestALongTypeIsNone uploads a file with a media type that is longer than types can be. The type must be
+// ignored, because proxies would refuse answers with such a long header.
 func TestALongTypeIsNone(t *testing.T) {
 	r := start(t, same)
 	const most = 127 + len("/") + 127 // RFC 6838, 4.2
@@ -490,7 +494,8 @@ func TestWithoutAPublicAddress(t *testing.T) {
 	r.upload(broker, "/upload", "a", "text/plain", "x").is(t, "upload", 503, says)
 }
 
-// TestRequestsOfOthers are refused: only services of this registry sign identities.
+// TestRequestsOfOthers sends requests that must be refused: without a signed identity, and a claim by a caller
+// that is not a service.
 func TestRequestsOfOthers(t *testing.T) {
 	r := start(t, same)
 	resp, err := http.Get(r.url + "/get/" + strings.Repeat("0", 32))
@@ -505,14 +510,15 @@ func TestRequestsOfOthers(t *testing.T) {
 		is(t, "a claim of a broker", 403, "url/permission/Forbidden: only services claim files.")
 }
 
-// TestFormsOfDocuments sends forms of documents with their files.
+// TestFormsOfDocuments sends forms that have a file, and fields of the document that names it. The answer must
+// be the document, with the signed address of the file.
 func TestFormsOfDocuments(t *testing.T) {
 	r := start(t, same)
 	const open = "--b\r\nContent-Disposition: form-data; name="
 	field := func(name, text string) string { return open + "\"" + name + "\"\r\n\r\n" + text + "\r\n" }
 	const file = open + "\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\ncontent\r\n"
 	for _, c := range []struct {
-		name, body, want string // the document without its url, or the fault
+		name, body, want string // want is the document without its url, or the fault
 	}{
 		{"only a file", file, `{"format":"text/plain","hash":"` + hash("content") + `","title":"a.txt"}`},
 		{"fields on both sides", field("documentType", "notice") + file + field("title", "Акт"),

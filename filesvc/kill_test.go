@@ -23,8 +23,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// childDir is the environment variable by which this program serves files of a directory
-// until it is killed.
+// childDir is an environment variable. If it is set, this program serves the files in that directory until it is
+// killed.
 const childDir = "FILESVC_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-// child is a process that serves files.
+// child is a process of this program that serves files.
 type child struct {
 	url string
 	cmd *exec.Cmd
@@ -80,11 +80,11 @@ func startChild(t *testing.T, dir string, environment ...string) child {
 
 func (c child) kill() {
 	_ = c.cmd.Process.Kill()
-	_ = c.cmd.Wait() // returns that the process was killed
+	_ = c.cmd.Wait() // returns an error, because the process was killed
 }
 
-// TestKilledUploads kills the process in the middle of uploads (docs/files.md, D2). Each upload
-// that was acknowledged is served whole, and each file can be uploaded again or is there.
+// TestKilledUploads kills the process in the middle of uploads (docs/files.md, D2). Each acknowledged upload
+// must be served whole. Any other file must be there whole, or it must be possible to upload it again.
 func TestKilledUploads(t *testing.T) {
 	const rounds, clients, size = 6, 4, 300 << 10
 	dir, random := t.TempDir(), rand.New(rand.NewPCG(1, 2))
@@ -95,7 +95,7 @@ func TestKilledUploads(t *testing.T) {
 	c := startChild(t, dir)
 	defer func() { c.kill() }()
 	var mu sync.Mutex
-	acked, pending := map[string]string{}, map[string]string{} // upload_url to text
+	acked, pending := map[string]string{}, map[string]string{} // by upload_url: the text
 	for round := range rounds {
 		r := &rig{t: t, url: c.url, signer: signer}
 
@@ -115,7 +115,7 @@ func TestKilledUploads(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond) // any moment is as good as another
+		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond) // the process may be killed at any time
 		c.kill()
 		wg.Wait()
 		c = startChild(t, dir)
@@ -137,7 +137,7 @@ func TestKilledUploads(t *testing.T) {
 	}
 }
 
-// tryUpload uploads a file to a process that may be killed.
+// tryUpload uploads a file to a process that may be killed meanwhile.
 func (r *rig) tryUpload(to, text string) (status int, err error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)

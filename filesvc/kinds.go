@@ -10,11 +10,10 @@ import (
 	"asset-registry/filesvc/internal/mongostore"
 )
 
-// kind is a kind of store of metadata. A new one is a package, which passes storetest, and a
-// row of kinds.
+// kind is a kind of store of metadata. A new kind needs a package that passes storetest, and a row in kinds.
 type kind struct {
-	schemes []string // the address of a store begins with one of them, and goes on
-	form    string   // of an address, for errors
+	schemes []string // the address of a store begins with one of them, and has more text after it
+	form    string   // how an address looks, for errors
 	open    func(context.Context, Config) (store, error)
 }
 
@@ -25,8 +24,8 @@ var kinds = []kind{
 	{[]string{"mongodb://", "mongodb+srv://"}, `an address that begins with "mongodb://"`, openMongo},
 }
 
-// kind returns the kind of the store, or an error that lists the forms of an address. The error
-// leaves the address out: it may contain a password.
+// kind returns the kind of the store, or an error that lists the forms of addresses. The error does not quote
+// the address, because it may contain a password.
 func (c Config) kind() (kind, error) {
 	var forms []string
 	for _, k := range kinds {

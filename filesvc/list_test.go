@@ -10,7 +10,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// TestLists lists the files of a broker, page by page, and those of all for the administrator.
+// TestLists lists, page by page, the files of a broker, and for the administrator the files of all brokers.
+// Nobody else may see files of another broker.
 // Promises: files-list
 func TestLists(t *testing.T) {
 	r := start(t, same)
@@ -75,7 +76,8 @@ func TestLists(t *testing.T) {
 	r.get(broker, "/get?limit=x").is(t, "limit", 400, "querystring/limit/The limit must be a number from 1 to 100.")
 }
 
-// TestRemovedFilesAreListed takes files down and reads their list, page by page, as mirrors do.
+// TestRemovedFilesAreListed takes files down and reads the list of removals page by page, like a mirror. It must
+// have the ids of these files, and nothing else.
 // Promises: files-removed
 func TestRemovedFilesAreListed(t *testing.T) {
 	r := start(t, same)
@@ -111,7 +113,7 @@ func TestRemovedFilesAreListed(t *testing.T) {
 		got.is(t, "upload", 200, "")
 		id := got.field(t, "data", "url")[len(base)+5:][:32]
 		if i == 0 {
-			continue // it stays
+			continue // this file is not removed
 		}
 		want = append(want, id)
 		slices.Sort(want)

@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// TestManyDocumentsNameOneFileAtOnce claims a file for documents of many assets at the same time,
-// while its bytes come. None is refused because of the others.
+// TestManyDocumentsNameOneFileAtOnce claims a file for many documents at the same time, while its bytes arrive.
+// No claim may be refused.
 func TestManyDocumentsNameOneFileAtOnce(t *testing.T) {
 	const documents = 200
 	r := start(t, same)
@@ -34,7 +34,8 @@ func TestManyDocumentsNameOneFileAtOnce(t *testing.T) {
 	}
 }
 
-// TestUploadsOfOneContentAtOnce uploads the same bytes many times at once. Each file has them.
+// TestUploadsOfOneContentAtOnce uploads the same bytes many times at the same time. Each upload must become a
+// file of its own.
 func TestUploadsOfOneContentAtOnce(t *testing.T) {
 	const uploads = 20
 	r := start(t, same)

@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// measure registers the metrics of the service. Close ends them.
+// measure registers the metrics of the service. Close unregisters them.
 func (s *Server) measure(meter metric.Meter) error {
 	behind, err1 := meter.Float64ObservableGauge("registry.files.behind", metric.WithUnit("s"),
 		metric.WithDescription("Time since the file service last read the feed of assets to its end."))

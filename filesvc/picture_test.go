@@ -14,7 +14,8 @@ import (
 	"asset-registry/filesvc/internal/file"
 )
 
-// TestPictures has an illustration name a file. The program of this test draws it in a child.
+// TestPictures has an illustration that names a file. A child process, which runs this test program, draws its
+// pictures. Readers must get them only after the illustration names the file.
 func TestPictures(t *testing.T) {
 	r := start(t, func(c *Config) { c.Draw = DrawCommand() })
 	var drawing bytes.Buffer
@@ -62,7 +63,8 @@ func TestPictures(t *testing.T) {
 
 const sandbox = "sandbox; default-src 'none'"
 
-// TestPicturesAreCopied copies the pictures of a file twice, one of which is missing.
+// TestPicturesAreCopied copies the pictures of a file twice. The large picture is missing; the small one must be
+// copied nevertheless.
 func TestPicturesAreCopied(t *testing.T) {
 	from, err := openBytes(t.TempDir(), "", 0)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// TestARestoreBringsNoRemovedFileBack puts metadata and bytes from before a removal back.
+// TestARestoreBringsNoRemovedFileBack restores metadata and bytes from a backup that was made before a removal.
+// The removed file must stay removed.
 func TestARestoreBringsNoRemovedFileBack(t *testing.T) {
 	dir := t.TempDir()
 	db, files := filepath.Join(dir, "files.db"), filepath.Join(dir, "files")

@@ -18,13 +18,13 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// childStep is the environment variable by which the program kills itself at a step of an upload.
+// childStep is an environment variable. It names the step of an upload at which the program kills itself.
 const childStep = "FILESVC_TEST_STEP"
 
 // The steps of an upload (docs/files.md, "Upload").
 var uploadSteps = []string{"half is read", "all is read", "the bytes have their name", "the metadata name them"}
 
-// dieAt lets the service kill the process at a step.
+// dieAt makes the service kill its process at a step of an upload.
 func (s *Server) dieAt(step string) error {
 	links, err := filelink.NewSigner(secrets)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Server) dieAt(step string) error {
 	return nil
 }
 
-// dying is both stores. It kills the process at a step.
+// dying wraps both stores, and kills the process at a step.
 type dying struct {
 	file.Files
 	file.Bytes
@@ -55,7 +55,7 @@ func (d dying) at(step string) {
 	if p, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = p.Kill()
 	}
-	select {} // until it is dead
+	select {} // waits until the process is dead
 }
 
 func (d dying) Put(ctx context.Context, name string, from io.Reader) error {
@@ -74,7 +74,7 @@ func (d dying) Replace(ctx context.Context, f file.File) error {
 	return err
 }
 
-// stepReader dies when some bytes or all of them have come.
+// stepReader kills the process when a part of the bytes, or all of them, have arrived.
 type stepReader struct {
 	from io.Reader
 	dying
@@ -92,8 +92,9 @@ func (s *stepReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestKilledAtEachStep kills the process at each step of an upload (docs/files.md, D2). Then the file
-// has not come or is whole, a repeat ends with the file, and of dead uploads nothing stays.
+// TestKilledAtEachStep kills the process at each step of an upload (docs/files.md, D2). After a restart, the
+// file must be whole or without bytes. Repeating the upload must work, and killed uploads must leave nothing
+// that stays for ever.
 func TestKilledAtEachStep(t *testing.T) {
 	dir, text := t.TempDir(), strings.Repeat("content ", 200_000)
 	signer, err := identity.NewSigner(secrets, time.Now)
@@ -108,7 +109,7 @@ func TestKilledAtEachStep(t *testing.T) {
 		if status, err := r.tryUpload(to, text); err == nil {
 			t.Errorf("%s: got the answer %d, want that the process dies before", step, status)
 		}
-		_ = c.cmd.Wait() // returns that the process was killed
+		_ = c.cmd.Wait() // returns an error, because the process was killed
 		c = startChild(t, dir)
 		r.url = c.url
 		get := strings.Replace(strings.SplitN(to, "?", 2)[0], "/upload/", "/get/", 1)
@@ -136,7 +137,7 @@ func TestKilledAtEachStep(t *testing.T) {
 	}
 }
 
-// blobsIn returns the files in the directory of the bytes.
+// blobsIn returns the paths of the files in the directory of the bytes.
 func blobsIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(dir, "files"), func(path string, d fs.DirEntry, err error) error {
@@ -151,7 +152,7 @@ func blobsIn(t *testing.T, dir string) (names []string) {
 	return slices.Clip(names)
 }
 
-// later runs the collector as if two days had gone by.
+// later runs the collector two days in the future.
 func later(t *testing.T, dir string) {
 	t.Helper()
 	var s *Server

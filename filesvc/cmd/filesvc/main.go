@@ -1,4 +1,4 @@
-// Command filesvc runs the file service as a process of its own.
+// Command filesvc runs the file service as one process.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// settings are the command's flags, environment variables and file settings.
+// settings has the settings of the command. They come from flags, environment variables or a file.
 type settings struct {
 	daemon.Process
 
@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string) error {
 	return daemon.Run(ctx, s.Addr, s.Process, open)
 }
 
-// config returns the configuration of the service. The error concerns the secret file.
+// config returns the configuration of the service. The error is about the secret file.
 func (s settings) config() (filesvc.Config, error) {
 	secrets, err := keyring.Read(s.SecretFile)
 	return filesvc.Config{
@@ -82,7 +82,7 @@ func (s settings) config() (filesvc.Config, error) {
 	}, err
 }
 
-// copying is the flags of copy.
+// copying has the flags of the command copy.
 type copying struct {
 	Store      string `required:"" help:"Store of the metadata: file:PATH, or the assets' MongoDB URL."`
 	SecretFile string `required:"" help:"File with the services' secret."`

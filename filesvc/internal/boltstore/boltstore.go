@@ -20,7 +20,7 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// The formats name the contents of the file and their encoding.
+// Each format names what the file contains, and how it is encoded.
 const (
 	format       = "asset-registry files 1"
 	copiesFormat = "asset-registry copies of files 1"
@@ -30,8 +30,8 @@ var (
 	filesBucket = []byte("files") // id -> checksum (4 bytes) and JSON
 	usageBucket = []byte("usage") // broker -> waiting files and bytes (8 bytes each)
 	stateBucket = []byte("state")
-	awaitBucket = []byte("await") // id of a file, "/" and id of an asset -> nothing
-	goneBucket  = []byte("gone")  // SHA-256 of a removed file -> nothing
+	awaitBucket = []byte("await") // id of a file, "/" and id of an asset -> empty value
+	goneBucket  = []byte("gone")  // SHA-256 of a removed file -> empty value
 )
 
 // Keys in stateBucket.
@@ -50,9 +50,9 @@ func Open(path string, secrets [][]byte, log *slog.Logger) (*Store, error) {
 	return &Store{f}, nil
 }
 
-// OpenCopies opens the file at path, as Open does, for the copies of another registry's files. It
-// belongs to no secret. A file of one kind is refused as one of the other: a mirror removes what its
-// registry does not have.
+// OpenCopies does what Open does, for a file with the copies of another registry's files. Such a file belongs to
+// no secret. Open refuses a file of OpenCopies, and OpenCopies a file of Open, because a mirror removes files
+// that its registry does not have.
 func OpenCopies(path string) (*Store, error) {
 	o := options(nil, nil)
 	o.Format = copiesFormat
@@ -70,7 +70,7 @@ func options(secrets [][]byte, log *slog.Logger) boltfile.Options {
 	}
 }
 
-// Snapshot writes the file as it is at one moment (boltfile.File.Snapshot).
+// Snapshot writes a copy of the file at one moment (boltfile.File.Snapshot).
 func (s *Store) Snapshot(to func(size int64) (io.Writer, error)) error { return s.file.Snapshot(to) }
 
 // Close closes the file.
@@ -103,7 +103,8 @@ func get(tx *bbolt.Tx, id string) (file.File, error) {
 	return decode([]byte(id), value)
 }
 
-// put stores f in place of old, and counts both for their broker. A zero value is no file.
+// put replaces the stored file old by the file f, and updates the counts of their brokers. A zero value of old
+// or f means that there is no file.
 func put(tx *bbolt.Tx, old, f file.File) error {
 	if f.ID == "" {
 		if err := tx.Bucket(filesBucket).Delete([]byte(old.ID)); err != nil {
@@ -126,7 +127,7 @@ func put(tx *bbolt.Tx, old, f file.File) error {
 	return errors.Join(count(tx, old, -1), count(tx, f, 1))
 }
 
-// count adds a file to what its broker has, or with -1 takes it away.
+// count adds a file to the counts of its broker if the number by is 1, and subtracts it if the number is -1.
 func count(tx *bbolt.Tx, f file.File, by int64) error {
 	if f.ID == "" || f.State == file.Removed {
 		return nil
@@ -140,7 +141,7 @@ func count(tx *bbolt.Tx, f file.File, by int64) error {
 	return tx.Bucket(usageBucket).Put(usageKey(f.Broker), binary.BigEndian.AppendUint64(value, uint64(has.Bytes)))
 }
 
-// usageKey returns the key of a broker: bbolt takes no empty keys.
+// usageKey returns the key of a broker. It is never empty, because bbolt refuses empty keys.
 func usageKey(broker string) []byte { return []byte("/" + broker) }
 
 func usage(tx *bbolt.Tx, broker string) (u file.Usage) {
@@ -183,7 +184,7 @@ func (s *Store) Delete(ctx context.Context, f file.File) error {
 	return s.guarded(ctx, f.ID, f.Revision, file.File{})
 }
 
-// guarded stores next in place of the file of a revision.
+// guarded replaces a file by the file next, if the stored file has the given revision.
 func (s *Store) guarded(ctx context.Context, id string, revision int64, next file.File) error {
 	return s.change(ctx, func(tx *bbolt.Tx) error {
 		old, err := get(tx, id)

@@ -1,6 +1,6 @@
-// Package copier keeps copies of the files of another registry, its upstream (docs/files.md,
-// "Mirrors"). A copy of the upstream's assets says which files there are. The upstream is believed as
-// little as possible: it may send anything, for ever, or nothing.
+// Package copier keeps copies of the files of another registry, its upstream (docs/files.md, "Mirrors"). A copy
+// of the upstream's assets says which files exist. The package trusts the upstream as little as possible: the
+// upstream may send anything, never stop sending, or send nothing.
 package copier
 
 import (
@@ -21,48 +21,48 @@ import (
 
 // Assets is a copy of the assets of the upstream. It is safe for concurrent use.
 type Assets interface {
-	// Changes calls visit for the assets that changed after a position, in the order of their
-	// positions, until it returns false. The text is valid during the call only.
+	// Changes calls the function visit, in the order of positions, for each asset that changed after a position,
+	// until the function returns false. The text is valid only during the call.
 	Changes(after int64, visit func(position int64, id string, text []byte) bool) error
-	// Text returns the text of an asset; nil if the copy does not have it.
+	// Text returns the text of an asset, or nil if the copy does not have the asset.
 	Text(id string) ([]byte, error)
 }
 
-// Metadata is a store of the metadata of the copies. An awaited naming is an asset that names, or
-// has named, a file.
+// Metadata is a store of the metadata of the copies. Here, an awaited naming says that an asset names a file, or
+// has named it before.
 type Metadata interface {
 	file.Files
 	file.Readings
 	file.Awaited
 }
 
-// Config is what a Copier is made of. All fields are required.
+// Config configures a Copier. All fields are required.
 type Config struct {
 	Metadata Metadata
 	Bytes    file.Bytes
 	Assets   Assets
 	Source   Source
-	MaxFile  int64         // the most bytes of a file
-	Retry    time.Duration // before a file is fetched again that could not be copied; then doubled
-	Every    time.Duration // between two readings of the removals
+	MaxFile  int64         // largest file, in bytes
+	Retry    time.Duration // pause before a file that could not be copied is fetched again; it doubles each time
+	Every    time.Duration // pause between two readings of the removals
 	Now      func() time.Time
 }
 
 // Counts counts what a Copier did.
 type Counts struct {
-	Copied  atomic.Int64 // files
-	Bytes   atomic.Int64 // of them
-	Refused atomic.Int64 // answers of the upstream that were not those of the file
+	Copied  atomic.Int64 // copied files
+	Bytes   atomic.Int64 // bytes of the copied files
+	Refused atomic.Int64 // answers of the upstream that did not have the right file
 	Removed atomic.Int64 // files that the upstream has taken down
 }
 
-// Copier copies files. It is safe for concurrent use; only one call of Run or CatchUp may be under way.
+// Copier copies files. It is safe for concurrent use, but only one call of Run or CatchUp may run at a time.
 type Copier struct {
 	Config
-	Files  *file.Service // serves the copies
+	Files  *file.Service // the service that serves the copies
 	Counts Counts
 
-	position int64        // the documents of the assets up to it were looked at
+	position int64        // the documents of all assets up to this position were read
 	known    atomic.Int64 // when the removals were last read to their end, in Unix milliseconds
 
 	turns    chan struct{}
@@ -70,10 +70,10 @@ type Copier struct {
 	mu       sync.Mutex
 	underway map[string]bool
 	failed   map[string]failure // files that could not be copied
-	missed   bool               // there are more than failed can hold
+	missed   bool               // more files have failed than failed can hold
 }
 
-// failure says why a file could not be copied, and when to fetch it again.
+// failure says why a file could not be copied, and when it is fetched again.
 type failure struct {
 	err   error
 	tries int
@@ -92,21 +92,21 @@ func New(c Config) *Copier {
 
 const (
 	atOnce     = 4         // files that are fetched at the same time
-	page       = 200       // metadata, names or namings that are looked at together
-	batch      = 100       // assets that are looked at together
-	batchBytes = 8 << 20   // of their texts, or one asset more
-	mostFailed = 10_000    // files that are remembered; beyond it all documents are looked at again
-	mark       = `"sha256` // an asset without it names no file that the upstream keeps
+	page       = 200       // metadata, names of bytes or namings that are read together
+	batch      = 100       // assets that are read together
+	batchBytes = 8 << 20   // bytes of these assets; the last asset may exceed it
+	mostFailed = 10_000    // failed files that are remembered; if there are more, all documents are read again later
+	mark       = `"sha256` // an asset without this text names no file that the upstream keeps
 )
 
-// sumForm is the form of a SHA-256.
+// sumForm matches a SHA-256 in hexadecimal digits.
 var sumForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// errContradiction is returned for documents that say different things about one file.
+// errContradiction is returned if documents give different hashes or sizes for one file.
 var errContradiction = errors.New("two documents have different hashes of one file")
 
-// wanted returns the files that the documents of an asset name, as far as one may want them. A text
-// that is no asset names none.
+// wanted returns those files of the upstream that the documents of an asset name, with a SHA-256 and a size that
+// the copier accepts. A text that is not an asset has no files.
 func (c *Copier) wanted(text []byte) (found []file.File) {
 	if !bytes.Contains(text, []byte(mark)) {
 		return nil
@@ -123,10 +123,10 @@ func (c *Copier) wanted(text []byte) (found []file.File) {
 	return found
 }
 
-// isSame tells whether two files have the same bytes by what is said about them.
+// isSame reports whether two files have the same id, hash and size.
 func isSame(a, b file.File) bool { return a.ID == b.ID && a.SHA256 == b.SHA256 && a.Size == b.Size }
 
-// want notes that an asset names a file. It tells whether the bytes are missing.
+// want stores that an asset names a file. It reports whether the bytes of the file are missing.
 func (c *Copier) want(ctx context.Context, asset string, f file.File) (isMissing bool, err error) {
 	if err := c.name(ctx, file.Naming{File: f.ID, Asset: asset}); err != nil {
 		return false, err
@@ -155,9 +155,9 @@ func (c *Copier) want(ctx context.Context, asset string, f file.File) (isMissing
 	return true, c.drop(ctx, known)
 }
 
-// name notes a naming. One that is noted costs no write, because each start looks at all assets.
+// name stores a naming. It writes nothing if the naming is already stored, because each start reads all assets.
 func (c *Copier) name(ctx context.Context, n file.Naming) error {
-	before := file.Naming{File: n.File, Asset: n.Asset[:len(n.Asset)-1]} // at most 15 come between them
+	before := file.Naming{File: n.File, Asset: n.Asset[:len(n.Asset)-1]} // at most 15 namings come between before and n
 	near, err := c.Metadata.Awaiting(ctx, before, 16)
 	if err != nil || slices.Contains(near, n) {
 		return err
@@ -175,8 +175,8 @@ func (c *Copier) drop(ctx context.Context, f file.File) error {
 	return c.Bytes.Remove(ctx, f.Blob)
 }
 
-// isNamed tells whether an asset of the copy names a file now. With settle it forgets the assets
-// that no longer do; only the goroutine that calls want may.
+// isNamed reports whether an asset of the copy names a file now. If settle is true, it deletes the namings of
+// assets that no longer name the file. Only the goroutine that calls Copier.want may ask for that.
 func (c *Copier) isNamed(ctx context.Context, f file.File, settle bool) (bool, error) {
 	for after := (file.Naming{File: f.ID}); ; {
 		namings, err := c.Metadata.Awaiting(ctx, after, page)
@@ -204,7 +204,7 @@ func (c *Copier) isNamed(ctx context.Context, f file.File, settle bool) (bool, e
 	}
 }
 
-// names tells whether an asset of the copy names a file.
+// names reports whether an asset of the copy names a file.
 func (c *Copier) names(asset string, f file.File) (bool, error) {
 	text, err := c.Assets.Text(asset)
 	if err != nil {
@@ -213,8 +213,8 @@ func (c *Copier) names(asset string, f file.File) (bool, error) {
 	return slices.ContainsFunc(c.wanted(text), func(other file.File) bool { return isSame(other, f) }), nil
 }
 
-// MayServe returns a fault unless a file may be served now: an asset of the copy names it, and its
-// bytes have come.
+// MayServe returns a fault if a file may not be served now. It may be served if an asset of the copy names it
+// and its bytes are copied.
 func (c *Copier) MayServe(ctx context.Context, f file.File) error {
 	named, err := c.isNamed(ctx, f, false)
 	switch {
@@ -229,7 +229,7 @@ func (c *Copier) MayServe(ctx context.Context, f file.File) error {
 	return nil
 }
 
-// Unread returns how long the removals were not read to their end.
+// Unread returns the time since the removals were last read to their end.
 func (c *Copier) Unread() time.Duration { return c.Now().Sub(time.UnixMilli(c.known.Load())) }
 
 // Missing returns how many files could not be copied so far.

@@ -16,7 +16,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// TestFilesOfDocumentsAreCopied copies the files that documents name, and asks for nothing else.
+// TestFilesOfDocumentsAreCopied checks that the copier copies the files that documents name, and requests
+// nothing else.
 func TestFilesOfDocumentsAreCopied(t *testing.T) {
 	r := newRig(t)
 	r.serve("/get/"+id(1), func(w http.ResponseWriter, q *http.Request) {
@@ -75,7 +76,8 @@ func TestFilesOfDocumentsAreCopied(t *testing.T) {
 	}
 }
 
-// TestALyingUpstream copies a file from an upstream that lies in each way. Nothing of it is stored.
+// TestALyingUpstream copies a file from upstreams that answer with something else. None of the answers may be
+// stored.
 func TestALyingUpstream(t *testing.T) {
 	const text = "the true bytes"
 	for name, lie := range map[string]http.HandlerFunc{
@@ -154,7 +156,7 @@ func TestALyingUpstream(t *testing.T) {
 	}
 }
 
-// TestABusyUpstream has an upstream that limits its readers.
+// TestABusyUpstream has an upstream that answers 429 at first. The file must be copied nevertheless.
 func TestABusyUpstream(t *testing.T) {
 	r := newRig(t)
 	r.serve("/get/"+id(1), func(w http.ResponseWriter, _ *http.Request) {
@@ -170,7 +172,8 @@ func TestABusyUpstream(t *testing.T) {
 	r.has(1, "x")
 }
 
-// TestRemovalsAreApplied removes files before and after they were copied, and one that no asset names.
+// TestRemovalsAreApplied removes files before and after they are copied, and a file that no asset names. All of
+// them must stay removed, even when the registry has lost its removals.
 func TestRemovalsAreApplied(t *testing.T) {
 	r := newRig(t)
 	for n := range 5 {
@@ -189,11 +192,11 @@ func TestRemovalsAreApplied(t *testing.T) {
 	if got := r.blobs(); len(got) != 1 {
 		t.Errorf("got the bytes %q, want those of one file", got)
 	}
-	ids, _, err := r.Files.ListRemoved(t.Context(), "", 10) // as a mirror of this one reads them
+	ids, _, err := r.Files.ListRemoved(t.Context(), "", 10) // in the way that a mirror of this mirror reads them
 	if want := []string{id(0), id(1), id(2), id(3), id(77)}; err != nil || strings.Join(ids, " ") != strings.Join(want, " ") {
 		t.Errorf("got the removals %q and %v, want %q", ids, err, want)
 	}
-	r.removed = nil // a registry that has forgotten its removals
+	r.removed = nil // the registry has lost its removals
 	r.assets.put(0, document(0, "0"))
 	r.reopen()
 	r.mustCatchUp()
@@ -206,7 +209,7 @@ func TestRemovalsAreApplied(t *testing.T) {
 	}
 }
 
-// TestLyingRemovals reads lists of removals that no registry sends. None of their pages is applied.
+// TestLyingRemovals reads lists of removals that no registry would send. No page of them may be applied.
 func TestLyingRemovals(t *testing.T) {
 	const rest = `"},{"id":"`
 	r := newRig(t)
@@ -247,11 +250,12 @@ func TestLyingRemovals(t *testing.T) {
 		}
 		r.has(1, "x")
 	}
-	r.serve("/get/removed", has(`{"data":[],"next_page":{}}`)) // it ends
+	r.serve("/get/removed", has(`{"data":[],"next_page":{}}`)) // a valid last page
 	r.mustCatchUp()
 }
 
-// TestAFileThatNoAssetNamesIsNotServed changes assets so that they name a file no more.
+// TestAFileThatNoAssetNamesIsNotServed changes assets until none of them names a file any longer. The file must
+// then be neither served nor kept, until an asset names it again.
 func TestAFileThatNoAssetNamesIsNotServed(t *testing.T) {
 	r := newRig(t)
 	r.serveText(1, "x")
@@ -274,7 +278,8 @@ func TestAFileThatNoAssetNamesIsNotServed(t *testing.T) {
 	r.has(1, "x")
 }
 
-// TestDocumentsThatContradictEachOther name one file with two hashes.
+// TestDocumentsThatContradictEachOther has two documents that name one file with different hashes. The first one
+// must count for as long as its asset names the file.
 func TestDocumentsThatContradictEachOther(t *testing.T) {
 	r := newRig(t)
 	r.serveText(1, "x")
@@ -287,7 +292,7 @@ func TestDocumentsThatContradictEachOther(t *testing.T) {
 	if got := r.Counts.Refused.Load(); got != 1 {
 		t.Errorf("got %d refused documents, want 1", got)
 	}
-	r.assets.put(1) // other data: only the other document is left
+	r.assets.put(1) // now only the second document names the file
 	r.reopen()
 	r.mustCatchUp()
 	r.has(1, "y")
@@ -296,7 +301,8 @@ func TestDocumentsThatContradictEachOther(t *testing.T) {
 	}
 }
 
-// TestAFileIsRemovedWhileItIsCopied has an upstream that takes a file down while it sends it.
+// TestAFileIsRemovedWhileItIsCopied has an upstream that removes a file while it sends the file. The copy must
+// not be served or kept.
 func TestAFileIsRemovedWhileItIsCopied(t *testing.T) {
 	r := newRig(t)
 	r.serve("/get/"+id(1), func(w http.ResponseWriter, _ *http.Request) {
@@ -316,14 +322,15 @@ func TestAFileIsRemovedWhileItIsCopied(t *testing.T) {
 	}
 }
 
-// TestWhatAKilledProcessLeaves begins with what a process leaves that dies between two steps.
+// TestWhatAKilledProcessLeaves has the remains of a process that was killed between two steps. The next process
+// must copy the missing files, apply the removal, and leave no other bytes.
 func TestWhatAKilledProcessLeaves(t *testing.T) {
 	r := newRig(t)
 	for n := range 3 {
 		r.serveText(n, "x")
 		r.assets.put(n, document(n, "x"))
 	}
-	for n := range 2 { // bytes without their metadata, and a half file
+	for n := range 2 { // bytes without metadata
 		if err := r.Bytes.Put(t.Context(), id(n)+"-"+sum("x")[:16], strings.NewReader("x")); err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +339,7 @@ func TestWhatAKilledProcessLeaves(t *testing.T) {
 	if err := os.WriteFile(half, []byte("?"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Bytes.NoteRemoval(t.Context(), file.File{ID: id(1), State: file.Removed}); err != nil { // and nothing else
+	if err := r.Bytes.NoteRemoval(t.Context(), file.File{ID: id(1), State: file.Removed}); err != nil { // not applied
 		t.Fatal(err)
 	}
 	r.mustCatchUp()
@@ -344,12 +351,13 @@ func TestWhatAKilledProcessLeaves(t *testing.T) {
 	}
 }
 
-// TestRunFollows copies files and applies removals as they come, and ends when it is told to.
+// TestRunFollows checks that Run copies new files and applies new removals, and that it ends when its context
+// does.
 func TestRunFollows(t *testing.T) {
 	r := newRig(t)
 	r.serveText(1, "x")
 	r.assets.put(1, document(1, "x"))
-	r.assets.put(5, document(5, "late")) // its bytes come later
+	r.assets.put(5, document(5, "late")) // the upstream gets its bytes later
 	end := r.run()
 	await(t, "the first file", func() bool { _, err := r.text(1); return err == nil })
 	await(t, "a file whose bytes come late is known", func() bool {
@@ -374,11 +382,11 @@ func TestRunFollows(t *testing.T) {
 	}
 }
 
-// TestAnotherStartWritesNothing looks at assets again whose files are there.
+// TestAnotherStartWritesNothing reads all assets again after their files were copied. The store must not change.
 func TestAnotherStartWritesNothing(t *testing.T) {
 	r := newRig(t)
 	r.serveText(1, "x")
-	for n := range 40 { // of ids that differ in their last digits
+	for n := range 40 { // assets with similar ids
 		r.assets.put(n, document(1, "x"))
 	}
 	r.mustCatchUp()

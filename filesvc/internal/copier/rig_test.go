@@ -34,12 +34,12 @@ func sum(text string) string {
 	return hex.EncodeToString(s[:])
 }
 
-// document returns a document of a file with a text.
+// document returns a document that names file n, whose bytes are text.
 func document(n int, text string) map[string]any {
 	return map[string]any{"id": "d", "url": "https://registry.example/get/" + id(n), "sha256": sum(text), "size": len(text)}
 }
 
-// assets is a copy of assets.
+// assets is a fake copy of the upstream's assets.
 type assets struct {
 	mu    sync.Mutex
 	last  int64
@@ -47,7 +47,7 @@ type assets struct {
 	texts map[string]string
 }
 
-// put changes an asset, so that it has these documents.
+// put changes asset n, so that it has exactly these documents.
 func (a *assets) put(n int, documents ...any) {
 	text, _ := json.Marshal(map[string]any{"id": id(n), "items": []any{map[string]any{"documents": documents}}})
 	a.putText(n, string(text))
@@ -77,7 +77,7 @@ func (a *assets) Text(id string) ([]byte, error) {
 	return []byte(a.texts[id]), nil
 }
 
-// rig is a copier of an upstream.
+// rig is a copier and its fake upstream.
 type rig struct {
 	t      *testing.T
 	dir    string
@@ -88,7 +88,7 @@ type rig struct {
 	mu      sync.Mutex
 	answer  map[string]http.HandlerFunc // by path
 	asked   map[string]int
-	removed []string // ids
+	removed []string // ids of removed files
 	url     string
 }
 
@@ -114,7 +114,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// open opens the copies as a new process does.
+// open opens the copies like a new process.
 func (r *rig) open() {
 	r.t.Helper()
 	bytes, err := dirstore.Open(filepath.Join(r.dir, "files"))
@@ -134,7 +134,7 @@ func (r *rig) open() {
 	})
 }
 
-// reopen opens the copies again.
+// reopen closes the copies and opens them like a new process.
 func (r *rig) reopen() {
 	r.t.Helper()
 	if err := r.store.Close(); err != nil {
@@ -143,21 +143,21 @@ func (r *rig) reopen() {
 	r.open()
 }
 
-// serve lets the upstream answer a path.
+// serve sets the handler by which the upstream answers a path.
 func (r *rig) serve(path string, answer http.HandlerFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer[path] = answer
 }
 
-// serveText lets the upstream have a file.
+// serveText gives file n to the upstream.
 func (r *rig) serveText(n int, text string) { r.serve("/get/"+id(n), has(text)) }
 
 func has(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
 }
 
-// requests returns how often a path was asked for.
+// requests returns how often a path was requested.
 func (r *rig) requests(path string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,7 +171,7 @@ func (r *rig) remove(ids ...string) {
 	slices.Sort(r.removed)
 }
 
-// listRemoved answers as a registry does, in pages of two.
+// listRemoved answers with the list of removals as a registry does, but with two ids on a page.
 func (r *rig) listRemoved(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -189,7 +189,7 @@ func (r *rig) listRemoved(w http.ResponseWriter, q *http.Request) {
 	w.Write(text)
 }
 
-// text returns the bytes of a copy as a reader gets them.
+// text returns the bytes of a copy in the way in which a client reads them.
 func (r *rig) text(n int) (string, error) {
 	r.t.Helper()
 	ctx := r.t.Context()
@@ -209,7 +209,7 @@ func (r *rig) text(n int) (string, error) {
 	return string(text), err
 }
 
-// has fails unless a copy has a text.
+// has fails the test unless the copy of file n has these bytes.
 func (r *rig) has(n int, want string) {
 	r.t.Helper()
 	if got, err := r.text(n); err != nil || got != want {
@@ -217,7 +217,7 @@ func (r *rig) has(n int, want string) {
 	}
 }
 
-// lacks fails unless a reader of a file gets a fault of a kind.
+// lacks fails the test unless reading file n returns a fault of this kind.
 func (r *rig) lacks(n int, want fault.Kind) {
 	r.t.Helper()
 	if got, err := r.text(n); fault.KindOf(err) != want {
@@ -225,7 +225,7 @@ func (r *rig) lacks(n int, want fault.Kind) {
 	}
 }
 
-// blobs returns the names of all files with bytes, those that are being written too.
+// blobs returns the names of all files that have bytes, including unfinished ones.
 func (r *rig) blobs() (names []string) {
 	r.t.Helper()
 	err := filepath.WalkDir(filepath.Join(r.dir, "files"), func(path string, entry fs.DirEntry, err error) error {
@@ -247,7 +247,7 @@ func (r *rig) mustCatchUp() {
 	}
 }
 
-// await waits until something is true.
+// await waits until the function isTrue returns true.
 func await(t *testing.T, what string, isTrue func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !isTrue(); time.Sleep(5 * time.Millisecond) {
@@ -257,7 +257,7 @@ func await(t *testing.T, what string, isTrue func() bool) {
 	}
 }
 
-// run runs the copier until the function is called that it returns.
+// run starts the copier. The function that it returns ends the copier.
 func (r *rig) run() (end func()) {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	ended := make(chan struct{})

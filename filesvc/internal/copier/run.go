@@ -18,14 +18,14 @@ const (
 	followEvery = time.Second
 	sweepEvery  = time.Hour
 	retryMost   = 10 * time.Minute
-	retries     = 3 // of a file by CatchUp
+	retries     = 3 // how often CatchUp fetches failed files again
 )
 
-// blobDigits is how much of the SHA-256 is in the name of the bytes.
+// blobDigits is how many digits of the SHA-256 stand in a name of bytes.
 const blobDigits = 16
 
-// Run copies files and reads removals until ctx is done. It calls copied and removed with the error of
-// each round, nil for none. The copy of the assets must be complete.
+// Run copies files and reads removals until ctx is done. After each round it calls the function copied or
+// removed with the error of the round, or with nil. The copy of the assets must be complete.
 func (c *Copier) Run(ctx context.Context, copied, removed func(error)) {
 	for {
 		err := c.prepare(ctx)
@@ -51,7 +51,7 @@ func (c *Copier) Run(ctx context.Context, copied, removed func(error)) {
 	_ = group.Wait() // no function returns an error
 }
 
-// told calls tell, unless the work was ended.
+// told calls the function tell with the error of a round, unless ctx is done.
 func (c *Copier) told(ctx context.Context, tell func(error), err error) {
 	if ctx.Err() == nil {
 		tell(err)
@@ -77,8 +77,8 @@ func (c *Copier) copy(ctx context.Context, tell func(error)) {
 	}
 }
 
-// CatchUp copies all files that the assets name now, and applies the removals. It returns an error
-// if a file cannot be copied, after it has copied the others.
+// CatchUp copies all files that the assets name now, and applies the removals. If a file cannot be copied, it
+// copies the other files and then returns an error.
 func (c *Copier) CatchUp(ctx context.Context) error {
 	if err := c.prepare(ctx); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (c *Copier) CatchUp(ctx context.Context) error {
 	return errors.Join(err, ctx.Err(), c.fault())
 }
 
-// fault returns an error if files could not be copied.
+// fault returns an error if some files could not be copied.
 func (c *Copier) fault() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,9 +105,9 @@ func (c *Copier) fault() error {
 	return nil
 }
 
-// prepare ends what a process before has left.
+// prepare removes what an earlier process left: unfinished bytes, removed files, and files that no asset names.
 func (c *Copier) prepare(ctx context.Context) error {
-	if err := c.Bytes.Tidy(ctx, c.Now().Add(time.Hour)); err != nil { // whatever it is, nobody is writing it
+	if err := c.Bytes.Tidy(ctx, c.Now().Add(time.Hour)); err != nil { // no other process writes here
 		return err
 	}
 	if _, err := c.Files.RemoveAgain(ctx); err != nil {
@@ -138,7 +138,7 @@ func (c *Copier) prepare(ctx context.Context) error {
 	}
 }
 
-// sweep removes the files that no asset of the copy names any more.
+// sweep removes the files that no asset of the copy names any longer.
 func (c *Copier) sweep(ctx context.Context) error {
 	for after := ""; ; {
 		files, err := c.Metadata.Page(ctx, after, page)
@@ -177,7 +177,7 @@ type asset struct {
 	text     []byte
 }
 
-// follow looks at the assets after the last position, and begins to fetch the files that they name.
+// follow reads the assets after the last position, and starts to fetch the files that they name.
 func (c *Copier) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
 		var found []asset
@@ -206,7 +206,7 @@ func (c *Copier) follow(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// look begins to fetch the files that an asset names.
+// look starts to fetch the files that an asset names.
 func (c *Copier) look(ctx context.Context, a asset) error {
 	for _, f := range c.wanted(a.text) {
 		isMissing, err := c.want(ctx, a.id, f)
@@ -224,7 +224,7 @@ func (c *Copier) look(ctx context.Context, a asset) error {
 	return nil
 }
 
-// begin fetches a file as soon as few enough are under way.
+// begin waits until fewer than atOnce files are being fetched, and then starts to fetch a file.
 func (c *Copier) begin(ctx context.Context, id string) error {
 	c.mu.Lock()
 	isUnderway := c.underway[id]
@@ -246,8 +246,8 @@ func (c *Copier) begin(ctx context.Context, id string) error {
 	return nil
 }
 
-// settled notes that a file is not under way any more, and why it could not be copied; nil: it was,
-// or nobody wants it.
+// settled stores that the fetching of a file has ended. If err is nil, the file was copied, or is not needed any
+// more. Otherwise the file is fetched again later.
 func (c *Copier) settled(id string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,14 +264,14 @@ func (c *Copier) settled(id string, err error) {
 	}
 }
 
-// forget notes that nobody wants a file any more.
+// forget removes a file from the failed ones, because no asset names it any more.
 func (c *Copier) forget(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.failed, id)
 }
 
-// retry begins to fetch the files again whose time has come.
+// retry starts to fetch those failed files again whose pause is over.
 func (c *Copier) retry(ctx context.Context) error {
 	c.mu.Lock()
 	var ids []string
@@ -292,7 +292,7 @@ func (c *Copier) retry(ctx context.Context) error {
 	return nil
 }
 
-// fetch copies the bytes of a file. A file that nobody wants any more is no error.
+// fetch copies the bytes of a file. It returns nil for a file that is not needed any more.
 func (c *Copier) fetch(ctx context.Context, id string) error {
 	f, err := c.Metadata.Get(ctx, id)
 	if errors.Is(err, file.ErrNotFound) || err == nil && f.State != file.Registered {
@@ -317,7 +317,7 @@ func (c *Copier) fetch(ctx context.Context, id string) error {
 	}
 	f.State, f.Revision = file.Stored, f.Revision+1
 	switch err := c.Metadata.Replace(ctx, f); {
-	case errors.Is(err, file.ErrStale): // it was removed meanwhile, or nobody wants these bytes any more
+	case errors.Is(err, file.ErrStale): // the file was removed meanwhile, or these bytes are not needed any more
 		return c.Bytes.Remove(context.WithoutCancel(ctx), f.Blob)
 	case err != nil:
 		return err
@@ -327,7 +327,7 @@ func (c *Copier) fetch(ctx context.Context, id string) error {
 	return nil
 }
 
-// refused counts an answer that is not the file.
+// refused counts an error if it means that the upstream did not send the right file. It returns the error.
 func (c *Copier) refused(err error) error {
 	if errors.Is(err, errAnswer) || errors.Is(err, file.ErrSum) {
 		c.Counts.Refused.Add(1)
@@ -335,7 +335,7 @@ func (c *Copier) refused(err error) error {
 	return err
 }
 
-// readRemovals reads the removals of the upstream to their end, and applies those that are new.
+// readRemovals reads all removals of the upstream, and applies the new ones.
 func (c *Copier) readRemovals(ctx context.Context) error {
 	fresh, seen := 0, 0
 	for after, more := "", true; more; {
@@ -368,7 +368,8 @@ func (c *Copier) readRemovals(ctx context.Context) error {
 	return nil
 }
 
-// note notes a removal, so that it outlives this process. It tells whether the removal is new.
+// note stores a removal beside the bytes, so that the next process also knows the removal. It reports whether
+// the removal is new.
 func (c *Copier) note(ctx context.Context, id string) (isNew bool, err error) {
 	f, err := c.Metadata.Get(ctx, id)
 	if errors.Is(err, file.ErrNotFound) {

@@ -21,26 +21,26 @@ import (
 // Source is the upstream.
 type Source struct {
 	HTTP      *http.Client // follows no redirect
-	URL       string       // without a slash at its end
+	URL       string       // address of the upstream, without a slash at its end
 	UserAgent string
-	Pace      httpserver.Pace // at which answers must come
+	Pace      httpserver.Pace // slowest pace that is accepted for answers
 }
 
 const (
 	maxPage     = 1 << 20     // bytes of a page of removals
-	mostRemoved = 1_000_000   // removals that an upstream may have
-	mostTries   = 30          // of a request that the upstream answers later
-	longestWait = time.Minute // that an upstream may ask for
-	maxType     = 255         // bytes of a type
+	mostRemoved = 1_000_000   // most removals that are accepted from an upstream
+	mostTries   = 30          // tries of a request that the upstream asks to repeat later
+	longestWait = time.Minute // longest pause before a repetition that the upstream can ask for
+	maxType     = 255         // bytes of a media type
 )
 
-// errAnswer is returned for an answer that is not one of a registry.
+// errAnswer is returned for an answer that no registry would send.
 var errAnswer = errors.New("the upstream sent something else than asked for")
 
-// errSlow ends a request whose answer does not come.
+// errSlow ends a request whose answer comes too slowly.
 var errSlow = errors.New("the upstream sends too slowly")
 
-// answer is an answer of the upstream. Its reader fails if it comes more slowly than files go to clients.
+// answer is an answer of the upstream. Reading it fails if it comes more slowly than the pace.
 type answer struct {
 	*http.Response
 	ctx  context.Context
@@ -50,7 +50,8 @@ type answer struct {
 	came int // bytes since the timer was set
 }
 
-// get sends a request, again after the time that the upstream asks for. The caller closes the answer.
+// get sends a request. If the upstream is busy, it repeats the request after the time that the upstream asks
+// for. The caller closes the answer.
 func (s Source) get(ctx context.Context, path string, query url.Values) (*answer, error) {
 	for try := 1; ; try++ {
 		a, err := s.ask(ctx, path, query)
@@ -106,10 +107,10 @@ func (a *answer) Read(p []byte) (int, error) {
 func (a *answer) Close() {
 	a.late.Stop()
 	a.stop(nil)
-	_ = a.Body.Close() // nobody needs the rest
+	_ = a.Body.Close() // the rest is not needed
 }
 
-// retryAfter returns how long to wait before a request is repeated.
+// retryAfter returns the time to wait before a request is repeated.
 func retryAfter(resp *http.Response) time.Duration {
 	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 	if err != nil || seconds < 1 {
@@ -118,7 +119,8 @@ func retryAfter(resp *http.Response) time.Duration {
 	return min(time.Duration(seconds)*time.Second, longestWait)
 }
 
-// removed returns a page of the removals after an id, and whether there may be more.
+// removed returns the next page of ids of removed files, all greater than the argument after, and whether more
+// may follow.
 func (s Source) removed(ctx context.Context, after string) (ids []string, more bool, err error) {
 	q := url.Values{"limit": {strconv.Itoa(file.MaxRemoved)}}
 	if after != "" {
@@ -146,8 +148,8 @@ func (s Source) removed(ctx context.Context, after string) (ids []string, more b
 	return ids, list.Next != nil && len(ids) > 0, nil
 }
 
-// open asks for the bytes of a file. The reader returns an error instead of io.EOF unless there are
-// exactly as many as the file has. The caller closes the answer.
+// open requests the bytes of a file. The reader returns an error instead of io.EOF if it had more or fewer bytes
+// than the file has. The caller closes the answer.
 func (s Source) open(ctx context.Context, f file.File) (*answer, io.Reader, error) {
 	a, err := s.get(ctx, filelink.GetPath+"/"+f.ID, nil)
 	if err != nil {
@@ -160,7 +162,7 @@ func (s Source) open(ctx context.Context, f file.File) (*answer, io.Reader, erro
 	return a, &exact{a, f.Size}, nil
 }
 
-// exact reads as many bytes as there should be, and asks for one more to see the end.
+// exact reads the expected number of bytes. It also tries to read one more byte, to check that nothing follows.
 type exact struct {
 	from io.Reader
 	left int64
@@ -178,8 +180,8 @@ func (e *exact) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// describe sets what the headers of an answer say about a file: the type that was declared, and the
-// name. A copy is then shown as the upstream shows the file, as far as that is harmless.
+// describe sets the title and the declared type of a file from the headers of an answer. So a mirror shows the
+// copy as the upstream shows the file, as far as that is safe.
 func describe(f *file.File, h http.Header) {
 	f.Declared, _, _ = mime.ParseMediaType(h.Get("Content-Type"))
 	if len(f.Declared) > maxType {
@@ -189,6 +191,6 @@ func describe(f *file.File, h http.Header) {
 	f.Title = file.Title(parameters["filename"])
 	detected, _, _ := mime.ParseMediaType(f.Detected)
 	if kind == "attachment" && filelink.IsPicture(detected) && f.Declared == detected {
-		f.Declared = "" // the upload named another type, or none
+		f.Declared = "" // the upload declared another type or no type
 	}
 }

@@ -25,12 +25,12 @@ import (
 const (
 	directoryMode = 0o700
 	unfinished    = "new"     // directory of files that are being written
-	removals      = "removed" // directory of the metadata of files that were taken down
-	shardDigits   = 2         // a file is in the directory of the first digits of its name
+	removals      = "removed" // directory with the metadata of files that were taken down
+	shardDigits   = 2         // the first digits of a blob's name are its directory
 	bufferBytes   = 256 << 10
 )
 
-// Store keeps each blob in a file of its name.
+// Store keeps each blob in a file that has the name of the blob.
 type Store struct{ dir string }
 
 // Open opens a directory, and creates it if it does not exist.
@@ -51,7 +51,7 @@ func Open(dir string) (*Store, error) {
 	return &Store{dir}, errors.Join(durable.SyncDirectory(dir), durable.SyncDirectory(filepath.Dir(dir)))
 }
 
-// Existing returns the store in a directory that Open has made, and changes nothing.
+// Existing returns the store in a directory that Open has made before. It creates nothing.
 func Existing(dir string) *Store { return &Store{dir} }
 
 func makeDirectory(dir string) error {
@@ -79,7 +79,7 @@ func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
 	if err != nil {
 		return file.NoRoom(err)
 	}
-	large := bufio.NewWriterSize(struct{ io.Writer }{w}, bufferBytes) // a form gives 4 KiB at once
+	large := bufio.NewWriterSize(struct{ io.Writer }{w}, bufferBytes) // one read of a form gives only 4 KiB
 	if _, err = large.ReadFrom(&ending{ctx, from}); err == nil {
 		err = large.Flush()
 	}
@@ -92,7 +92,7 @@ func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
 	return file.NoRoom(durable.Rename(written, path))
 }
 
-// ending is a reader that ends with a context.
+// ending is a reader that ends when a context is done.
 type ending struct {
 	ctx  context.Context
 	from io.Reader
@@ -133,7 +133,7 @@ func (s *Store) Remove(_ context.Context, name string) error {
 	return durable.SyncDirectory(filepath.Dir(path))
 }
 
-// Names implements file.Bytes. It reads the names of one directory after another.
+// Names implements file.Bytes. It reads one directory after the other.
 func (s *Store) Names(ctx context.Context, after string, limit int) ([]string, error) {
 	first := 0
 	if len(after) >= shardDigits {
@@ -146,7 +146,7 @@ func (s *Store) Names(ctx context.Context, after string, limit int) ([]string, e
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		entries, err := os.ReadDir(filepath.Join(s.dir, fmt.Sprintf("%02x", i))) // sorted
+		entries, err := os.ReadDir(filepath.Join(s.dir, fmt.Sprintf("%02x", i))) // sorted by name
 		if err != nil {
 			return nil, err
 		}
@@ -239,11 +239,11 @@ func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
 
 // Removed implements file.Bytes.
 func (s *Store) Removed(_ context.Context, after string, limit int) (ids []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(s.dir, removals)) // sorted
+	entries, err := os.ReadDir(filepath.Join(s.dir, removals)) // sorted by name
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	for _, e := range entries { // a process that was killed leaves other names
+	for _, e := range entries { // a process that was killed leaves files with other names
 		if id := e.Name(); id > after && filelink.IsID(id) && len(ids) < limit {
 			ids = append(ids, id)
 		}

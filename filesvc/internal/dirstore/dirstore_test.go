@@ -17,8 +17,8 @@ func TestConformance(t *testing.T) {
 	storetest.RunBytes(t, s)
 }
 
-// TestTidy leaves a file that another process writes, and removes one that a process left
-// which was killed.
+// TestTidy checks that Tidy keeps a file that another process is writing, and removes a file that a killed
+// process left.
 func TestTidy(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)

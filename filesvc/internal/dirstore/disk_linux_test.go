@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/disktest"
 )
 
-// TestAFullDiskKeepsWhatItHas fills the disk in the middle of a Put.
+// TestAFullDiskKeepsWhatItHas fills the disk in the middle of a Put. Other bytes must stay.
 func TestAFullDiskKeepsWhatItHas(t *testing.T) {
 	const kept, refused = "00000000000000000000000000000000-0000000000000000", "00000000000000000000000000000000-0000000000000001"
 	dir := disktest.New(t, 8)
@@ -24,7 +24,7 @@ func TestAFullDiskKeepsWhatItHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	large := func() io.Reader { return io.LimitReader(zeros{}, 16<<20) }
-	for range 3 { // a failure leaves nothing that takes room
+	for range 3 { // a failure must leave nothing that takes up room
 		if err := s.Put(t.Context(), refused, large()); !errors.Is(err, file.ErrFull) {
 			t.Fatalf("got %v, want %v", err, file.ErrFull)
 		}

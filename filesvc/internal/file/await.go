@@ -8,31 +8,31 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Naming is a file that documents of an asset name.
+// Naming says that an asset has a document that names a file.
 type Naming struct {
 	File, Asset string // ids
 }
 
-// Awaited stores namings whose documents lack the SHA-256 and the size of the file. It is safe
+// Awaited stores the namings whose documents do not have the SHA-256 and the size of the file yet. It is safe
 // for concurrent use.
 type Awaited interface {
-	// Await stores a naming. One that is there stays.
+	// Await stores a naming. It does nothing if the naming is already stored.
 	Await(ctx context.Context, n Naming) error
-	// Awaiting returns at most limit namings that come after one, ordered by file and asset.
+	// Awaiting returns at most limit namings that come after the given one, ordered by file and asset.
 	Awaiting(ctx context.Context, after Naming, limit int) ([]Naming, error)
-	// Settle removes a naming. It is no error if there is none.
+	// Settle removes a naming. It does nothing if the naming is not stored.
 	Settle(ctx context.Context, n Naming) error
 }
 
-// Documents are the documents of assets.
+// Documents changes the documents of assets.
 type Documents interface {
-	// Complete adds the SHA-256 and the size of a file to the documents of an asset that name it
-	// and lack them. It returns a fault of kind NotFound if there is no such asset.
+	// Complete adds the SHA-256 and the size of a file to those documents of an asset that name the file and
+	// lack them. It returns a fault of kind NotFound if the asset does not exist.
 	Complete(ctx context.Context, asset string, f File) error
 }
 
-// complete gives documents the SHA-256 and the size of files whose bytes have come
-// (docs/files.md, "Binding"). A naming whose document cannot be completed stays for the next time.
+// complete adds the SHA-256 and the size to documents whose files were uploaded (docs/files.md, "Binding"). A
+// naming whose document cannot be completed stays stored, and is tried again.
 func (f Follower) complete(ctx context.Context) error {
 	var faults []error
 	for after := (Naming{}); ctx.Err() == nil; {
@@ -53,7 +53,7 @@ func (f Follower) complete(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// completeOne completes the documents of one naming if the bytes of the file have come.
+// completeOne completes the documents of one naming, if the bytes of the file have arrived.
 func (f Follower) completeOne(ctx context.Context, n Naming) error {
 	named, err := f.Service.find(ctx, n.File)
 	switch {

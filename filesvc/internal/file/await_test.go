@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// page1 is a feed with one asset, whose documents name files.
+// page1 is a feed with one asset. Its documents name the files.
 type page1 []Named
 
 func (p page1) After(_ context.Context, position int64) ([]Named, int64, error) {
@@ -20,7 +20,7 @@ func (p page1) After(_ context.Context, position int64) ([]Named, int64, error) 
 	return p, 1, nil
 }
 
-// completions notes which documents were completed, and fails for some assets.
+// completions notes for which assets documents were completed, and fails for some assets.
 type completions struct {
 	done []string
 	fail map[string]error
@@ -34,7 +34,8 @@ func (c *completions) Complete(_ context.Context, asset string, f File) error {
 	return nil
 }
 
-// TestDocumentsAreCompleted has documents name files before their bytes come.
+// TestDocumentsAreCompleted has documents that name files before the bytes of the files arrive. They must be
+// completed once the bytes are there, even after a failure.
 func TestDocumentsAreCompleted(t *testing.T) {
 	b := newBench()
 	var files []File

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	keep = 24 * time.Hour // from the last time that a file was touched
-	page = 200            // files or names that are looked at together
+	keep = 24 * time.Hour // how long an unused file is kept after it was last touched
+	page = 200            // files or names that are read together
 )
 
-// Collection is what a run of the collector did.
+// Collection counts what one run of the collector did.
 type Collection struct {
-	Files int   // collected
-	Bytes int64 // of them
-	Blobs int   // of uploads that never ended
+	Files int   // files deleted
+	Bytes int64 // bytes of these files
+	Blobs int   // deleted blobs of uploads that never ended
 	Kept  int64 // bytes of the files that stay
-	Again int   // files that were removed before, and that restored metadata had brought back
+	Again int   // removed files that restored metadata had brought back, and that were removed again
 }
 
-// Collect deletes the files that no document names and that nobody has touched for a day, and
-// the bytes of uploads that never ended (docs/files.md, "Collection").
+// Collect deletes files that no document names and that nobody has touched for a day. It also deletes the bytes
+// of uploads that never ended (docs/files.md, "Collection").
 func (s *Service) Collect(ctx context.Context) (Collection, error) {
 	var done Collection
 	var err error
@@ -65,19 +65,19 @@ func (s *Service) Collect(ctx context.Context) (Collection, error) {
 	return done, err
 }
 
-// isUnused tells whether no document names a file, or ever will: each document that claimed
-// it was committed or given up before the reading began.
+// isUnused reports whether no document names a file or will ever name it. If so, every document that claimed the
+// file was committed, or given up, before the reading began.
 func (f File) isUnused(r Reading) bool {
 	return !f.Named && !r.Complete.Before(f.Touched.Add(keep))
 }
 
-// collect deletes a file that nothing uses. It goes on where a run before has ended.
+// collect deletes a file that nothing uses. It continues the deletion where an earlier run stopped.
 func (s *Service) collect(ctx context.Context, f File, r Reading) (collected bool, err error) {
 	if f.State == Removed {
 		return false, s.dropRemoved(ctx, f)
 	}
 	if ahead := f.Touched.Sub(s.now()); f.State != Collected && !f.Named && ahead > keep {
-		// A clock that was wrong has noted the touch. The day begins now.
+		// A wrong clock has set Touched to a time in the future. The day for which the file is kept begins now.
 		f.Touched = s.time()
 		f.Revision++
 		if err := s.files.Replace(ctx, f); !errors.Is(err, ErrStale) {
@@ -92,7 +92,7 @@ func (s *Service) collect(ctx context.Context, f File, r Reading) (collected boo
 		f.State = Collected
 		f.Revision++
 		if err := s.files.Replace(ctx, f); errors.Is(err, ErrStale) {
-			return false, nil // it is in use
+			return false, nil // the file is in use
 		} else if err != nil {
 			return false, err
 		}
@@ -106,7 +106,7 @@ func (s *Service) collect(ctx context.Context, f File, r Reading) (collected boo
 	return true, nil
 }
 
-// sweep removes what uploads left that began a day ago or earlier and never ended.
+// sweep removes the bytes that uploads left which began at least a day ago and never ended.
 func (s *Service) sweep(ctx context.Context) (removed int, err error) {
 	before := s.now().Add(-keep)
 	if err := s.bytes.Tidy(ctx, before); err != nil {
@@ -133,8 +133,8 @@ func (s *Service) sweep(ctx context.Context) (removed int, err error) {
 	}
 }
 
-// sweepBlob removes a blob that is old and that its file does not name. First it counts that
-// in the file, so that an upload that wakes up after a day cannot name the blob.
+// sweepBlob removes an old blob that its file does not name. First it increases Swept in the file. So an upload
+// that continues after a day is refused, and cannot name the blob.
 func (s *Service) sweepBlob(ctx context.Context, name string, before time.Time) (removed bool, err error) {
 	id, _, _ := strings.Cut(name, "-")
 	f, err := s.find(ctx, id)
@@ -152,7 +152,7 @@ func (s *Service) sweepBlob(ctx context.Context, name string, before time.Time) 
 		f.Swept++
 		f.Revision++
 		if err := s.files.Replace(ctx, f); errors.Is(err, ErrStale) {
-			return false, nil // another run looks again
+			return false, nil // the next run tries again
 		} else if err != nil {
 			return false, err
 		}

@@ -10,7 +10,7 @@ func TestCollection(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		uses  func(t *testing.T, b *bench, f File)
-		after time.Duration // of the beginning of the last reading
+		after time.Duration // start of the last reading, counted from start
 		isOff bool
 	}{
 		{"nobody uses it", func(*testing.T, *bench, File) {}, keep, true},
@@ -39,7 +39,8 @@ func TestCollection(t *testing.T) {
 	}
 }
 
-// TestAClockThatWasWrongKeepsNoFileForEver touches a file by a clock that is a year ahead.
+// TestAClockThatWasWrongKeepsNoFileForEver touches a file with a clock that is a year ahead. The file must be
+// collected a day after the collector first runs with the right clock.
 func TestAClockThatWasWrongKeepsNoFileForEver(t *testing.T) {
 	b := newBench()
 	b.clock = start.Add(365 * 24 * time.Hour)
@@ -60,7 +61,7 @@ func TestAClockThatWasWrongKeepsNoFileForEver(t *testing.T) {
 	}
 }
 
-// TestACollectionGoesOn ends runs of the collector after each of their steps.
+// TestACollectionGoesOn makes a run of the collector fail after each of its steps. The next run must continue.
 func TestACollectionGoesOn(t *testing.T) {
 	b := newBench()
 	f := b.register(t, "content")
@@ -87,7 +88,8 @@ func TestACollectionGoesOn(t *testing.T) {
 	}
 }
 
-// TestTheSweepTakesWhatUploadsLeft has bytes that a file names, that none names yet, and that none will name.
+// TestTheSweepTakesWhatUploadsLeft has bytes that a file names, that a file may still name, and that no file
+// will name. Only the last may be removed.
 func TestTheSweepTakesWhatUploadsLeft(t *testing.T) {
 	id := strings.Repeat("a", 32)
 	const blob, other = "-0123456789abcdef", "-1123456789abcdef"
@@ -97,10 +99,10 @@ func TestTheSweepTakesWhatUploadsLeft(t *testing.T) {
 	removed.State, again.Small = Removed, ""
 	for _, c := range []struct {
 		name  string
-		file  File // without an id: none
+		file  File // without an id: there is no file
 		age   time.Duration
 		swept bool
-		notes int64 // of the file that bytes were swept
+		notes int64 // File.Swept after the run
 	}{
 		{"an upload under way", waiting, keep - time.Minute, false, 0},
 		{"just a day", waiting, keep, false, 0},
@@ -128,7 +130,8 @@ func TestTheSweepTakesWhatUploadsLeft(t *testing.T) {
 	}
 }
 
-// TestAFileThatOthersChangeIsNotCollected changes files between the look at them and the change of the collector.
+// TestAFileThatOthersChangeIsNotCollected changes files after the collector has read them and before it changes
+// them. The collector must leave them as they are.
 func TestAFileThatOthersChangeIsNotCollected(t *testing.T) {
 	b := newBench()
 	b.clock = start.Add(4 * keep)
@@ -157,13 +160,15 @@ func TestAFileThatOthersChangeIsNotCollected(t *testing.T) {
 	}
 }
 
-// TestATouchOfTheFuture has files that a clock ahead of this one has touched.
+// TestATouchOfTheFuture has files that were touched by a clock ahead of this one. If it was more than a day
+// ahead, the run must set Touched to now, unless a document names the file. A file that is already collected
+// must be deleted.
 func TestATouchOfTheFuture(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		file    File
 		ahead   time.Duration
-		touched time.Duration // from now, after a run
+		touched time.Duration // Touched after the run, relative to now
 		gone    bool
 	}{
 		{"a day ahead", File{State: Registered}, keep, keep, false},

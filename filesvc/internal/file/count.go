@@ -7,30 +7,30 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Counts counts the uploads of a process by their end, the bytes of files, and the files that it has
-// collected and removed.
+// Counts counts the uploads of this process by how they ended, the bytes of files that the process received and
+// sent, and the files that it collected and removed.
 type Counts struct {
 	Stored  atomic.Int64
-	Refused atomic.Int64 // the client heard why
-	Quota   atomic.Int64 // the broker has too many bytes
-	Full    atomic.Int64 // there was no room
+	Refused atomic.Int64 // the client was told why
+	Quota   atomic.Int64 // the broker's files have too many bytes
+	Full    atomic.Int64 // the store had no room
 	Failed  atomic.Int64
 
 	Received atomic.Int64 // bytes of stored uploads
-	Sent     atomic.Int64 // bytes of readings
-	Unread   atomic.Int64 // readings of stored files whose bytes could not be opened
+	Sent     atomic.Int64 // bytes sent to readers
+	Unread   atomic.Int64 // attempts to read a stored file whose bytes could not be opened
 
 	Drawn   atomic.Int64 // files whose pictures were made
-	Undrawn atomic.Int64 // files of which there is no picture
+	Undrawn atomic.Int64 // files of which no picture can be made
 
 	Collected atomic.Int64
-	Removed   atomic.Int64 // by an administrator, each file with the same bytes too
+	Removed   atomic.Int64 // files removed by an administrator, including other files with the same bytes
 }
 
-// errQuota marks the refusal of a broker who has too many files.
+// errQuota marks a refusal because the broker has too many waiting files, or files with too many bytes.
 var errQuota = errors.New("the broker has too many files")
 
-// count counts an upload of so many bytes that has ended with err.
+// count counts an upload of the given number of bytes that ended with err.
 func (c *Counts) count(bytes int64, err error) {
 	switch kind := fault.KindOf(err); {
 	case err == nil:

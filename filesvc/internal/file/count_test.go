@@ -8,13 +8,14 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// TestCounts ends uploads in each way, and collects one of two files.
+// TestCounts ends uploads in each possible way, collects the files that nobody names, and removes a file twice.
+// Each event must be counted once.
 func TestCounts(t *testing.T) {
 	b := newBench()
 	var kept File
 	for _, c := range []struct {
 		text    string
-		failure error // of the store of bytes
+		failure error // error of the store of bytes
 	}{{"content", nil}, {"other", nil}, {"content", ErrFull}, {"content", errLost}} {
 		f := b.register(t, "content")
 		b.memory.step = func(operation string) error {
@@ -40,7 +41,7 @@ func TestCounts(t *testing.T) {
 		t.Error("got no fault beyond the quota, want one")
 	}
 	admin := identity.Identity{Role: identity.Administrator}
-	for range 2 { // the second changes nothing
+	for range 2 { // the second removal changes nothing
 		if _, err := b.Remove(t.Context(), admin, kept.ID, "a reason"); err != nil {
 			t.Error(err)
 		}

@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// TestEachFailureOfAStoreIsTold lets each step of each operation fail, one after another. No operation that
-// has failed may look as if it was done.
+// TestEachFailureOfAStoreIsTold makes each step of each operation fail, one at a time. The operation must then
+// return the error of the store.
 func TestEachFailureOfAStoreIsTold(t *testing.T) {
 	stored := func(t *testing.T, b *bench, text string) File {
 		f, err := b.Add(t.Context(), broker, upload(text))
@@ -100,7 +100,7 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 			must(t, removed, errorOf(b.Remove(t.Context(), admin, removed.ID, "x")))
 			stored(t, b, "content")
 			named := b.add(t, "named", false)
-			left := named.ID + "-0123456789abcdef" // of an upload that never ended
+			left := named.ID + "-0123456789abcdef" // left by an upload that never ended
 			b.memory.blobs[left] = kept{at: b.clock}
 			b.clock = start.Add(4 * keep)
 			ahead := b.register(t, "ahead")
@@ -143,7 +143,7 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 		if err := do(t.Context()); err != nil || len(steps) == 0 {
 			t.Errorf("%s: got %v after %d steps, want no error", c.name, err, len(steps))
 		}
-		for n := range 10 * len(steps) { // files have ids and an order by chance
+		for n := range 10 * len(steps) { // several times, because the order of files depends on their random ids
 			at := n % len(steps)
 			b := newBench()
 			do := c.prepare(t, b)
@@ -162,10 +162,10 @@ func TestEachFailureOfAStoreIsTold(t *testing.T) {
 	}
 }
 
-// unseekable is a blob that fails at the end of its bytes, or at their beginning.
+// unseekable is a blob for which Seek fails with one value of whence.
 type unseekable struct {
 	open
-	fails int // whence
+	fails int // value of whence with which Seek fails
 }
 
 func (u unseekable) Seek(offset int64, whence int) (int64, error) {
@@ -183,7 +183,7 @@ func TestASizeThatCannotBeReadIsNone(t *testing.T) {
 	}
 }
 
-// halfFeed has one page, and fails after it.
+// halfFeed is a feed that has one page, and fails after it.
 type halfFeed struct{}
 
 func (halfFeed) After(_ context.Context, position int64) ([]Named, int64, error) {
@@ -193,8 +193,8 @@ func (halfFeed) After(_ context.Context, position int64) ([]Named, int64, error)
 	return nil, 1, nil
 }
 
-// TestAReadingIsCompleteAtTheEndOfTheFeedOnly reads half of a feed. The other half may name files, so the collector
-// must not take it for a whole one.
+// TestAReadingIsCompleteAtTheEndOfTheFeedOnly reads a feed that fails in the middle. The rest may name files, so
+// the reading must not count as complete.
 func TestAReadingIsCompleteAtTheEndOfTheFeedOnly(t *testing.T) {
 	b := newBench()
 	follower := Follower{Service: b.Service, Awaited: b.memory, Documents: &completions{}, Feed: halfFeed{}}
@@ -210,7 +210,8 @@ func TestAReadingIsCompleteAtTheEndOfTheFeedOnly(t *testing.T) {
 	}
 }
 
-// TestWhatIsHeldOrCollectedIsNotShown opens a file while the removals are not known, and asks for a collected one.
+// TestWhatIsHeldOrCollectedIsNotShown opens a file while the removals cannot be read, and gets a file that was
+// collected. Both must be refused.
 func TestWhatIsHeldOrCollectedIsNotShown(t *testing.T) {
 	b := newBench()
 	f, err := b.Add(t.Context(), broker, upload("content"))

@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// memory is both stores, without a disk. step is called before each operation, by its name;
-// its error takes the place of the operation.
+// memory is a fake of both stores, in memory. Before each operation, it calls the function step with the name of
+// the operation. If step returns an error, the operation fails with this error. It then has an effect only if
+// the error is errLost.
 type memory struct {
 	step func(operation string) error
 	now  func() time.Time
@@ -39,7 +40,7 @@ func newMemory(now func() time.Time) *memory {
 	}
 }
 
-// begin is the start of an operation; the caller unlocks.
+// begin starts an operation and locks the memory. The caller unlocks it.
 func (m *memory) begin(operation string) error {
 	err := m.step(operation)
 	m.mu.Lock()
@@ -70,7 +71,7 @@ func (m *memory) Get(_ context.Context, id string) (File, error) {
 	return f, nil
 }
 
-// errLost is the error of a step that is carried out without an answer.
+// errLost makes an operation take effect, and fail nevertheless, as if its answer was lost.
 var errLost = errors.New("the answer was lost")
 
 func (m *memory) Replace(_ context.Context, f File) error {
@@ -238,7 +239,7 @@ func (m *memory) Names(_ context.Context, after string, limit int) ([]string, er
 	return first(maps.Keys(m.blobs), after, limit), nil
 }
 
-// first returns the lowest names that are greater than after, at most limit of them.
+// first returns the first names after a name, sorted, and at most limit of them.
 func first(names iter.Seq[string], after string, limit int) (found []string) {
 	for name := range names {
 		if name <= after {
@@ -293,7 +294,7 @@ func (m *memory) Removed(_ context.Context, after string, limit int) (ids []stri
 	return ids, err
 }
 
-// repeating repeats each change that was carried out, as a driver may after a lost answer.
+// repeating makes each successful change once more, as a driver may do after a lost answer.
 type repeating struct{ *memory }
 
 func (r repeating) Replace(ctx context.Context, f File) error {

@@ -1,5 +1,5 @@
-// Package file has the files of documents: what they are, how bytes come to them, who may see
-// them, and when they go (docs/files.md). It knows nothing about HTTP or a database.
+// Package file has the rules for the files of documents: what they are, how their bytes arrive, who may read
+// them, and when they are deleted (docs/files.md). It knows nothing about HTTP or a database.
 package file
 
 import (
@@ -22,9 +22,9 @@ type State string
 
 // The states (docs/files.md, "Data").
 const (
-	Registered State = "registered" // its bytes have not come
+	Registered State = "registered" // its bytes have not arrived
 	Stored     State = "stored"
-	Collected  State = "collected" // nothing names it, and it is being deleted
+	Collected  State = "collected" // no document names the file, and it is being deleted
 	Removed    State = "removed"   // an administrator has taken it down
 )
 
@@ -32,40 +32,40 @@ const (
 type File struct {
 	ID       string // 32 hexadecimal digits
 	Broker   string // the tenant that registered it
-	KeyID    string // of the API key that registered it
-	MD5      string // 32 hexadecimal digits; "": not declared, and the bytes have not come
-	SHA256   string // 64 hexadecimal digits; "": the bytes have not come
+	KeyID    string // id of the API key that registered it
+	MD5      string // 32 hexadecimal digits; "": not declared, and the bytes have not arrived
+	SHA256   string // 64 hexadecimal digits; "": the bytes have not arrived
 	Size     int64
-	Declared string // the type that the upload named; "": none
-	Detected string // the type of the bytes
+	Declared string // the type that the upload declared; "": none
+	Detected string // the type that was detected from the bytes
 	Title    string // the name, without a path
-	Blob     string // the name of the bytes; "": they have not come
+	Blob     string // the name of the bytes; "": they have not arrived
 	State    State
-	Touched  time.Time // registered, uploaded or claimed, whichever is last; in milliseconds
+	Touched  time.Time // when it was last registered, uploaded or claimed; in milliseconds
 	Named    bool      // a document has named it
-	Swept    int64     // how many blobs of uploads that never ended the sweep has removed
+	Swept    int64     // how many blobs of this file, left by unfinished uploads, the sweep has removed
 	Revision int64     // 1 for a new file; each change adds 1
 
-	Picture Picture // whether small versions are made
-	Small   string  // the name of the bytes of the small version; "": there is none
-	Large   string  // of the large one
+	Picture Picture // whether small versions are needed, or made
+	Small   string  // the name of the small version's bytes; "": there is none
+	Large   string  // the name of the large version's bytes; "": there is none
 
-	RemovedBy string // key of the administrator who has removed it; "": nobody has
-	Reason    string // of the removal
+	RemovedBy string // key of the administrator who removed it; "": it is not removed
+	Reason    string // reason of the removal
 }
 
-// Picture tells whether a file gets small versions (docs/files.md, "Pictures"). The zero value: no
-// illustration names the file.
+// Picture says whether small versions of a file are needed or made (docs/files.md, "Pictures"). The zero value
+// means that no illustration names the file.
 type Picture string
 
 // The states of pictures.
 const (
 	Wanted Picture = "wanted" // an illustration names the file
 	Made   Picture = "made"   // the small versions are stored
-	Unmade Picture = "unmade" // none can be made of these bytes
+	Unmade Picture = "unmade" // no small versions can be made of these bytes
 )
 
-// blobs returns the names of all bytes of a file.
+// blobs returns the names of all bytes that a file has.
 func (f File) blobs() []string {
 	return slices.DeleteFunc([]string{f.Blob, f.Small, f.Large}, func(name string) bool { return name == "" })
 }
@@ -81,55 +81,55 @@ var (
 	ErrSum      = errors.New("the bytes have another SHA-256")
 )
 
-// Files stores the metadata. It is safe for concurrent use. A change is durable when the call
-// returns. After another error than those named, a change may or may not be stored.
+// Files stores the metadata of files. It is safe for concurrent use. A change is durable when the call returns.
+// After an error that is not named here, the change may have been stored or not.
 type Files interface {
 	// Create stores a new file of revision 1. It returns ErrExists if the id is taken.
 	Create(ctx context.Context, f File) error
-	// Get returns a file, or ErrNotFound. It sees every change that was acknowledged.
+	// Get returns a file, or ErrNotFound. It sees every change that was acknowledged before.
 	Get(ctx context.Context, id string) (File, error)
-	// Replace stores a file if the stored one has the revision before that of f. Otherwise,
-	// or if there is none, it returns ErrStale.
+	// Replace stores f in place of the file with the same id, if the stored revision is f.Revision-1. It returns
+	// ErrStale if the stored revision is another one, or if there is no file.
 	Replace(ctx context.Context, f File) error
-	// Delete deletes a file if the stored one has the revision of f. Otherwise, or if there is
-	// none, it returns ErrStale.
+	// Delete deletes the file with the id f.ID, if the stored revision is f.Revision. It returns ErrStale if the
+	// stored revision is another one, or if there is no file.
 	Delete(ctx context.Context, f File) error
-	// Page returns at most limit files whose id is greater than after, in the order of ids.
+	// Page returns at most limit files whose id is greater than the argument after, in the order of ids.
 	Page(ctx context.Context, after string, limit int) ([]File, error)
-	// Usage returns what a broker has.
+	// Usage returns how many files and bytes a broker has.
 	Usage(ctx context.Context, broker string) (Usage, error)
-	// IsRemoved tells whether a file with this SHA-256 is in the state Removed. It sees every
-	// change that was acknowledged.
+	// IsRemoved reports whether a file with this SHA-256 is in the state Removed. It sees every change that was
+	// acknowledged before.
 	IsRemoved(ctx context.Context, sha256 string) (bool, error)
 }
 
-// Usage is what a broker has.
+// Usage says how many files and bytes a broker has.
 type Usage struct {
 	Waiting int64 // files in the state Registered
-	Bytes   int64 // size of all files, save those that were removed
+	Bytes   int64 // size of all files, except removed ones
 }
 
-// Readings stores what is known of the feed of assets.
+// Readings stores how far the feed of assets was read.
 type Readings interface {
 	// Reading returns the newest reading; the zero value if there was none.
 	Reading(ctx context.Context) (Reading, error)
-	// SetReading stores a reading. Each of its fields only grows: a lower value is ignored.
+	// SetReading stores a reading. The fields never decrease: a value lower than the stored one is ignored.
 	SetReading(ctx context.Context, r Reading) error
 }
 
-// Reading is what is known of the feed of assets.
+// Reading says how far the feed of assets was read.
 type Reading struct {
-	Position int64     // all files that documents name up to it are marked
-	Complete time.Time // when the last reading began that reached the end of the feed; in milliseconds
+	Position int64     // all files that documents up to this position name are marked
+	Complete time.Time // start of the last reading that reached the end of the feed; in milliseconds
 }
 
-// blobForm is the form of names of bytes. There is no path in it.
+// blobForm matches the names of bytes. A name has no path.
 var blobForm = regexp.MustCompile(`^[0-9a-f]{32}-[0-9a-f]{16}$`)
 
-// IsBlob tells whether a text is a name of bytes: the id of their file, "-" and 16 hexadecimal digits.
+// IsBlob reports whether a text is a name of bytes: the id of their file, "-" and 16 hexadecimal digits.
 func IsBlob(name string) bool { return blobForm.MatchString(name) }
 
-// ParseRemoval reads what NoteRemoval has stored for an id.
+// ParseRemoval reads the text that NoteRemoval has stored for an id.
 func ParseRemoval(id string, text []byte) (f File, err error) {
 	if err := json.Unmarshal(text, &f); err != nil || f.ID != id || f.State != Removed {
 		return f, fmt.Errorf("the removal %s is damaged: remove the file again, and this note", id)
@@ -137,7 +137,8 @@ func ParseRemoval(id string, text []byte) (f File, err error) {
 	return f, nil
 }
 
-// NoRoom adds ErrFull to the error of a full disk or quota. nil stays nil.
+// NoRoom wraps ErrFull into an error that says that a disk or quota is full. It returns other errors, and nil,
+// unchanged.
 func NoRoom(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %w", ErrFull, err)
@@ -147,34 +148,34 @@ func NoRoom(err error) error {
 
 // Bytes stores the bytes of files. It is safe for concurrent use.
 type Bytes interface {
-	// Put stores what from gives, until io.EOF, under a name that was never used before. The
-	// bytes are durable when it returns. If from fails, Put returns its error; without room,
-	// ErrFull. After an error nobody can read the bytes.
+	// Put stores the bytes that the reader from returns until io.EOF, under a name that was never used before.
+	// The bytes are durable when Put returns. If the reader fails, Put returns its error. If there is no room,
+	// it returns ErrFull. After an error, the bytes cannot be read.
 	Put(ctx context.Context, name string, from io.Reader) error
-	// Open opens bytes to be read, or returns ErrNotFound. The caller closes them.
+	// Open opens bytes for reading, or returns ErrNotFound. The caller closes them.
 	Open(ctx context.Context, name string) (Blob, error)
-	// Remove removes bytes. It is no error if there are none.
+	// Remove removes bytes. It does nothing if they do not exist.
 	Remove(ctx context.Context, name string) error
-	// Names returns at most limit names that are greater than after, in their order.
+	// Names returns at most limit names that are greater than the argument after, sorted.
 	Names(ctx context.Context, after string, limit int) ([]string, error)
-	// IsBefore tells whether bytes were stored before a time. It is false if there are none.
+	// IsBefore reports whether bytes were stored before a time. It returns false if they do not exist.
 	IsBefore(ctx context.Context, name string, at time.Time) (bool, error)
-	// Tidy removes what calls of Put left that began before a time and never returned.
+	// Tidy removes the unfinished bytes of calls of Put that began before a time.
 	Tidy(ctx context.Context, before time.Time) error
-	// NoteRemoval stores the metadata of a file that was taken down, durably. If those of its id
-	// are there, they stay.
+	// NoteRemoval durably stores the metadata of a file that was taken down. A removal that is already stored
+	// for the id stays unchanged.
 	NoteRemoval(ctx context.Context, f File) error
-	// Removals returns all files that NoteRemoval has stored, in the order of their ids.
+	// Removals returns all files that NoteRemoval has stored, sorted by id.
 	Removals(ctx context.Context) ([]File, error)
-	// Removed returns at most limit ids of files that NoteRemoval has stored and that are greater
-	// than after, in their order.
+	// Removed returns at most limit ids of files that NoteRemoval has stored. They are greater than the argument
+	// after, and sorted.
 	Removed(ctx context.Context, after string, limit int) ([]string, error)
 }
 
-// Blob is open bytes.
+// Blob is an open file of bytes.
 type Blob interface{ io.ReadSeekCloser }
 
-// SizeOf returns the number of all bytes, and goes to the first one.
+// SizeOf returns the number of bytes, and moves to the first one.
 func SizeOf(b Blob) (int64, error) {
 	size, err := b.Seek(0, io.SeekEnd)
 	if err == nil {
@@ -183,11 +184,11 @@ func SizeOf(b Blob) (int64, error) {
 	return size, err
 }
 
-// maxTitle is the most letters of a title.
+// maxTitle is the largest number of letters of a title.
 const maxTitle = 255
 
-// Title returns the name of an uploaded file without its path and without letters that no
-// name should have; "file" if nothing is left.
+// Title returns the name of an uploaded file without its path, and without letters that are not allowed in a
+// name. It returns "file" if no letter remains.
 func Title(name string) string {
 	name = strings.ToValidUTF8(name, "")
 	if i := strings.LastIndexAny(name, `/\`); i >= 0 {

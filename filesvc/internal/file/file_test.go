@@ -20,7 +20,7 @@ var (
 	start   = time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC)
 )
 
-// bench is a service on stores in memory, with a clock.
+// bench is a service with stores in memory and a clock.
 type bench struct {
 	*Service
 	memory *memory
@@ -58,7 +58,7 @@ func (b *bench) register(t *testing.T, text string) File {
 	return must(t, f, err)
 }
 
-// has fails unless the file has this text.
+// has fails the test unless the file has this text.
 func (b *bench) has(t *testing.T, id, want string) {
 	t.Helper()
 	f, err := b.Get(t.Context(), id)
@@ -72,14 +72,15 @@ func (b *bench) has(t *testing.T, id, want string) {
 	}
 }
 
-// TestUploads tries uploads to a file that was registered with the MD5 of "content".
+// TestUploads makes uploads to a file that was registered with the MD5 of "content". An upload that is refused
+// must change nothing, and a later one with the right bytes must succeed.
 func TestUploads(t *testing.T) {
 	cut := errors.New("the client has left")
 	for _, c := range []struct {
 		name   string
 		by     identity.Identity
 		upload Upload
-		want   string // the error; "": none
+		want   string // text of the error; "": no error
 	}{
 		{"the right bytes", broker, upload("content"), ""},
 		{"bytes in small pieces", broker, Upload{Body: iotest.OneByteReader(strings.NewReader("content"))}, ""},
@@ -113,7 +114,8 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// TestASecondUploadIsRefused repeats an upload, with bytes of the same and of another content.
+// TestASecondUploadIsRefused repeats an upload with the same content, and with another content. The first
+// content must stay.
 func TestASecondUploadIsRefused(t *testing.T) {
 	b := newBench()
 	f := b.register(t, "content")
@@ -129,7 +131,8 @@ func TestASecondUploadIsRefused(t *testing.T) {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// TestUploadsAtOnce lets a second upload end before the first. Its bytes stay.
+// TestUploadsAtOnce starts and ends a second upload during the first one. The bytes of the second upload must
+// stay.
 func TestUploadsAtOnce(t *testing.T) {
 	b := newBench()
 	f := b.register(t, "content")
@@ -150,8 +153,8 @@ func TestUploadsAtOnce(t *testing.T) {
 	}
 }
 
-// TestAFailureAtEachStep lets each operation of an upload fail, before or after it is carried
-// out. Nobody is served other bytes, and a repeat ends with the file.
+// TestAFailureAtEachStep makes each operation of an upload fail, before or after it takes effect. Nobody may
+// read other bytes, and repeating the upload must succeed.
 func TestAFailureAtEachStep(t *testing.T) {
 	broken := errors.New("broken")
 	for _, failing := range []string{"get", "put", "replace", "open", "remove"} {
@@ -185,7 +188,8 @@ func TestAFailureAtEachStep(t *testing.T) {
 	}
 }
 
-// TestARepeatedChangeIsRecognised has a driver that repeats a change which was carried out.
+// TestARepeatedChangeIsRecognised has a driver that repeats changes which have already succeeded. The upload
+// must succeed nevertheless.
 func TestARepeatedChangeIsRecognised(t *testing.T) {
 	b := newBench()
 	f := b.register(t, "content")

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Feed is the feed of assets, of all modes.
+// Feed reads the feed of assets in all modes.
 type Feed interface {
-	// After returns the files that documents of the next assets after a position name, and the
-	// position of the last of these assets. At the end of the feed it returns the same
-	// position. It then has returned every change that was acknowledged before the call.
+	// After returns the files that the documents of the next assets after a position name, and the position of
+	// the last of these assets. At the end of the feed, it returns the given position. Then it has returned
+	// every change that was acknowledged before the call.
 	After(ctx context.Context, position int64) (named []Named, next int64, err error)
 }
 
-// Named is a file that a document of an asset names.
+// Named is a file that a document of an asset names, and what else the document says.
 type Named struct {
 	Naming
 	IsWhole        bool // the document has the SHA-256 and the size of the file
 	IsIllustration bool // the document shows the file as a picture
 }
 
-// Follower marks the files that documents name, and gives the documents the sums of the files
+// Follower marks the files that documents name, and adds the SHA-256 and the size of files to documents
 // (docs/files.md, "Sight" and "Binding"). All fields are required.
 type Follower struct {
 	Service   *Service
@@ -68,12 +68,11 @@ func (f Follower) Read(ctx context.Context) error {
 	}
 }
 
-// completeEvery is how often documents are completed that an arrival did not announce to this
-// process.
+// completeEvery is how often documents are completed even if this process has noticed no upload.
 const completeEvery = time.Minute
 
-// Run reads the feed again and again until ctx is done, and completes documents when bytes have
-// come. It calls tell with the error of each round, nil for none.
+// Run reads the feed again and again until ctx is done, and completes documents after their files were uploaded.
+// After each round it calls the function tell with the error of the round, or with nil.
 func (f Follower) Run(ctx context.Context, every time.Duration, tell func(error)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

@@ -8,15 +8,15 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// MaxList is the most files that a call of List returns.
+// MaxList is the largest number of files that a call of List returns.
 const MaxList = 100
 
-// MaxRemoved is the most ids that a call of ListRemoved returns.
+// MaxRemoved is the largest number of ids that a call of ListRemoved returns.
 const MaxRemoved = 1000
 
-// ListRemoved returns the ids of at most limit files that were taken down, in their order, those that
-// are greater than after. Next is as in List. A removal that was acknowledged is in it. Everybody may
-// know them: a removed file is one whoever asks.
+// ListRemoved returns ids of files that were taken down, sorted: at most limit ids, all greater than the
+// argument after. For next, see List. It sees every removal that was acknowledged before. The list is public,
+// because anyone who asks for a removed file learns that it was removed.
 func (s *Service) ListRemoved(ctx context.Context, after string, limit int) (ids []string, next string, err error) {
 	ids, err = s.bytes.Removed(ctx, after, limit)
 	if err != nil {
@@ -28,14 +28,14 @@ func (s *Service) ListRemoved(ctx context.Context, after string, limit int) (ids
 	return ids, next, nil
 }
 
-// lookedAt is the most files that a call of List looks at: those of one broker lie between those of
-// others.
+// lookedAt is the largest number of files that a call of List reads. It is larger than a page, because files of
+// other brokers lie between the files of one broker.
 const lookedAt = 5 * page
 
-// List returns at most limit files whose ids are greater than after, in the order of ids: those of
-// the caller's broker; for an administrator all, or those of one broker. Next is the id after which
-// another call goes on; "": there are no more. A list may be short, or empty, and have a next.
-// Faults: Forbidden for files of another broker.
+// List returns at most limit files whose ids are greater than the argument after, sorted by id. They are files
+// of the caller's broker. An administrator gets the files of the given broker, or of all brokers if broker is
+// "". The result next is the argument after for the next call; "": there are no more files. A list may be short,
+// or even empty, although more files follow. Faults: Forbidden for files of another broker.
 func (s *Service) List(ctx context.Context, by identity.Identity, broker, after string, limit int) (
 	found []File, next string, err error,
 ) {

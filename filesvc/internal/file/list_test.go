@@ -9,7 +9,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// TestLists follows lists of files of two brokers from the first call to the last.
+// TestLists lists the files of two brokers, from the first page to the last one. Each file must come once, in
+// order.
 func TestLists(t *testing.T) {
 	b := newBench()
 	const all = lookedAt + 3*page

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestEqualFilesAreApart uploads one content twice. The collector takes one of the files, and the
-// other keeps its bytes.
+// TestEqualFilesAreApart uploads the same content twice. When the collector deletes one of the files, the other
+// one must keep its bytes.
 func TestEqualFilesAreApart(t *testing.T) {
 	b := newBench()
 	var files []File
@@ -24,8 +24,8 @@ func TestEqualFilesAreApart(t *testing.T) {
 	b.has(t, files[0].ID, "content")
 }
 
-// TestAFileOfAThousandAssets has a thousand assets name one file before its bytes come. All of
-// their documents are completed once.
+// TestAFileOfAThousandAssets has a thousand assets that name one file before its bytes arrive. The documents of
+// each asset must be completed exactly once.
 func TestAFileOfAThousandAssets(t *testing.T) {
 	const assets = 1000
 	b := newBench()
@@ -54,9 +54,12 @@ func TestAFileOfAThousandAssets(t *testing.T) {
 	}
 }
 
-// TestTenThousandFiles collects, sweeps and removes among ten thousand files.
+// TestTenThousandFiles removes a file, and runs the collector, among ten thousand files. Files with the same
+// bytes, unused files and additional blobs must go, and all others must stay.
 func TestTenThousandFiles(t *testing.T) {
-	const count, rare = 10_000, 1000 // one of each thousand has the same bytes, one is not named, and one has more blobs
+	// Of every 1000 files (rare), one has the bytes of the removed file, one is not named, and one has an
+	// additional blob.
+	const count, rare = 10_000, 1000
 	b := newBench()
 	var same []string
 	for n := range count {
@@ -69,7 +72,7 @@ func TestTenThousandFiles(t *testing.T) {
 		b.memory.files[f.ID] = f
 		b.memory.blobs[f.Blob] = kept{[]byte("x"), start}
 		if n%rare == 2 {
-			b.memory.blobs[f.ID+"-1111111111111111"] = kept{[]byte("half"), start} // an upload that never ended has left it
+			b.memory.blobs[f.ID+"-1111111111111111"] = kept{[]byte("half"), start} // of an unfinished upload
 		}
 	}
 	f, err := b.Remove(t.Context(), admin, same[3], "a court has ordered it")

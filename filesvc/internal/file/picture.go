@@ -11,23 +11,23 @@ import (
 	"asset-registry/shared/filelink"
 )
 
-// Drawn is the small versions of a picture, both of them JPEGs.
+// Drawn has the small and the large version of a picture, both as JPEG.
 type Drawn struct{ Small, Large []byte }
 
 // Drawer draws the small versions of pictures.
 type Drawer interface {
-	// Draw returns the small versions of the picture that bytes are, or ErrNoPicture. After
-	// another error it may be tried again.
+	// Draw returns the small versions of the picture in a blob. It returns ErrNoPicture if the blob cannot be
+	// drawn. After another error, a later try may work.
 	Draw(ctx context.Context, from Blob) (Drawn, error)
 }
 
 const (
-	maxWanted = 1000             // files that wait for their pictures in memory; the metadata have all
-	drawEvery = 10 * time.Minute // how often it is looked for files that memory does not have
-	maxFailed = 10               // files that fail before the rest waits for the next time
+	maxWanted = 1000             // files that wait in memory for their pictures; the metadata have further ones
+	drawEvery = 10 * time.Minute // how often the metadata are searched for files that are not in memory
+	maxFailed = 10               // after this many failures, the other files wait for the next search
 )
 
-// want has the pictures of a file made, if it needs any and has its bytes.
+// want queues a file for Draw, if the file needs pictures and has its bytes.
 func (s *Service) want(f File) {
 	if f.Picture != Wanted || f.State != Stored {
 		return
@@ -39,8 +39,8 @@ func (s *Service) want(f File) {
 	}
 }
 
-// Draw makes the pictures that illustrations need, one after another, until ctx is done. It calls
-// tell with the error of each file, nil for none.
+// Draw makes the pictures that illustrations need, one file after another, until ctx is done. It calls the
+// function tell with the error of each file, or with nil.
 func (s *Service) Draw(ctx context.Context, by Drawer, tell func(error)) {
 	ticker := time.NewTicker(drawEvery)
 	defer ticker.Stop()
@@ -69,7 +69,7 @@ func (s *Service) Draw(ctx context.Context, by Drawer, tell func(error)) {
 	}
 }
 
-// drawMissed makes the pictures of all files that need them.
+// drawMissed makes the pictures of all files that need them, according to the metadata.
 func (s *Service) drawMissed(ctx context.Context, by Drawer) error {
 	var faults []error
 	for after := ""; ; {
@@ -130,7 +130,7 @@ func (s *Service) drawOne(ctx context.Context, by Drawer, id string) error {
 	case err == nil:
 		s.Counts.Undrawn.Add(1)
 	}
-	return err // the change may be stored
+	return err // the pictures stay, because the change may have been stored
 }
 
 func (s *Service) draw(ctx context.Context, by Drawer, f File) (Drawn, error) {
@@ -142,8 +142,8 @@ func (s *Service) draw(ctx context.Context, by Drawer, f File) (Drawn, error) {
 	return by.Draw(ctx, blob)
 }
 
-// OpenPicture opens a small version of a file by its name in the metadata. It returns a fault of
-// kind NotFound if there is none. The caller closes it.
+// OpenPicture opens a small version of a file, by the name of its bytes in the metadata. It returns a fault of
+// kind NotFound if the file has no such version. The caller closes it.
 func (s *Service) OpenPicture(ctx context.Context, name string) (Blob, error) {
 	if err := s.checkHeld(); err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (s *Service) OpenPicture(ctx context.Context, name string) (Blob, error) {
 		return nil, notFound()
 	}
 	blob, err := s.bytes.Open(ctx, name)
-	if errors.Is(err, ErrNotFound) { // metadata and bytes were restored from different moments
+	if errors.Is(err, ErrNotFound) { // metadata and bytes were restored from different times
 		return nil, notFound()
 	}
 	return blob, err

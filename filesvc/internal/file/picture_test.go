@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// painter is a Drawer that runs a function, and counts its calls.
+// painter is a Drawer that calls the function do, and counts the calls.
 type painter struct {
 	calls int
 	do    func() error
@@ -25,10 +25,10 @@ func (p *painter) Draw(context.Context, Blob) (Drawn, error) {
 
 func works() error { return nil }
 
-// image is the beginning of a PNG.
+// image is the beginning of a PNG file.
 const image = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
-// add stores a file that a document names.
+// add stores a file, and marks it as named by a document.
 func (b *bench) add(t *testing.T, text string, isIllustration bool) File {
 	t.Helper()
 	f, err := b.Add(t.Context(), broker, upload(text))
@@ -37,7 +37,7 @@ func (b *bench) add(t *testing.T, text string, isIllustration bool) File {
 	return f
 }
 
-// drawAll makes the pictures of all files that the service has noted.
+// drawAll makes the pictures of all files that wait in memory.
 func (b *bench) drawAll(t *testing.T, by Drawer) error {
 	t.Helper()
 	var faults []error
@@ -47,7 +47,8 @@ func (b *bench) drawAll(t *testing.T, by Drawer) error {
 	return errors.Join(faults...)
 }
 
-// looksLike fails unless a file has pictures in a state, and so many blobs are stored.
+// looksLike fails the test unless the pictures of a file are in the given state, and the number of stored blobs
+// is right.
 func (b *bench) looksLike(t *testing.T, what string, f File, want Picture, blobs int) {
 	t.Helper()
 	got := b.memory.files[f.ID]
@@ -101,7 +102,8 @@ func TestIllustrationsGetPictures(t *testing.T) {
 	}
 }
 
-// TestPicturesOfLateBytes has an illustration name a file before its bytes come.
+// TestPicturesOfLateBytes has an illustration that names a file before its bytes arrive. The pictures must be
+// made once the bytes are there.
 func TestPicturesOfLateBytes(t *testing.T) {
 	b := newBench()
 	f := b.register(t, image)
@@ -115,7 +117,8 @@ func TestPicturesOfLateBytes(t *testing.T) {
 	b.looksLike(t, "after the upload", f, Made, 3)
 }
 
-// TestAnIllustrationComesDuringTheUpload names a file while its bytes come.
+// TestAnIllustrationComesDuringTheUpload has an illustration that names a file while its bytes arrive. The
+// pictures must be made after the upload.
 func TestAnIllustrationComesDuringTheUpload(t *testing.T) {
 	b := newBench()
 	f := b.register(t, image)
@@ -132,7 +135,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestADocumentBecomesAnIllustration changes the type of a document later.
+// TestADocumentBecomesAnIllustration has a document that becomes an illustration only later. The pictures must
+// then be made.
 func TestADocumentBecomesAnIllustration(t *testing.T) {
 	b := newBench()
 	f := b.add(t, image, false)
@@ -141,7 +145,8 @@ func TestADocumentBecomesAnIllustration(t *testing.T) {
 	b.looksLike(t, "after the change", f, Made, 3)
 }
 
-// TestPicturesGoWithTheirFile removes a file before, while and after its pictures are made (D8).
+// TestPicturesGoWithTheirFile removes a file before, while and after its pictures are made (D8). No bytes may
+// stay.
 func TestPicturesGoWithTheirFile(t *testing.T) {
 	remove := func(t *testing.T, b *bench, f File) {
 		t.Helper()
@@ -166,7 +171,7 @@ func TestPicturesGoWithTheirFile(t *testing.T) {
 	b.looksLike(t, "removed after", f, Made, 0)
 }
 
-// TestPicturesAreKept lets the sweep look at pictures that are older than a day.
+// TestPicturesAreKept runs the sweep when pictures are older than a day. It must keep them.
 func TestPicturesAreKept(t *testing.T) {
 	b := newBench()
 	f := b.add(t, image, true)
@@ -177,7 +182,8 @@ func TestPicturesAreKept(t *testing.T) {
 	b.looksLike(t, "after three days", f, Made, 3)
 }
 
-// TestADrawingIsSweptAway stops a process for a day before it names its pictures.
+// TestADrawingIsSweptAway stops a process for days after it has stored pictures, and before the metadata name
+// them. The sweep removes the pictures, so the metadata must not name them afterwards.
 func TestADrawingIsSweptAway(t *testing.T) {
 	b := newBench()
 	f := b.add(t, image, true)
@@ -194,7 +200,8 @@ func TestADrawingIsSweptAway(t *testing.T) {
 	b.looksLike(t, "after the sweep", f, Wanted, 1)
 }
 
-// TestDrawingFailsAtEachStep lets each operation of the stores fail, with and without its effect.
+// TestDrawingFailsAtEachStep makes each operation of the stores fail, before or after it takes effect. A later
+// try must make the pictures, and the failure must leave no bytes that stay for ever.
 func TestDrawingFailsAtEachStep(t *testing.T) {
 	for _, operation := range []string{"get", "open", "put", "replace"} {
 		for _, failure := range []error{errors.New("away"), errLost} {
@@ -219,7 +226,8 @@ func TestDrawingFailsAtEachStep(t *testing.T) {
 	}
 }
 
-// TestPicturesOfTheProcessBefore starts to draw when more files wait than the process has noted.
+// TestPicturesOfTheProcessBefore has more files that need pictures than can wait in memory, as after a restart.
+// The pictures of all of them must be made.
 func TestPicturesOfTheProcessBefore(t *testing.T) {
 	b := newBench()
 	b.wanted = make(chan string, 1)

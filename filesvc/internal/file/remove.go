@@ -9,13 +9,12 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// maxReason is the most bytes of the reason of a removal.
+// maxReason is the largest number of bytes of the reason for a removal.
 const maxReason = 1000
 
-// Remove takes a file down, for good, and all files with the same bytes (docs/files.md, D8). The
-// bytes go; what the documents say about the file stays. A file that was removed before keeps its
-// first reason. Faults: Forbidden unless the caller is the administrator; Invalid without a
-// reason; NotFound.
+// Remove takes a file down for ever, and all files with the same bytes (docs/files.md, D8). The bytes are
+// deleted, but documents still name the file. A file that was removed before keeps its first reason. Faults:
+// Forbidden unless the caller is an administrator; Invalid without a reason; NotFound.
 func (s *Service) Remove(ctx context.Context, by identity.Identity, id, reason string) (File, error) {
 	switch {
 	case by.Role != identity.Administrator:
@@ -47,8 +46,7 @@ func (s *Service) Remove(ctx context.Context, by identity.Identity, id, reason s
 	}
 }
 
-// takeDown marks a file as removed, and then removes its bytes. If that fails, the collector
-// removes them.
+// takeDown marks a file as removed, and then deletes its bytes. If that fails, the collector deletes them later.
 func (s *Service) takeDown(ctx context.Context, id, by, reason string) (File, error) {
 	f, err := s.change(ctx, id, func(f *File) error {
 		switch f.State {
@@ -73,7 +71,7 @@ func (s *Service) takeDown(ctx context.Context, id, by, reason string) (File, er
 	return f, s.dropRemoved(ctx, f)
 }
 
-// dropRemoved notes the removal of a file beside the bytes, and removes its bytes.
+// dropRemoved stores the removal of a file beside the bytes, and deletes the bytes of the file.
 func (s *Service) dropRemoved(ctx context.Context, f File) error {
 	if err := s.bytes.NoteRemoval(ctx, f); err != nil {
 		return fmt.Errorf("note the removal of file %s: %w", f.ID, err)
@@ -81,7 +79,7 @@ func (s *Service) dropRemoved(ctx context.Context, f File) error {
 	return s.dropBytes(ctx, f)
 }
 
-// dropBytes removes all bytes of a file.
+// dropBytes deletes all bytes of a file.
 func (s *Service) dropBytes(ctx context.Context, f File) error {
 	for _, name := range f.blobs() {
 		if err := s.bytes.Remove(ctx, name); err != nil {
@@ -91,8 +89,8 @@ func (s *Service) dropBytes(ctx context.Context, f File) error {
 	return nil
 }
 
-// RemoveAgain takes all files down whose removal is noted beside the bytes, and returns how many
-// the metadata did not have as removed: they were restored from before the removals.
+// RemoveAgain takes down all files whose removal is stored beside the bytes. It returns the number of those that
+// the metadata did not have as removed, because the metadata were restored from a time before the removal.
 func (s *Service) RemoveAgain(ctx context.Context) (removed int, err error) {
 	noted, err := s.bytes.Removals(ctx)
 	if err != nil {
@@ -111,14 +109,15 @@ func (s *Service) RemoveAgain(ctx context.Context) (removed int, err error) {
 	return removed, nil
 }
 
-// Hold refuses to open files until RemoveAgain works: any file may be one that was removed.
+// Hold makes the service refuse to open files until RemoveAgain has succeeded, because any file may have been
+// removed.
 func (s *Service) Hold() { s.held.Store(true) }
 
-// IsHeld tells whether files are not opened (Hold).
+// IsHeld reports whether the service refuses to open files (Hold).
 func (s *Service) IsHeld() bool { return s.held.Load() }
 
-// removeAgain takes a file down as its removal was noted. If the metadata do not have the file,
-// they get it, because the same bytes are refused.
+// removeAgain takes a file down as its stored removal says. If the metadata do not have the file, it adds the
+// file, because uploads of the same bytes must be refused.
 func (s *Service) removeAgain(ctx context.Context, noted File) (bool, error) {
 	f, err := s.change(ctx, noted.ID, func(f *File) error {
 		if f.State == Removed || f.State == Collected {
@@ -138,16 +137,16 @@ func (s *Service) removeAgain(ctx context.Context, noted File) (bool, error) {
 	}
 	noted.Revision = 1
 	if err := s.files.Create(ctx, noted); errors.Is(err, ErrExists) {
-		return false, nil // another process was first
+		return false, nil // another process has just created it
 	} else if err != nil {
 		return false, err
 	}
 	return true, nil
 }
 
-// refuseRemoved takes a file down whose bytes were removed before under another id. A removal
-// marks a file first and looks for the same bytes then; an upload is stored first and looks for a
-// removal then. So one of them sees the other.
+// refuseRemoved takes a file down if the same bytes were removed before under another id. A removal first marks
+// its file, and then looks for the same bytes. An upload is first stored, and then looks for a removal. So at
+// least one of the two sees the other.
 func (s *Service) refuseRemoved(ctx context.Context, f File) error {
 	isRemoved, err := s.files.IsRemoved(ctx, f.SHA256)
 	if err != nil {

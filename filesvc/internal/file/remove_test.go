@@ -11,7 +11,8 @@ import (
 
 var admin = identity.Identity{Broker: "operator", KeyID: "k9", Role: identity.Administrator}
 
-// TestRemoval takes a file down (docs/files.md, D8).
+// TestRemoval takes a file down (docs/files.md, D8). All files with the same bytes must be gone, and these bytes
+// must be refused afterwards.
 func TestRemoval(t *testing.T) {
 	b := newBench()
 	var files []File
@@ -74,7 +75,8 @@ func TestRemoval(t *testing.T) {
 	}
 }
 
-// TestARemovalIsAppliedAgain has bytes come back, as from a backup, after their file was removed.
+// TestARemovalIsAppliedAgain makes the deletion of the bytes fail during a removal. The file must be gone
+// nevertheless, and the collector must delete the bytes later.
 func TestARemovalIsAppliedAgain(t *testing.T) {
 	b := newBench()
 	f, err := b.Add(t.Context(), broker, upload("content"))
@@ -103,8 +105,8 @@ func TestARemovalIsAppliedAgain(t *testing.T) {
 	}
 }
 
-// TestRestoredMetadataBringNoRemovedFileBack restores the metadata, and once the bytes, from each
-// moment before a removal.
+// TestRestoredMetadataBringNoRemovedFileBack restores metadata from several times before a removal, once
+// together with the bytes. RemoveAgain must remove the file again, with the reason that the removal had.
 func TestRestoredMetadataBringNoRemovedFileBack(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -149,7 +151,8 @@ func TestRestoredMetadataBringNoRemovedFileBack(t *testing.T) {
 	}
 }
 
-// TestARemovalThatWasNotNotedIsNotedLater fails to note a removal.
+// TestARemovalThatWasNotNotedIsNotedLater makes NoteRemoval fail during a removal. The collector must note the
+// removal later.
 func TestARemovalThatWasNotNotedIsNotedLater(t *testing.T) {
 	b := newBench()
 	f, err := b.Add(t.Context(), broker, upload("content"))

@@ -14,14 +14,14 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// Limits bound files and brokers. All fields are required.
+// Limits of files and brokers. All fields are required.
 type Limits struct {
-	FileBytes   int64 // of one file
-	BrokerBytes int64 // of all files of a broker
+	FileBytes   int64 // bytes of one file
+	BrokerBytes int64 // bytes of all files of a broker
 	Waiting     int64 // files of a broker that are registered and not yet uploaded
 }
 
-// Service registers, takes, shows and collects files. It is safe for concurrent use.
+// Service registers, stores, serves and collects files. It is safe for concurrent use.
 type Service struct {
 	files    Files
 	readings Readings
@@ -30,38 +30,38 @@ type Service struct {
 	now      func() time.Time
 
 	Counts   Counts
-	held     atomic.Bool  // the removals could not be read yet
-	arrivals atomic.Int64 // uploads, and documents that lack the sums of their files
+	held     atomic.Bool  // the removals could not be read yet, so no file is opened
+	arrivals atomic.Int64 // number of uploads, and of documents that were found without the SHA-256 of their files
 	wanted   chan string  // ids of files that may need pictures
-	missed   atomic.Bool  // there are more than wanted can hold, or there may be
+	missed   atomic.Bool  // files may need pictures that are not in wanted
 }
 
-// NewService returns a service on its stores.
+// NewService returns a service that uses the given stores.
 func NewService(files Files, readings Readings, bytes Bytes, l Limits, now func() time.Time) *Service {
 	s := &Service{
 		files: files, readings: readings, bytes: bytes, limits: l, now: now, wanted: make(chan string, maxWanted),
 	}
-	s.missed.Store(true) // of the process before
+	s.missed.Store(true) // an earlier process may have left files without pictures
 	return s
 }
 
-// time returns the time as the stores keep it.
+// time returns the current time in the precision of the stores.
 func (s *Service) time() time.Time { return s.now().UTC().Truncate(time.Millisecond) }
 
 const (
 	idBytes    = 16
 	blobBytes  = 8
-	maxRetries = 10 // of a change that others overtake
+	maxRetries = 10 // tries of a change, if other changes come between
 )
 
 func random(bytes int) string {
 	b := make([]byte, bytes)
-	_, _ = rand.Read(b) // it never fails
+	_, _ = rand.Read(b) // Read never fails
 	return hex.EncodeToString(b)
 }
 
-// Register makes a file whose bytes come later and have this MD5, 32 hexadecimal digits.
-// Faults: Forbidden beyond a quota.
+// Register creates a file without bytes. The bytes come later and must have this MD5, which is 32 hexadecimal
+// digits. Faults: Forbidden beyond a quota.
 func (s *Service) Register(ctx context.Context, by identity.Identity, md5 string) (File, error) {
 	if err := s.checkQuota(ctx, by, 1, 0); err != nil {
 		return File{}, err
@@ -80,7 +80,7 @@ func (s *Service) create(ctx context.Context, by identity.Identity, md5 string) 
 	return f, nil
 }
 
-// checkQuota returns a fault if a broker may not have so many more waiting files and bytes.
+// checkQuota returns a fault if a broker may not have the given numbers of waiting files and bytes in addition.
 func (s *Service) checkQuota(ctx context.Context, by identity.Identity, waiting, bytes int64) error {
 	has, err := s.files.Usage(ctx, by.Broker)
 	switch {
@@ -96,7 +96,7 @@ func (s *Service) checkQuota(ctx context.Context, by identity.Identity, waiting,
 	return nil
 }
 
-// Get returns a file, or a fault of kind NotFound or Gone.
+// Get returns a file, or a fault: NotFound if it does not exist, Gone if it was removed.
 func (s *Service) Get(ctx context.Context, id string) (File, error) {
 	f, err := s.find(ctx, id)
 	switch {
@@ -125,7 +125,7 @@ func (s *Service) find(ctx context.Context, id string) (File, error) {
 
 func notFound() error { return fault.New(fault.NotFound, fault.URL, "doc_id", "Not Found") }
 
-// checkHeld returns a fault of kind Unavailable while IsHeld says so.
+// checkHeld returns a fault of kind Unavailable while the service refuses to open files.
 func (s *Service) checkHeld() error {
 	if !s.IsHeld() {
 		return nil
@@ -137,7 +137,7 @@ func (s *Service) checkHeld() error {
 // Open opens the bytes of a file in the state Stored. The caller closes them.
 func (s *Service) Open(ctx context.Context, f File) (blob Blob, err error) {
 	defer func() {
-		if err != nil && ctx.Err() == nil { // the reader is still there
+		if err != nil && ctx.Err() == nil { // the client is still connected
 			s.Counts.Unread.Add(1)
 		}
 	}()
@@ -158,19 +158,19 @@ func (s *Service) Open(ctx context.Context, f File) (blob Blob, err error) {
 	return blob, nil
 }
 
-// Claim is a document that is about to name a file.
+// Claim describes a document that is about to name a file.
 type Claim struct {
 	MD5    string // the hash of the document
-	Broker string // who writes the document
-	Signed bool   // the address had the right signature
+	Broker string // the broker who writes the document
+	Signed bool   // the address had a valid signature
 }
 
-// fresh is how old a touch may be for a claim to need no other. So claims of one file at the same
-// time do not get in each other's way.
+// fresh is the age up to which Touched is not updated by a claim. So claims of one file at the same time do not
+// conflict with each other.
 const fresh = time.Minute
 
-// Claim keeps a file for another day less a minute, so that a document can be committed that names
-// it. It returns a fault of kind Invalid or Forbidden if the document may not.
+// Claim keeps a file for at least a day minus a minute, so that a document that names it can be committed. It
+// returns a fault of kind Invalid or Forbidden if the document may not name the file.
 func (s *Service) Claim(ctx context.Context, id string, c Claim) (File, error) {
 	var claimed File
 	changed, err := s.change(ctx, id, func(f *File) error {
@@ -197,8 +197,8 @@ func (s *Service) Claim(ctx context.Context, id string, c Claim) (File, error) {
 	return changed, err
 }
 
-// Name marks a file as named by a document, and as one that needs pictures if the document is an
-// illustration. A file that does not exist is ignored: another registry may have had it.
+// Name marks a file as named by a document. If the document is an illustration, the file also needs pictures. A
+// file that does not exist is ignored, because it may belong to another registry.
 func (s *Service) Name(ctx context.Context, id string, isIllustration bool) error {
 	named, err := s.change(ctx, id, func(f *File) error {
 		wants := isIllustration && f.Picture == ""
@@ -218,11 +218,10 @@ func (s *Service) Name(ctx context.Context, id string, isIllustration bool) erro
 	return err
 }
 
-// errSame is returned by a function of change that changes nothing.
+// errSame is returned by the edit function of change if the file need not change.
 var errSame = errors.New("nothing changes")
 
-// change edits a file and stores it. If others change the file meanwhile, it edits the newest
-// revision instead.
+// change edits a file and stores it. If the file was changed meanwhile, change edits the newest revision again.
 func (s *Service) change(ctx context.Context, id string, edit func(*File) error) (File, error) {
 	for range maxRetries {
 		f, err := s.find(ctx, id)

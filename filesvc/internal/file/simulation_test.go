@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// world runs actors one step at a time, in an order that its seed decides. Hours may go by
-// between any two steps.
+// world runs actors, one step at a time, in a random order that depends on the seed. Hours may pass between any
+// two steps.
 type world struct {
 	*bench
 	random  *rand.Rand
 	actors  int
-	waiting chan chan struct{} // an actor waits for its turn
-	ended   chan struct{}      // an actor has ended
-	turns   []chan struct{}    // of actors that wait
+	waiting chan chan struct{} // each actor that waits sends the channel for its turn
+	ended   chan struct{}      // each actor that has ended sends a value
+	turns   []chan struct{}    // of the actors that wait
 
 	feed    []string // ids of files that committed documents name, one for each document
 	acked   []string // ids of files whose upload was acknowledged
 	faults  []string
-	readers int // runs of the follower that are left
+	readers int // number of times that the follower will still read the feed
 }
 
 func newWorld(seed uint64) *world {
@@ -36,14 +36,14 @@ func newWorld(seed uint64) *world {
 	return w
 }
 
-// wait ends when it is the actor's turn.
+// wait returns when it is the actor's turn.
 func (w *world) wait() {
 	turn := make(chan struct{})
 	w.waiting <- turn
 	<-turn
 }
 
-// start starts an actor, which runs up to its first step.
+// start starts an actor, which waits for its first turn.
 func (w *world) start(actor func()) {
 	w.actors++
 	go func() {
@@ -54,7 +54,7 @@ func (w *world) start(actor func()) {
 	w.settle()
 }
 
-// settle returns when the actor that ran waits or has ended.
+// settle waits until the running actor waits for its next turn, or has ended.
 func (w *world) settle() {
 	select {
 	case turn := <-w.waiting:
@@ -77,14 +77,14 @@ func (w *world) run() {
 	}
 }
 
-// pause lets others go on for up to so many steps.
+// pause lets other actors run for a random number of turns below steps.
 func (w *world) pause(steps int) {
 	for range w.random.IntN(steps) {
 		w.wait()
 	}
 }
 
-// document claims a file and commits a document that names it, unless that takes nearly a day.
+// document claims a file, and commits a document that names it, unless nearly a day has passed in between.
 func (w *world) document(f File) {
 	w.pause(12)
 	begun := w.clock
@@ -104,7 +104,7 @@ func (w *world) upload(f File) {
 	}
 }
 
-// follow reads the feed from the last position to its end.
+// follow reads the feed to its end, w.readers times.
 func (w *world) follow() {
 	for ; w.readers > 0; w.readers-- {
 		reader := Follower{Service: w.Service, Feed: w, Awaited: w.memory, Documents: w}
@@ -115,7 +115,7 @@ func (w *world) follow() {
 	}
 }
 
-// After implements Feed. Time goes by before and after it looks.
+// After implements Feed. Other actors may run before and after it reads.
 func (w *world) After(_ context.Context, position int64) (named []Named, next int64, err error) {
 	w.wait()
 	next = min(position+1, int64(len(w.feed)))
@@ -126,7 +126,7 @@ func (w *world) After(_ context.Context, position int64) (named []Named, next in
 	return named, next, nil
 }
 
-// Complete implements Documents. The documents of a world are whole.
+// Complete implements Documents. The documents of a world need no completion.
 func (w *world) Complete(context.Context, string, File) error { return nil }
 
 func (w *world) collect() {
@@ -138,7 +138,7 @@ func (w *world) collect() {
 	}
 }
 
-// simulate runs a world and returns what is wrong at its end. spoil leaves a guard out.
+// simulate runs a world, and returns what is wrong at the end. The function spoil may switch off a guard.
 func simulate(seed uint64, spoil func(*world)) []string {
 	w := newWorld(seed)
 	free := w.memory.step
@@ -166,7 +166,7 @@ func simulate(seed uint64, spoil func(*world)) []string {
 	return append(w.faults, w.check()...)
 }
 
-// check returns what is wrong: a document names a file that is gone, or bytes are gone.
+// check returns what is wrong: a document names a file that was deleted, or a file has lost its bytes.
 func (w *world) check() (wrong []string) {
 	for _, id := range w.feed {
 		if f := w.memory.files[id]; f.State != Registered && f.State != Stored {
@@ -204,7 +204,8 @@ func TestNoNamedFileIsCollected(t *testing.T) {
 	}
 }
 
-// TestTheSimulationSeesEachGuard leaves one guard of the collection out at a time.
+// TestTheSimulationSeesEachGuard switches off one guard of the collection at a time. The simulation must notice
+// it.
 func TestTheSimulationSeesEachGuard(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -227,7 +228,7 @@ func TestTheSimulationSeesEachGuard(t *testing.T) {
 	}
 }
 
-// forgetful shows no file as named.
+// forgetful lists all files as not named.
 type forgetful struct{ *memory }
 
 func (s forgetful) Page(ctx context.Context, after string, limit int) ([]File, error) {
@@ -238,7 +239,7 @@ func (s forgetful) Page(ctx context.Context, after string, limit int) ([]File, e
 	return files, err
 }
 
-// unguarded stores a change of a file that exists, whatever the change was made from.
+// unguarded stores a change of a file without a check of its revision.
 type unguarded struct{ *memory }
 
 func (s unguarded) Replace(_ context.Context, f File) error {
@@ -253,7 +254,7 @@ func (s unguarded) Replace(_ context.Context, f File) error {
 	return nil
 }
 
-// onClock tells that the feed has just been read.
+// onClock claims that the feed was read to its end just now.
 type onClock struct {
 	*memory
 	world *world
@@ -265,7 +266,7 @@ func (s onClock) Reading(ctx context.Context) (Reading, error) {
 	return r, err
 }
 
-// late stores the end of each reading.
+// late stores the time at which a reading ended, instead of its start.
 type late struct {
 	*memory
 	world *world
@@ -278,7 +279,7 @@ func (s late) SetReading(ctx context.Context, r Reading) error {
 	return s.memory.SetReading(ctx, r)
 }
 
-// early makes a day of an hour.
+// early makes files collectable after an hour, instead of a day.
 type early struct{ *memory }
 
 func (s early) Reading(ctx context.Context) (Reading, error) {
@@ -287,7 +288,7 @@ func (s early) Reading(ctx context.Context) (Reading, error) {
 	return r, err
 }
 
-// silent does not store that the sweep has removed a blob.
+// silent does not store in a file that the sweep has removed one of its blobs.
 type silent struct{ *memory }
 
 func (s silent) Replace(ctx context.Context, f File) error {

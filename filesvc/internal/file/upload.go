@@ -17,15 +17,15 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// Upload is the bytes of a file on their way.
+// Upload has the bytes of a file that a client uploads.
 type Upload struct {
-	Body     io.Reader // ends with io.EOF once all of the request has come
-	Title    string    // as the client named it
-	Declared string    // the type that the client named; "": none
-	Length   int64     // the most bytes that Body has by its headers; -1: not known
+	Body     io.Reader // returns io.EOF only after the whole request has arrived
+	Title    string    // the file's name according to the client
+	Declared string    // the type that the client declared; "": none
+	Length   int64     // the most bytes that Body can have according to the headers; -1: not known
 }
 
-// Add makes a file of bytes. Faults: those of Upload.
+// Add creates a file with its bytes. It returns the same faults as Upload.
 func (s *Service) Add(ctx context.Context, by identity.Identity, u Upload) (stored File, err error) {
 	defer func() { s.Counts.count(stored.Size, err) }()
 	if err := s.admit(ctx, by, u); err != nil {
@@ -36,16 +36,17 @@ func (s *Service) Add(ctx context.Context, by identity.Identity, u Upload) (stor
 		return File{}, err
 	}
 	if stored, err = s.receive(ctx, f, u); err != nil {
-		// The client never heard of the file. If this fails, the collector takes it.
-		if gone := s.files.Delete(context.WithoutCancel(ctx), f); !errors.Is(gone, ErrStale) { // it has changed
+		// The client never learns the id of this file. If deleting it fails, the collector deletes it. ErrStale
+		// is no failure: the file was changed meanwhile.
+		if gone := s.files.Delete(context.WithoutCancel(ctx), f); !errors.Is(gone, ErrStale) {
 			err = errors.Join(err, gone)
 		}
 	}
 	return stored, err
 }
 
-// Upload adds the bytes to a file that the broker has registered. Faults: Forbidden if the
-// file has its bytes, or another MD5, or is another broker's; TooLarge; Full without room.
+// Upload adds the bytes to a file that the broker has registered. Faults: Forbidden if the file already has its
+// bytes, has another MD5, or belongs to another broker; TooLarge; Full if there is no room.
 func (s *Service) Upload(ctx context.Context, by identity.Identity, id string, u Upload) (stored File, err error) {
 	defer func() { s.Counts.count(stored.Size, err) }()
 	f, err := s.Get(ctx, id)
@@ -67,7 +68,7 @@ func uploaded() error {
 	return fault.New(fault.Forbidden, fault.URL, "doc_id", "Content already uploaded")
 }
 
-// admit refuses an upload by its declared length, before a byte is read.
+// admit refuses an upload whose declared length is too large, before a byte is read.
 func (s *Service) admit(ctx context.Context, by identity.Identity, u Upload) error {
 	if u.Length > s.limits.FileBytes+maxForm {
 		return s.tooLarge()
@@ -75,14 +76,14 @@ func (s *Service) admit(ctx context.Context, by identity.Identity, u Upload) err
 	return s.checkQuota(ctx, by, 0, max(u.Length, 0))
 }
 
-// maxForm is how many bytes a form may have around its file.
+// maxForm is the number of bytes that a form may have in addition to its file.
 const maxForm = 2 << 20
 
 func (s *Service) tooLarge() error {
 	return fault.New(fault.TooLarge, fault.Body, "file", "The file has more than %d bytes.", s.limits.FileBytes)
 }
 
-// receive stores the bytes, and then the metadata that name them.
+// receive stores the bytes, and then the metadata with the name of the bytes.
 func (s *Service) receive(ctx context.Context, f File, u Upload) (File, error) {
 	detected, head, err := Detect(u.Body)
 	if err != nil {
@@ -109,10 +110,11 @@ func (s *Service) receive(ctx context.Context, f File, u Upload) (File, error) {
 	return stored, s.refuseRemoved(ctx, stored)
 }
 
-// headSize is how many bytes tell the type of a file.
+// headSize is the number of bytes from which the type of a file is detected.
 const headSize = 4 << 10
 
-// Detect returns the type that bytes have, and a reader of all of them.
+// Detect detects the type of bytes from their beginning. The reader all returns all bytes, including this
+// beginning.
 func Detect(from io.Reader) (detected string, all io.Reader, err error) {
 	head := bufio.NewReaderSize(from, headSize)
 	first, err := head.Peek(headSize)
@@ -122,13 +124,13 @@ func Detect(from io.Reader) (detected string, all io.Reader, err error) {
 	return mimetype.Detect(first).String(), head, nil
 }
 
-// store changes the metadata from f, without bytes, to next. Others may have claimed or named
-// the file meanwhile. If they did anything else, the change is refused, and nothing will ever
-// name the bytes.
+// store replaces the metadata f, of a file that has no bytes yet, by the metadata next. If documents have
+// claimed or named the file meanwhile, next takes that over. After any other change, store returns a fault and
+// deletes the bytes.
 func (s *Service) store(ctx context.Context, f, next File) (File, error) {
 	stored, err := s.change(ctx, f.ID, func(now *File) error {
 		switch {
-		case now.Blob == next.Blob: // an attempt without an answer has stored it
+		case now.Blob == next.Blob: // an earlier try, whose answer was lost, has stored it
 			next = *now
 			return errSame
 		case now.State == Stored:
@@ -152,18 +154,18 @@ func (s *Service) store(ctx context.Context, f, next File) (File, error) {
 		if errors.Is(err, errSame) {
 			return next, nil
 		}
-		return stored, err // the change may be stored
+		return stored, err // the bytes stay, because the change may have been stored
 	default:
 		return stored, errors.Join(err, s.bytes.Remove(context.WithoutCancel(ctx), next.Blob))
 	}
 }
 
-// counted counts and hashes the bytes of a file. At their end it checks the MD5.
+// counted counts and hashes the bytes of a file. At the end it checks the MD5.
 type counted struct {
 	from        io.Reader
 	most, size  int64
 	md5, sha256 hash.Hash
-	want        string // the MD5; "": any
+	want        string // the MD5 that the bytes must have; "": any
 	tooLarge    func() error
 }
 
@@ -183,8 +185,8 @@ func (c *counted) Read(p []byte) (int, error) {
 
 func (c *counted) sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
 
-// Verified returns a reader of the bytes of a stored file. Instead of io.EOF it returns an error if they do not
-// have the file's SHA-256.
+// Verified returns a reader of the bytes of a stored file. If the bytes do not have the file's SHA-256, it
+// returns an error instead of io.EOF.
 func Verified(from io.Reader, f File) io.Reader { return &verified{from, sha256.New(), f.SHA256} }
 
 type verified struct {

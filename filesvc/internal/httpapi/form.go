@@ -22,19 +22,19 @@ const (
 	fileField = "file"
 )
 
-// form is the body of an upload: fields and one file, which is read as it comes.
+// form is the body of an upload: fields and one file. The file is read while it arrives.
 type form struct {
 	parts  *multipart.Reader
 	heads  *bounded
-	length int64 // of the whole body; -1: not known
+	length int64 // length of the whole body; -1: not known
 	count  int
 
-	fields map[string]json.RawMessage // of a document; nil: they are not kept
-	kept   int64                      // bytes of fields
+	fields map[string]json.RawMessage // fields of a document; nil: they are not needed
+	kept   int64                      // bytes of the fields that were read so far
 }
 
-// openForm returns the form of a request; for another body, the family's fault for a missing
-// file.
+// openForm returns the form of a request. For another kind of body, it returns the fault by which the family's
+// service reports a missing file.
 func openForm(r *http.Request, body io.Reader) (*form, error) {
 	boundary, isForm := filesapi.FormBoundary(r.Header)
 	if !isForm {
@@ -44,13 +44,13 @@ func openForm(r *http.Request, body io.Reader) (*form, error) {
 	return &form{parts: multipart.NewReader(heads, boundary), heads: heads, length: r.ContentLength}, nil
 }
 
-// bounded is the body of a form. It ends what comes between the bodies of two parts, because the
-// multipart reader would keep 10 MiB of a header.
+// bounded is the body of a form. It limits the bytes between the contents of two parts, because the multipart
+// reader would keep up to 10 MiB of headers.
 type bounded struct {
 	from   io.Reader
 	isHead bool
 	count  int   // bytes since isHead became true
-	failed error // nil: all could be read, so far
+	failed error // error of reading the body; nil: no error so far
 }
 
 // Read implements io.Reader.
@@ -70,7 +70,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next returns the next part, or io.EOF. It ends the part before.
+// next ends the current part and returns the next one, or io.EOF.
 func (f *form) next() (*multipart.Part, error) {
 	f.heads.isHead, f.heads.count = true, 0
 	part, err := f.parts.NextRawPart()
@@ -84,8 +84,8 @@ func (f *form) next() (*multipart.Part, error) {
 	return part, nil
 }
 
-// why returns the reason why there is no next part. The multipart reader hides some errors of the
-// body, and its own have no type.
+// why returns the reason for which there is no next part. It is needed because the multipart reader hides some
+// errors of the body, and because its own errors have no type.
 func (f *form) why(err error) error {
 	switch {
 	case f.heads.failed != nil:
@@ -96,10 +96,10 @@ func (f *form) why(err error) error {
 	return fmt.Errorf("%w: %w", fault.New(fault.Invalid, fault.Body, dataField, "The form is malformed."), err)
 }
 
-// dataField is a field whose text is a JSON object with fields of the document.
+// dataField is the name of a field whose text is a JSON object. Its members become fields of the document.
 const dataField = "data"
 
-// take reads a field to its end, and keeps it if fields are kept.
+// take reads a field to its end. It keeps the field if f.fields is not nil.
 func (f *form) take(part *multipart.Part) error {
 	name := part.FormName()
 	if f.fields == nil {
@@ -131,8 +131,8 @@ func (f *form) take(part *multipart.Part) error {
 	return err
 }
 
-// file returns the file of the form. Fields before it are read, those after it when all of
-// the file was read. The body of the file ends only when the whole form has come.
+// file returns the file of the form. It reads the fields before the file. The fields after the file are read at
+// the end of Upload.Body, which returns io.EOF only when the whole form has arrived.
 func (f *form) file() (file.Upload, error) {
 	for {
 		part, err := f.next()
@@ -154,8 +154,8 @@ func (f *form) file() (file.Upload, error) {
 	}
 }
 
-// nameOf returns the name of a file as the client sent it: Part.FileName leaves out its path
-// by the rules of this machine.
+// nameOf returns the name of a file as the client sent it. Part.FileName would remove the path by the rules of
+// this machine's system.
 func nameOf(part *multipart.Part) string {
 	_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
 	if err != nil {
@@ -164,10 +164,10 @@ func nameOf(part *multipart.Part) string {
 	return params["filename"]
 }
 
-// maxType is how long a type can be (RFC 6838, 4.2). Proxies refuse answers with a very long header.
+// maxType is the longest type that is allowed (RFC 6838, 4.2). Proxies refuse answers with a very long header.
 const maxType = 127 + len("/") + 127
 
-// mediaType returns a type without parameters; "" for none.
+// mediaType returns a media type without parameters. It returns "" for a text that is not a media type.
 func mediaType(sent string) string {
 	media, _, err := mime.ParseMediaType(sent)
 	if err != nil || len(media) > maxType {
@@ -176,11 +176,11 @@ func mediaType(sent string) string {
 	return media
 }
 
-// fileBody is the bytes of the file of a form.
+// fileBody reads the bytes of the file in a form.
 type fileBody struct {
 	form *form
 	part *multipart.Part
-	end  error // of the whole form; nil: it has not come
+	end  error // error at the end of the whole form; nil: the form has not ended yet
 }
 
 // Read implements io.Reader.
@@ -196,11 +196,11 @@ func (b *fileBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// rest reads what comes after the file. It returns io.EOF at the end of the form.
+// rest reads the parts after the file. It returns io.EOF at the end of the form.
 func (f *form) rest() error {
 	for {
 		part, err := f.next()
-		if err != io.EOF && errors.Is(err, io.EOF) { // of the body, before the last boundary
+		if err != io.EOF && errors.Is(err, io.EOF) { // the body ended before the form's last boundary
 			return io.ErrUnexpectedEOF
 		}
 		if err != nil {
@@ -215,10 +215,11 @@ func (f *form) rest() error {
 	}
 }
 
-// cut returns the error of a body of which no more can be read, whatever the reason, for bodyFault.
+// cut marks an error after which the body cannot be read any more, so that bodyFault reports it to the client.
 func cut(err error) error { return fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err) }
 
-// bodyFault returns err, or the fault for a body that could not be read.
+// bodyFault returns the fault to report for err. An error that has another reason than the body is returned
+// unchanged.
 func bodyFault(err error) error {
 	if fault.KindOf(err) != fault.Internal {
 		return err

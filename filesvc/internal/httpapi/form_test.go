@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// boundary stands between the parts of forms in tests.
+// boundary is the boundary between the parts of forms in these tests.
 const boundary = "x"
 
 // part returns a part of a form.
@@ -24,8 +24,8 @@ func part(head, body string) string {
 
 const end = "--" + boundary + "--\r\n"
 
-// FuzzForm reads forms that nobody may have written. A form that is accepted has the file that the library finds in it,
-// and few and small fields. Every other form is the fault of its sender.
+// FuzzForm reads forms of random bytes. If a form is accepted, its file must be the file that mime/multipart
+// finds, and its fields must be within the limits. Any other form must be a fault of the client.
 func FuzzForm(f *testing.F) {
 	text := part(`name="title"`, "акт")
 	data := part(`name="data"`, `{"a":[1]}`)
@@ -53,7 +53,7 @@ func FuzzForm(f *testing.F) {
 			}
 		}
 		if err != nil {
-			kinds := []fault.Kind{fault.Invalid, fault.TooLarge, fault.NotFound} // NotFound: there is no file
+			kinds := []fault.Kind{fault.Invalid, fault.TooLarge, fault.NotFound} // NotFound: the form has no file
 			if kind := fault.KindOf(err); !slices.Contains(kinds, kind) {
 				t.Errorf("got %v of kind %d, want a fault of the sender", err, kind)
 			}
@@ -73,7 +73,7 @@ func FuzzForm(f *testing.F) {
 	})
 }
 
-// fileIn returns the file of a form as the library reads it.
+// fileIn returns the file of a form as mime/multipart reads it.
 func fileIn(body []byte) ([]byte, error) {
 	parts := multipart.NewReader(bytes.NewReader(body), boundary)
 	for {

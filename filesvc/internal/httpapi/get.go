@@ -49,7 +49,7 @@ func (a *API) get(c *gin.Context) error {
 	return a.serve(c, f, blob, f.SHA256)
 }
 
-// picture answers GET and HEAD of /get/:file/:side: a small version of a file, as a JPEG.
+// picture answers GET and HEAD of /get/:file/:side with a small version of a file, as a JPEG.
 func (a *API) picture(c *gin.Context) error {
 	ctx := c.Request.Context()
 	f, err := a.Files.Get(ctx, c.Param("file"))
@@ -69,16 +69,16 @@ func (a *API) picture(c *gin.Context) error {
 	defer blob.Close()
 	h := c.Writer.Header()
 	protect(h, file.File{Declared: jpegType, Detected: jpegType, Title: name + ".jpg"})
-	h.Set("Cross-Origin-Resource-Policy", "cross-origin") // the pages of brokers show it
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin") // pages of brokers show it
 	return a.serve(c, f, blob, name)
 }
 
-// serve sends bytes of a file that stay the same for a tag.
+// serve sends bytes of a file. Bytes with the same tag never differ.
 func (a *API) serve(c *gin.Context, f file.File, blob file.Blob, tag string) error {
 	h := c.Writer.Header()
 	h.Set("Cache-Control", "private, no-store")
 	if f.Named {
-		h.Set("Cache-Control", "public, no-cache") // a file may be taken down
+		h.Set("Cache-Control", "public, no-cache") // revalidated, because a file may be taken down
 	}
 	h.Set("ETag", `"`+tag+`"`)
 	w := &paced{ResponseWriter: c.Writer, sender: httpserver.NewSender(c.Writer, a.down), sent: &a.Files.Counts.Sent}
@@ -86,7 +86,7 @@ func (a *API) serve(c *gin.Context, f file.File, blob file.Blob, tag string) err
 	return w.fault(f)
 }
 
-// maySee refuses a caller who may not see a file that no document names yet.
+// maySee returns a fault if no document names a file yet and the caller may not read it.
 func (a *API) maySee(c *gin.Context, f file.File) error {
 	if f.Named {
 		return nil
@@ -97,12 +97,13 @@ func (a *API) maySee(c *gin.Context, f file.File) error {
 	return a.Links.CheckRead(f.ID, c.Request.URL.Query(), a.Now())
 }
 
-// paced sends at the pace of a sender. It holds refusals back, which are not in the form of our own.
+// paced sends a file at the pace of a sender. It holds back error answers of net/http, because the API has its
+// own form for errors.
 type paced struct {
 	http.ResponseWriter
 	sender  *httpserver.Sender
 	sent    *atomic.Int64 // counts the bytes of files
-	refused int           // status of a refusal; 0: none
+	refused int           // status of an error answer that was held back; 0: none
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -124,7 +125,7 @@ func (p *paced) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// fault returns the refusal of a reading of f; nil: there was none.
+// fault returns the fault for an error answer that was held back while f was read, or nil.
 func (p *paced) fault(f file.File) error {
 	if p.refused == 0 {
 		return nil
@@ -152,8 +153,8 @@ func (p *paced) ReadFrom(from io.Reader) (int64, error) {
 	return n, err
 }
 
-// Policies of content (docs/files.md, "Invariants", D6). The viewer of PDF of a browser does
-// not work under sandbox or default-src.
+// Content security policies (docs/files.md, "Invariants", D6). A browser's viewer for PDF does not work under
+// sandbox or default-src.
 const (
 	sandboxed = "sandbox; default-src 'none'"
 	forPDF    = "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -162,10 +163,10 @@ const (
 	jpegType  = "image/jpeg"
 )
 
-// activeTypes are types of which a browser runs scripts, or that style a page.
+// activeTypes are parts of the names of types that can run scripts in a browser or style a page.
 var activeTypes = []string{"html", "xml", "svg", "script", "css", "wasm", "flash"}
 
-// protect sets the headers by which a browser shows a file and runs nothing of it.
+// protect sets headers with which a browser may show a file, but runs nothing in it.
 func protect(h http.Header, f file.File) {
 	detected := mediaType(f.Detected)
 	kind, policy, shown := "attachment", sandboxed, plainType
@@ -193,7 +194,7 @@ func isActive(media string) bool {
 	return false
 }
 
-// format returns the type that a file was declared with, else that of its bytes.
+// format returns the type with which a file was declared, or the type of its bytes if none was declared.
 func format(f file.File) string {
 	if f.Declared != "" {
 		return f.Declared
@@ -204,7 +205,7 @@ func format(f file.File) string {
 	return plainType
 }
 
-// disposition returns a Content-Disposition with a name in both forms (RFC 6266, RFC 8187).
+// disposition returns a Content-Disposition that has the name in ASCII and in UTF-8 (RFC 6266, RFC 8187).
 func disposition(kind, name string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || strings.ContainsRune(`"\%`, r) {

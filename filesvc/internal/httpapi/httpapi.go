@@ -1,5 +1,5 @@
-// Package httpapi is the HTTP side of the file service: the interface of the family's document
-// service, and the claims of the asset service (docs/files.md).
+// Package httpapi is the HTTP side of the file service. It has the interface of the family's document service,
+// and the claims of the asset service (docs/files.md).
 package httpapi
 
 import (
@@ -20,16 +20,16 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// Config is what an API is made of. All fields are required, but Base.
+// Config configures an API. All fields except Base and MayServe are required.
 type Config struct {
 	Files *file.Service
 	Base  filelink.Base // public address of the registry; "": uploads are refused
 	Links *filelink.Signer
 	Now   func() time.Time
-	Log   *slog.Logger // of removals
+	Log   *slog.Logger // for removals
 
-	// MayServe returns a fault if a mirror may not serve a file now. nil: this is no mirror. One has
-	// readings without a key only.
+	// MayServe returns a fault if a mirror may not serve a file now. Nil: this is not a mirror. A mirror has
+	// only the routes that read without a key.
 	MayServe func(ctx context.Context, f file.File) error
 }
 
@@ -83,8 +83,8 @@ func (a *API) handler(of routes.Route) func(*gin.Context) error {
 	}
 }
 
-// TimeoutOf returns the time limit of a request by its route; 0 stands for the general one. A
-// transfer of a file lasts as long as its client keeps the pace.
+// TimeoutOf returns the time limit of a request by its route; 0 means the general limit. The transfer of a file
+// may take as long as its client keeps the pace.
 func TimeoutOf(c *gin.Context) time.Duration {
 	if path := c.FullPath(); routes.IsTransfer(path) || path == filesapi.FormPath {
 		return httpserver.Unlimited
@@ -92,7 +92,8 @@ func TimeoutOf(c *gin.Context) time.Duration {
 	return 0
 }
 
-// mayWrite refuses callers without an API key, and all of them without a public address.
+// mayWrite refuses a caller without an API key. If the registry does not know its public address, it refuses
+// every caller.
 func (a *API) mayWrite(c *gin.Context) error {
 	if httpserver.Caller(c).IsAnonymous() {
 		return fault.New(fault.Unauthorized, fault.Header, "Authorization", "An API key is needed.")
@@ -129,7 +130,7 @@ func (a *API) register(c *gin.Context) error {
 	return a.answer(c, http.StatusCreated, gin.H{"data": data, "upload_url": uploadURL})
 }
 
-// bound returns the address of a file by which the asset service takes it.
+// bound returns the signed address of a file, with which any broker's document may name the file.
 func (a *API) bound(f file.File) string {
 	return a.Base.Address(f.ID) + "?" + a.Links.Bind(f.ID, f.MD5).Encode()
 }
@@ -157,8 +158,8 @@ func (a *API) upload(c *gin.Context) error {
 	})
 }
 
-// document answers POST of filesapi.FormPath: it stores the file of a form, and returns the
-// document of the form's fields that names it.
+// document answers POST of filesapi.FormPath. It stores the file of a form, and returns a document that has the
+// form's fields and names the file.
 func (a *API) document(c *gin.Context) error {
 	if err := a.mayWrite(c); err != nil {
 		return err
@@ -182,7 +183,7 @@ func (a *API) document(c *gin.Context) error {
 	return a.answer(c, http.StatusOK, gin.H{"data": document})
 }
 
-// store passes the file of a form to a function that stores it.
+// store passes the file of a form to the function by, which stores it.
 func store(form *form, by func(file.Upload) (file.File, error)) (file.File, error) {
 	u, err := form.file()
 	if err != nil {
@@ -195,8 +196,7 @@ func store(form *form, by func(file.Upload) (file.File, error)) (file.File, erro
 	return f, nil
 }
 
-// receive passes the file of a form to a function that stores it, and answers with the stored
-// file.
+// receive passes the file of a form to the function by, which stores it, and answers with the stored file.
 func (a *API) receive(c *gin.Context, by func(file.Upload) (file.File, error)) error {
 	form, err := openForm(c.Request, httpserver.NewReceiver(c.Writer, c.Request.Body, a.up))
 	if err != nil {
@@ -213,7 +213,7 @@ func (a *API) receive(c *gin.Context, by func(file.Upload) (file.File, error)) e
 	}})
 }
 
-// remove answers DELETE /get/:file: an administrator takes a file down.
+// remove answers DELETE /get/:file, by which an administrator takes a file down.
 func (a *API) remove(c *gin.Context) error {
 	by, reason := httpserver.Caller(c), c.Query("reason")
 	f, err := a.Files.Remove(c.Request.Context(), by, c.Param("file"), reason)
@@ -227,7 +227,7 @@ func (a *API) remove(c *gin.Context) error {
 	}})
 }
 
-// claim answers a claim of another service.
+// claim answers the request of another service to claim a file.
 func (a *API) claim(c *gin.Context) error {
 	if httpserver.Caller(c).Role != identity.Service {
 		return fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden: only services claim files.")
@@ -243,7 +243,7 @@ func (a *API) claim(c *gin.Context) error {
 	return a.answer(c, http.StatusOK, filesapi.Claimed{SHA256: f.SHA256, Size: f.Size})
 }
 
-// answer writes JSON that no cache keeps: it may have signatures.
+// answer writes JSON that no cache may store, because it may have signatures.
 func (a *API) answer(c *gin.Context, status int, value any) error {
 	c.Header("Cache-Control", "no-store")
 	return httpserver.JSON(c, status, value)

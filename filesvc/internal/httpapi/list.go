@@ -31,7 +31,7 @@ type listed struct {
 	Reason    string    `json:"reason,omitempty"`
 }
 
-// list answers GET /get: the files of the caller's broker, or for an administrator all.
+// list answers GET /get. It lists the files of the caller's broker, and for an administrator all files.
 func (a *API) list(c *gin.Context) error {
 	by := httpserver.Caller(c)
 	if by.IsAnonymous() {
@@ -65,7 +65,8 @@ func (a *API) list(c *gin.Context) error {
 	return a.answer(c, http.StatusOK, pageOf(c, data, next, limit))
 }
 
-// limitOf returns the limit of a request for a list.
+// limitOf returns the parameter limit of a request for a list. If the request does not have it, limitOf returns
+// the argument most.
 func limitOf(c *gin.Context, most int) (int, error) {
 	text := c.Query("limit")
 	if text == "" {
@@ -78,7 +79,7 @@ func limitOf(c *gin.Context, most int) (int, error) {
 	return min(n, most), nil
 }
 
-// pageOf returns the answer to a request for a list. Next is "" if there are no more.
+// pageOf returns the answer to a request for a list. If next is "", the answer has no link to a next page.
 func pageOf(c *gin.Context, data any, next string, limit int) gin.H {
 	answer := gin.H{"data": data}
 	if next != "" {
@@ -91,7 +92,7 @@ func pageOf(c *gin.Context, data any, next string, limit int) gin.H {
 	return answer
 }
 
-// listRemoved answers GET /get/removed: the ids of the files that were taken down.
+// listRemoved answers GET /get/removed with the ids of the files that were taken down.
 func (a *API) listRemoved(c *gin.Context) error {
 	limit, err := limitOf(c, file.MaxRemoved)
 	if err != nil {

@@ -22,9 +22,9 @@ const (
 	hashSize  = len(hashType) + 32
 )
 
-// readRegistration returns what a registration says: data of a body in JSON, or the fields of
-// a form. A body that is declared as JSON must be JSON. It returns the family's fault for a missing
-// hash if there is neither.
+// readRegistration returns the data of a registration: the member data of a JSON body, or the fields of a form.
+// A body that is declared as JSON must be JSON. If the body is neither, it returns the fault by which the
+// family's service reports a missing hash.
 func readRegistration(r *http.Request) (map[string]json.RawMessage, error) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxField+1))
 	if err != nil {
@@ -58,7 +58,7 @@ func readRegistration(r *http.Request) (map[string]json.RawMessage, error) {
 		if err != nil {
 			return nil, bodyFault(err)
 		}
-		defer form.RemoveAll() // there are no files: all of the body fits the memory
+		defer form.RemoveAll() // there are no temporary files, because the whole body fits into memory
 		fields = form.Value
 	} else if fields, err = url.ParseQuery(string(text)); err != nil {
 		return nil, missing(hashField)
@@ -74,7 +74,7 @@ func readRegistration(r *http.Request) (map[string]json.RawMessage, error) {
 
 func missing(field string) error { return fault.New(fault.NotFound, fault.Body, field, "Not Found") }
 
-// parseHash returns the MD5 of a registration, without its type.
+// parseHash returns the MD5 of a registration, without the prefix that names its type.
 func parseHash(data map[string]json.RawMessage) (string, error) {
 	sent, isSent := data[hashField]
 	if !isSent {

@@ -1,6 +1,6 @@
-// Package mongostore keeps the metadata of files in the MongoDB database of the assets
-// (file.Files, file.Readings). A read may miss the newest change during a failover. Each change
-// names the revision that it was made from, so no change is made from such a read.
+// Package mongostore keeps the metadata of files in the MongoDB database of the assets (file.Files,
+// file.Readings). During a failover, a read may miss the newest change. Each change requires the revision that
+// was read, so a change based on an old read fails.
 package mongostore
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	defaultDatabase = "assetregistry" // that of the assets
+	defaultDatabase = "assetregistry" // the same database as the assets
 	idleConnection  = 5 * time.Minute
 	readingID       = "reading"
 )
@@ -80,7 +80,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// document is a file.File.
+// document is a file.File as it is stored.
 type document struct {
 	ID       string    `bson:"_id"`
 	Broker   string    `bson:"broker"`
@@ -143,7 +143,7 @@ func (s *Store) Get(ctx context.Context, id string) (file.File, error) {
 	return d.file(), err
 }
 
-// of matches a revision of a file.
+// of returns a filter for a file with a revision.
 func of(id string, revision int64) bson.D {
 	return bson.D{{Key: "_id", Value: id}, {Key: "revision", Value: revision}}
 }
@@ -220,7 +220,7 @@ func (s *Store) IsRemoved(ctx context.Context, sha256 string) (bool, error) {
 	return n > 0, err
 }
 
-// reading is a file.Reading.
+// reading is a file.Reading as it is stored.
 type reading struct {
 	Position int64     `bson:"position"`
 	Complete time.Time `bson:"complete"`

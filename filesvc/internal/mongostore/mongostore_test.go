@@ -8,7 +8,7 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// rigTimeout suits the slow MongoDB server of the tests.
+// rigTimeout is long enough for the slow MongoDB server of the tests.
 const rigTimeout = 20 * time.Second
 
 func TestConformance(t *testing.T) {
@@ -26,7 +26,7 @@ func TestConformance(t *testing.T) {
 		})
 		return s
 	}
-	// The first store is used by several tests, so it ends with the whole test.
+	// Several tests use the first store, so it is closed only at the end of the whole test.
 	first := open(t)
 	storetest.RunMetadata(t, func(*testing.T) storetest.Metadata { return first }, open)
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"image"
-	_ "image/gif" // its first frame
+	_ "image/gif" // draws the first frame
 	"image/jpeg"
 	_ "image/png"
 	"io"
@@ -16,8 +16,8 @@ import (
 	"asset-registry/shared/filelink"
 )
 
-// draw returns the small and the large version of a picture, each a JPEG without anything else
-// that the picture's file has.
+// draw returns the small and the large version of a picture. Each is a JPEG without the other data of the
+// picture's file.
 func draw(in io.Reader) (small, large []byte, err error) {
 	var head bytes.Buffer
 	size, _, err := image.DecodeConfig(io.TeeReader(io.LimitReader(in, maxHead), &head))
@@ -32,7 +32,7 @@ func draw(in io.Reader) (small, large []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	runtime.GC() // of the whole picture: the scaling would not fit beside it
+	runtime.GC() // frees the memory of the whole picture, beside which the scaling would not fit
 	second := turn(scale(whole, filelink.LargePicture), turned)
 	first := scale(second, filelink.SmallPicture)
 	if small, err = encode(first); err != nil {
@@ -49,14 +49,14 @@ func checkSize(width, height int) error {
 	return nil
 }
 
-// decode returns the pixels of a picture in about twice the size of the large version, so that
-// the whole picture is garbage afterwards.
+// decode returns a picture, shrunk to about twice the size of the large version at most. So the memory of the
+// whole picture can be freed.
 func decode(in io.Reader) (*image.RGBA, error) {
 	whole, _, err := image.Decode(in)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSize(whole.Bounds().Dx(), whole.Bounds().Dy()); err != nil { // a WebP may be larger than it says
+	if err := checkSize(whole.Bounds().Dx(), whole.Bounds().Dy()); err != nil { // a WebP may be larger than it claims
 		return nil, err
 	}
 	return shrink(whole, max(1, longest(whole.Bounds())/filelink.LargePicture)), nil
@@ -64,7 +64,8 @@ func decode(in io.Reader) (*image.RGBA, error) {
 
 func longest(r image.Rectangle) int { return max(r.Dx(), r.Dy()) }
 
-// shrink returns a picture on white in which each pixel is the mean of a square of so many pixels.
+// shrink returns a picture on a white background. Each pixel of the result is the mean of a square of pixels;
+// the argument by is the length of its side.
 func shrink(whole image.Image, by int) *image.RGBA {
 	from := whole.Bounds()
 	acrossBy, downBy := min(by, from.Dx()), min(by, from.Dy())
@@ -89,7 +90,8 @@ func shrink(whole image.Image, by int) *image.RGBA {
 	return to
 }
 
-// scale returns a picture whose longer side has so many pixels, or the picture itself if it has fewer.
+// scale returns a picture whose longer side has the given number of pixels. A picture that is smaller is
+// returned unchanged.
 func scale(from *image.RGBA, side int) *image.RGBA {
 	has := longest(from.Rect)
 	if has <= side {

@@ -6,11 +6,11 @@ import (
 	"image"
 )
 
-// upright is the orientation of a picture that needs no turn (Exif 2.3, tag 0x0112).
+// upright is the orientation of a picture that need not be turned (Exif 2.3, tag 0x0112).
 const upright = 1
 
-// orientation returns how the head of a JPEG says that its picture is turned: 1 to 8. It returns
-// upright for what it does not understand, and for other formats.
+// orientation returns how the picture of a JPEG is turned, from 1 to 8, according to the head of its file. It
+// returns upright for data that it does not understand, and for other formats.
 func orientation(head []byte) int {
 	const start, exif, scan = 0xd8, 0xe1, 0xda
 	if len(head) < 2 || head[0] != 0xff || head[1] != start {
@@ -29,7 +29,7 @@ func orientation(head []byte) int {
 	return upright
 }
 
-// orientationIn returns the orientation in the first directory of a TIFF header.
+// orientationIn returns the orientation from the first directory of TIFF data.
 func orientationIn(tiff []byte) int {
 	const header, entry, tag = 8, 12, 0x0112
 	if len(tiff) < header {
@@ -56,14 +56,14 @@ func orientationIn(tiff []byte) int {
 	return upright
 }
 
-// turn returns a picture upright that has an orientation.
+// turn returns a picture of the given orientation, turned upright.
 func turn(from *image.RGBA, orientation int) *image.RGBA {
 	if orientation == upright {
 		return from
 	}
 	right, bottom := from.Rect.Dx()-1, from.Rect.Dy()-1
 	to := image.NewRGBA(image.Rect(0, 0, right+1, bottom+1))
-	if orientation > 4 { // it lies on its side
+	if orientation > 4 { // the picture lies on its side
 		to = image.NewRGBA(image.Rect(0, 0, bottom+1, right+1))
 	}
 	for y := range bottom + 1 {

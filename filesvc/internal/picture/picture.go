@@ -1,6 +1,5 @@
-// Package picture makes small versions of pictures (docs/files.md, "Pictures"). A child process
-// decodes them, because a picture that somebody has made for the purpose can take much more
-// memory and time than its size tells.
+// Package picture makes small versions of pictures (docs/files.md, "Pictures"). A child process decodes them,
+// because a picture that was made with bad intent can take much more memory and time than its size suggests.
 package picture
 
 import (
@@ -19,28 +18,28 @@ import (
 )
 
 const (
-	work      = 10 * time.Second // of a child, in time of a processor
-	within    = time.Minute      // until a child has ended; it had no processor if it lasts so long
-	maxMemory = 256 << 20        // of a child, in bytes
-	maxDrawn  = 4 << 20          // bytes that a child answers
-	maxPixels = 16e6             // of a picture
-	maxHead   = 8 << 20          // bytes in which the size of a picture must come
-	quality   = 80               // of a JPEG
+	work      = 10 * time.Second // processor time of a child
+	within    = time.Minute      // time for a child; it needs more only if it gets no processor
+	maxMemory = 256 << 20        // memory of a child, in bytes
+	maxDrawn  = 4 << 20          // bytes of a child's answer
+	maxPixels = 16e6             // pixels of a picture
+	maxHead   = 8 << 20          // length of the beginning of a file that must contain the size of its picture
+	quality   = 80               // quality of the JPEGs, from 1 to 100
 )
 
-// Argument is the argument of a program that makes it a child. No help text names it.
+// Argument is the argument with which a program runs as a child. No help text mentions it.
 const Argument = "draw-a-picture"
 
-// Exit codes of a child. Go itself exits with 2, without memory too.
+// Exit codes of a child. No code is 2, because Go itself exits with 2, for example if it has no memory.
 const (
-	refused = 1 // there is no picture, or it is too large
-	unfit   = 3 // the child has no bounds
+	refused = 1 // the file is not a picture, or the picture is too large
+	unfit   = 3 // the limits of the child could not be set
 )
 
 // Drawer draws in child processes. It is safe for concurrent use.
 type Drawer struct {
-	Command []string      // the program and its arguments, one of them Argument; Child answers it
-	Within  time.Duration // 0: a minute
+	Command []string      // the program and its arguments, one of them Argument; it must call Child
+	Within  time.Duration // how long a child may run; 0: a minute
 }
 
 var _ file.Drawer = Drawer{}
@@ -54,11 +53,11 @@ func (d Drawer) Draw(ctx context.Context, from file.Blob) (file.Drawn, error) {
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(timed, d.Command[0], d.Command[1:]...)
-	cmd.Env, cmd.Dir = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"}, "/" // it has no secrets of the parent
+	cmd.Env, cmd.Dir = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"}, "/" // no secrets of the parent
 	in, out := &source{Reader: from}, &bounded{}
 	cmd.Stdin, cmd.Stdout, cmd.WaitDelay = in, out, time.Second
 	if f, isFile := from.(*os.File); isFile {
-		cmd.Stdin = f // the child reads it by itself
+		cmd.Stdin = f // the child reads the file directly
 	}
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -75,8 +74,8 @@ func (d Drawer) Draw(ctx context.Context, from file.Blob) (file.Drawn, error) {
 	return out.parts()
 }
 
-// source is the bytes of a picture. It notes that they could not be read: the child takes that for
-// their end.
+// source reads the bytes of a picture. It remembers an error of reading, because the child sees only that the
+// bytes end.
 type source struct {
 	io.Reader
 	hasFailed atomic.Bool
@@ -91,7 +90,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bounded keeps what a child answers. It ends a child that answers too much.
+// bounded keeps the answer of a child. An answer that is too long ends the child.
 type bounded struct {
 	text   bytes.Buffer
 	isFull bool
@@ -106,7 +105,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// parts returns the two pictures of an answer: the length of the first one, and both.
+// parts splits an answer into its two pictures. The answer is the length of the first picture, and then both
+// pictures.
 func (b *bounded) parts() (file.Drawn, error) {
 	text := b.text.Bytes()
 	const head = 4
@@ -117,8 +117,9 @@ func (b *bounded) parts() (file.Drawn, error) {
 	return file.Drawn{Small: text[head:end], Large: text[end:]}, nil
 }
 
-// Child draws the picture of in, and writes the answer for Draw to out. It returns the exit code
-// of the process. It bounds the whole process, so the process can do nothing else.
+// Child reads a picture from the reader in, draws it, and writes the answer for Draw to the writer out. It
+// returns the exit code of the process. It limits the memory and time of the whole process, so the process
+// should do nothing else.
 func Child(in io.Reader, out io.Writer) int {
 	if err := bound(work); err != nil {
 		fmt.Fprintln(os.Stderr, err)

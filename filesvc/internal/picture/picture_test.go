@@ -27,7 +27,7 @@ import (
 	"asset-registry/filesvc/internal/file"
 )
 
-// Children of this program. They bound themselves as Child does.
+// Arguments with which this program runs as a child. Each child limits itself as the function Child does.
 const (
 	sleeps = "sleep"
 	eats   = "eat"
@@ -75,7 +75,7 @@ func (blob) Close() error { return nil }
 
 func open(text []byte) file.Blob { return blob{bytes.NewReader(text)} }
 
-// photo returns a picture whose top left quarter is red and whose rest is blue.
+// photo returns a picture whose top left quarter is red. The rest is blue.
 func photo(width, height int) *image.RGBA {
 	p := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -108,7 +108,7 @@ func asPNG(t *testing.T, p image.Image) []byte {
 	return out.Bytes()
 }
 
-// withExif returns a JPEG with an orientation and the place of the photo.
+// withExif adds Exif data to a JPEG: an orientation, and the place where the photo was taken.
 func withExif(jpeg []byte, orientation byte) []byte {
 	tiff := []byte("MM\x00*\x00\x00\x00\x08\x00\x02" +
 		"\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string(rune(orientation)) + "\x00\x00" +
@@ -118,7 +118,7 @@ func withExif(jpeg []byte, orientation byte) []byte {
 	return slices.Concat(jpeg[:2], segment, exif, jpeg[2:])
 }
 
-// size returns the size of a JPEG that must hold nothing but its picture.
+// size returns the size of a JPEG. It fails if the JPEG has other data than the picture.
 func size(t *testing.T, text []byte) image.Point {
 	t.Helper()
 	p, err := jpeg.Decode(bytes.NewReader(text))
@@ -131,7 +131,7 @@ func size(t *testing.T, text []byte) image.Point {
 	return p.Bounds().Size()
 }
 
-const webPicture = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA" // lossy, 1 x 1
+const webPicture = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA" // one pixel, lossy
 
 // TestPicturesOfAllFormats draws one picture of each format in a child process.
 func TestPicturesOfAllFormats(t *testing.T) {
@@ -169,7 +169,7 @@ func TestPicturesOfAllFormats(t *testing.T) {
 	}
 }
 
-// TestPicturesStandUpright looks where the red quarter of a photo is after each orientation.
+// TestPicturesStandUpright checks where the red quarter of a photo is, for each orientation.
 func TestPicturesStandUpright(t *testing.T) {
 	plain := asJPEG(t, photo(400, 200))
 	for orientation, want := range []image.Point{1: {0, 0}, 2: {1, 0}, 3: {1, 1}, 4: {0, 1}, 5: {0, 0}, 6: {1, 0}, 7: {1, 1}, 8: {0, 1}} {
@@ -215,20 +215,21 @@ func chunk(kind, text string) string {
 		string(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(body))))
 }
 
-// giant returns a PNG that says it has so many pixels, in some kilobytes.
+// giant returns a PNG of some kilobytes whose header says that it has the given width and height. Its data have
+// only the given number of rows.
 func giant(width, height uint32, rows int) []byte {
 	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height)
 	var packed bytes.Buffer
 	w := zlib.NewWriter(&packed)
 	for range rows {
-		_, _ = w.Write(make([]byte, 1+8*int(width))) // a buffer takes all
+		_, _ = w.Write(make([]byte, 1+8*int(width))) // a buffer never fails
 	}
 	_ = w.Close()
 	return []byte("\x89PNG\r\n\x1a\n" + chunk("IHDR", string(head)+"\x10\x06\x00\x00\x00") + chunk("IDAT", packed.String()) +
 		chunk("IEND", ""))
 }
 
-// liar is a WebP whose frame has 16,384 x 16,384 pixels, although it says that it has one.
+// liar returns a WebP whose header says one pixel, but whose frame has 16,384 x 16,384 pixels.
 func liar() []byte {
 	canvas := "VP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 	frame := "VP8L\x40\x00\x00\x00\x2f\xff\xff\xff\x0f" + strings.Repeat("\x00", 0x40-5)
@@ -236,7 +237,8 @@ func liar() []byte {
 	return []byte("RIFF" + string(size) + "WEBP" + canvas + frame)
 }
 
-// TestHostilePictures draws what costs a decoder memory or time.
+// TestHostilePictures draws damaged pictures, and pictures that would cost a decoder much memory or time. Each
+// must be refused with ErrNoPicture.
 func TestHostilePictures(t *testing.T) {
 	whole := asJPEG(t, photo(800, 600))
 	drawing := asPNG(t, photo(800, 600))
@@ -265,7 +267,8 @@ func TestHostilePictures(t *testing.T) {
 	}
 }
 
-// TestDamagedExif reads the orientation in heads that end anywhere.
+// TestDamagedExif reads the orientation from heads of files that are cut off or changed. The orientation must
+// always be from 1 to 8.
 func TestDamagedExif(t *testing.T) {
 	head := withExif(asJPEG(t, photo(10, 10)), 6)[:80]
 	for end := range head {
@@ -284,10 +287,11 @@ func TestDamagedExif(t *testing.T) {
 	}
 }
 
-// TestAChildIsBounded starts children that answer without end, take all memory, and work without end.
+// TestAChildIsBounded starts children that write, allocate or compute without end. The parent must get
+// ErrNoPicture, and no child may use much more than maxMemory.
 func TestAChildIsBounded(t *testing.T) {
 	bounded := []string{floods, eats, spins}
-	if raced { // else it has no other limit
+	if raced { // with the race detector, only the answer of a child is limited
 		bounded = bounded[:1]
 	}
 	for _, argument := range bounded {
@@ -299,7 +303,7 @@ func TestAChildIsBounded(t *testing.T) {
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
 		t.Fatal(err)
 	}
-	if got := used.Maxrss << 10; !raced && got > maxMemory+maxMemory/8 { // the program itself is no data
+	if got := used.Maxrss << 10; !raced && got > maxMemory+maxMemory/8 { // maxMemory does not count code
 		t.Errorf("got a child of %d bytes, want about %d at most", got, maxMemory)
 	}
 }
@@ -329,10 +333,11 @@ func TestAFailureIsNoVerdict(t *testing.T) {
 	}
 }
 
-// TestTheParentKeepsItsMemory draws the largest picture, and looks at what this process took.
+// TestTheParentKeepsItsMemory draws the largest picture that is allowed, and checks the memory that the parent
+// allocates.
 func TestTheParentKeepsItsMemory(t *testing.T) {
 	side := uint32(4_000)
-	if raced { // the child would take a minute
+	if raced { // the child would need a minute
 		side = 1_500
 	}
 	text := giant(side, side, int(side))
@@ -348,7 +353,7 @@ func TestTheParentKeepsItsMemory(t *testing.T) {
 	}
 }
 
-// FuzzOrientation reads heads of pictures that nobody may have made.
+// FuzzOrientation reads the orientation from random bytes. The orientation must always be from 1 to 8.
 func FuzzOrientation(f *testing.F) {
 	for _, seed := range []string{"", "\xff\xd8", "\xff\xd8\xff\xe1\x00\x01", "\xff\xd8\xff\xda\x00\x02"} {
 		f.Add([]byte(seed))

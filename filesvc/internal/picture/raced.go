@@ -2,5 +2,5 @@
 
 package picture
 
-// raced tells that the race detector takes more memory and time than a child may have.
+// raced says that the program has the race detector, which needs more memory and time than a child may have.
 const raced = true

@@ -27,40 +27,40 @@ import (
 )
 
 const (
-	removals     = "removed/" // begins the keys of the metadata of files that were taken down
+	removals     = "removed/" // prefix of keys that hold metadata of files that were taken down
 	region       = "us-east-1"
-	putTimeout   = 30 * time.Second // of the way of a file from this process to the store
-	readTimeout  = 10 * time.Second // until more bytes come
+	putTimeout   = 30 * time.Second // time limit for sending a file from this process to the store
+	readTimeout  = 10 * time.Second // how long a read waits for more bytes
 	attempts     = 2
 	maxRemoval   = 64 << 10 // bytes of the metadata of one file
-	listMost     = 1000     // names that the store returns at once
-	connections  = 64       // that wait for the next request
-	unversioned  = "null"   // the version of an object from before the bucket had versions
+	listMost     = 1000     // names that the store returns in one answer
+	connections  = 64       // idle connections that are kept for the next requests
+	unversioned  = "null"   // version of an object that is older than the versioning of its bucket
 	plainContent = "application/octet-stream"
 )
 
-// MaxFile is the largest file, in bytes, that an object store takes in one piece.
+// MaxFile is the size in bytes of the largest file that an object store takes in one request.
 const MaxFile = 5 << 30
 
-// Store keeps each blob in an object of its name.
+// Store keeps each blob in an object that has the name of the blob.
 type Store struct {
 	client         minio.Core
 	bucket, prefix string
-	spool          string        // directory of uploads on their way
-	timeout        time.Duration // of an operation that transfers no file
+	spool          string        // directory of uploads before they go to the store
+	timeout        time.Duration // limit of an operation that transfers no file
 }
 
-// Address is where a bucket is.
+// Address says where a bucket is.
 type Address struct {
 	host, bucket, prefix, region string
 	secure                       bool
 }
 
-// IsAddress tells whether a text is an address of a bucket, and not a path.
+// IsAddress reports whether a text is the address of a bucket, instead of a path.
 func IsAddress(text string) bool { return strings.HasPrefix(text, "s3+") }
 
-// Parse reads an address: s3+https://HOST[:PORT]/BUCKET[/PREFIX][?region=REGION], or s3+http. Its error
-// does not have the text, in which somebody may have written a password.
+// Parse reads an address: s3+https://HOST[:PORT]/BUCKET[/PREFIX][?region=REGION], or s3+http. The error does not
+// quote the text, which may have a password.
 func Parse(text string) (Address, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "s3+https" && u.Scheme != "s3+http" || u.Host == "" {
@@ -88,9 +88,8 @@ func Parse(text string) (Address, error) {
 	}, nil
 }
 
-// Open returns the store at an address. It sends no request. Uploads come to a file in the directory spool first; ""
-// stands for the system's directory of temporary files. An operation that transfers no file ends after
-// the timeout.
+// Open returns the store at an address. It sends no request. Uploads go to a file in the directory spool first;
+// "" means the system's directory for temporary files. The timeout limits each operation that transfers no file.
 func Open(a Address, spool string, timeout time.Duration) (*Store, error) {
 	transport, err := minio.DefaultTransport(a.secure)
 	if err != nil {
@@ -122,7 +121,8 @@ func (s *Store) key(name string) (string, error) {
 	return s.prefix + name, nil
 }
 
-// why returns the reason of a failure as the callers of file.Bytes know it. ctx is the caller's.
+// why converts an error of the client of the store to an error that file.Bytes specifies. ctx is the context of
+// the caller.
 func why(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -144,8 +144,8 @@ func why(ctx context.Context, err error) error {
 		"The store of the files does not answer as it should; repeat the request later."), err)
 }
 
-// Put implements file.Bytes. The bytes come to a file of this machine first, so the store gets them whole and
-// with their length, and a slow client holds no connection to the store.
+// Put implements file.Bytes. It first writes the bytes to a file on this machine. So it knows their length when
+// it sends them to the store, and a slow client does not occupy a connection to the store.
 func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
 	key, err := s.key(name)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
 		return file.NoRoom(err)
 	}
 	defer w.Close()
-	if err := os.Remove(w.Name()); err != nil { // the room is free again when the file is closed, or the process dies
+	if err := os.Remove(w.Name()); err != nil { // closing the file, or a kill, frees its disk space
 		return err
 	}
 	size, err := io.Copy(w, from)
@@ -172,7 +172,7 @@ func (s *Store) Put(ctx context.Context, name string, from io.Reader) error {
 	return s.put(ctx, key, w, size)
 }
 
-// put stores bytes under a key. The store compares their MD5.
+// put stores bytes under a key. The store checks their MD5.
 func (s *Store) put(ctx context.Context, key string, from io.Reader, size int64) error {
 	within, cancel := context.WithTimeout(ctx, putTimeout)
 	defer cancel()
@@ -182,7 +182,7 @@ func (s *Store) put(ctx context.Context, key string, from io.Reader, size int64)
 	return why(ctx, err)
 }
 
-// stat returns what the store knows of an object, or file.ErrNotFound.
+// stat returns the properties of an object, or file.ErrNotFound.
 func (s *Store) stat(ctx context.Context, key string) (minio.ObjectInfo, error) {
 	within, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -203,12 +203,12 @@ func (s *Store) Open(ctx context.Context, name string) (file.Blob, error) {
 	return &object{store: s, ctx: ctx, key: key, size: info.Size}, nil
 }
 
-// listVersions asks for all versions of the objects whose keys have a prefix.
+// listVersions returns options to list all versions of the objects whose keys have a prefix.
 func listVersions(prefix string) minio.ListObjectsOptions {
 	return minio.ListObjectsOptions{Prefix: prefix, WithVersions: true, MaxKeys: listMost}
 }
 
-// Remove implements file.Bytes. In a bucket that keeps versions it removes all of them.
+// Remove implements file.Bytes. In a bucket with versions, it removes all versions.
 func (s *Store) Remove(ctx context.Context, name string) error {
 	key, err := s.key(name)
 	if err != nil {
@@ -237,7 +237,7 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 // Names implements file.Bytes.
 func (s *Store) Names(ctx context.Context, after string, limit int) ([]string, error) {
 	within, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel() // it ends the listing
+	defer cancel() // ends the listing
 	var found []string
 	for o := range s.client.Client.ListObjects(within, s.bucket, minio.ListObjectsOptions{
 		Prefix: s.prefix, StartAfter: s.prefix + after, MaxKeys: min(limit, listMost),
@@ -268,7 +268,7 @@ func (s *Store) IsBefore(ctx context.Context, name string, at time.Time) (bool, 
 	return err == nil && info.LastModified.Before(at), err
 }
 
-// Tidy implements file.Bytes. Put leaves nothing: an object is there whole, or not at all.
+// Tidy implements file.Bytes. It has nothing to remove, because Put stores an object whole or not at all.
 func (s *Store) Tidy(context.Context, time.Time) error { return nil }
 
 // NoteRemoval implements file.Bytes.
@@ -310,7 +310,7 @@ func (s *Store) Removals(ctx context.Context) (found []file.File, err error) {
 // Removed implements file.Bytes.
 func (s *Store) Removed(ctx context.Context, after string, limit int) (ids []string, err error) {
 	within, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel() // it ends the listing
+	defer cancel() // ends the listing
 	prefix := s.prefix + removals
 	for o := range s.client.Client.ListObjects(within, s.bucket, minio.ListObjectsOptions{
 		Prefix: prefix, StartAfter: prefix + after, MaxKeys: min(limit, listMost),
@@ -334,23 +334,23 @@ func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
 	defer o.Close()
 	text, err := io.ReadAll(o)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // it has less than the most
+		err = nil // expected: the object has fewer bytes than maxRemoval
 	}
 	return text, err
 }
 
-// object is the bytes of an object.
+// object reads the bytes of an object.
 type object struct {
 	store    *Store
 	ctx      context.Context
 	key      string
 	size, at int64
 
-	body io.ReadCloser // from at on; nil: it is not open
+	body io.ReadCloser // reads the bytes from the offset at on; nil: not open
 	end  context.CancelFunc
 }
 
-// Read implements io.Reader. It fails if no byte comes in the time for a reading.
+// Read implements io.Reader. It fails if no byte arrives within readTimeout.
 func (o *object) Read(p []byte) (int, error) {
 	if o.at >= o.size {
 		return 0, io.EOF
@@ -373,7 +373,7 @@ func (o *object) Read(p []byte) (int, error) {
 	return n, why(o.ctx, err)
 }
 
-// open asks for the bytes from the next one on.
+// open requests the bytes from the offset at on.
 func (o *object) open() error {
 	ctx, end := context.WithCancel(o.ctx)
 	late := time.AfterFunc(o.store.timeout, end)

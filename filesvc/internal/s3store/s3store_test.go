@@ -34,7 +34,7 @@ func open(t *testing.T, address string) *Store {
 func TestConformance(t *testing.T) {
 	server := s3test.Start(t, false, "files", "others")
 	t.Run("a bucket", func(t *testing.T) { storetest.RunBytes(t, open(t, server.Address("files"))) })
-	// The keys beside the prefix are others'.
+	// Keys outside of the prefix belong to others.
 	beside := open(t, server.Address("others"))
 	if err := beside.Put(t.Context(), blob(1), strings.NewReader("x")); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestConformance(t *testing.T) {
 
 func blob(n int) string { return fmt.Sprintf("%032x-%016x", n, n) }
 
-// TestRemovalOfAllVersions removes bytes from a bucket that keeps versions: nobody can read them.
+// TestRemovalOfAllVersions removes bytes from a bucket with versions. No version may stay readable.
 func TestRemovalOfAllVersions(t *testing.T) {
 	server := s3test.Start(t, true, "files")
 	s := open(t, server.Address("files"))
@@ -71,7 +71,7 @@ func TestRemovalOfAllVersions(t *testing.T) {
 	}
 }
 
-// versions counts the versions of all blobs.
+// versions returns the number of versions of all blobs.
 func versions(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	for o := range s.client.Client.ListObjects(t.Context(), s.bucket, listVersions(s.prefix)) {
@@ -85,7 +85,8 @@ func versions(t *testing.T, s *Store) (n int) {
 	return n
 }
 
-// TestStoreAway kills the store: each operation fails with a fault that the client may repeat.
+// TestStoreAway kills the object store. Each operation must fail with a fault after which the client may repeat
+// it.
 func TestStoreAway(t *testing.T) {
 	server := s3test.Start(t, false, "files")
 	s := open(t, server.Address("files"))
@@ -123,7 +124,8 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatStops asks a store that begins each answer and never ends it.
+// TestAnAnswerThatStops has an object store that begins each answer, and never ends it. Each operation must end
+// with a fault of kind Unavailable.
 func TestAnAnswerThatStops(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "<?xml version=\"1.0\"?><ListBucketResult>")
@@ -153,7 +155,7 @@ func TestAnAnswerThatStops(t *testing.T) {
 	}
 }
 
-// TestNoBucket tells a bucket that does not exist from a file that does not.
+// TestNoBucket checks that a missing bucket and a missing file cause different errors.
 func TestNoBucket(t *testing.T) {
 	server := s3test.Start(t, false)
 	s := open(t, server.Address("missing"))
@@ -168,7 +170,7 @@ func TestNoBucket(t *testing.T) {
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		want Address // the zero value: an error
+		want Address // the zero value: want an error
 	}{
 		{"s3+https://s3.example/files", Address{"s3.example", "files", "", "us-east-1", true}},
 		{"s3+http://127.0.0.1:9000/files/a/b/", Address{"127.0.0.1:9000", "files", "a/b/", "us-east-1", false}},
@@ -191,7 +193,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestNoCredentials refuses to start without credentials: requests without them look like a lost bucket.
+// TestNoCredentials checks that Open fails without credentials. Requests without credentials would fail in the
+// same way as requests for a lost bucket.
 func TestNoCredentials(t *testing.T) {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY"} {
 		t.Setenv(name, "")

@@ -14,10 +14,10 @@ import (
 	"asset-registry/filesvc/internal/file"
 )
 
-// name returns a name of bytes.
+// name returns the name of the bytes with a number.
 func name(n int) string { return fmt.Sprintf("%032x-%016x", n, n) }
 
-// RunBytes runs the suite of bytes on an empty store.
+// RunBytes tests an empty store of bytes.
 func RunBytes(t *testing.T, s file.Bytes) {
 	for _, test := range []struct {
 		name string
@@ -86,7 +86,7 @@ func testFailingReader(t *testing.T, s file.Bytes) {
 	names, err := s.Names(t.Context(), "", 10)
 	must(t, err)
 	equal(t, len(names), 0)
-	must(t, s.Put(t.Context(), name(2), strings.NewReader("abc"))) // a failure leaves nothing in the way
+	must(t, s.Put(t.Context(), name(2), strings.NewReader("abc"))) // the name can be used after a failure
 	must(t, s.Remove(t.Context(), name(2)))
 }
 

@@ -1,5 +1,5 @@
-// Package storetest has the tests that every store of files must pass: one suite for the
-// metadata, and one for the bytes.
+// Package storetest has the tests that every store of files must pass: one suite for the metadata, and one for
+// the bytes.
 package storetest
 
 import (
@@ -23,10 +23,10 @@ type Metadata interface {
 	file.Awaited
 }
 
-// at is a time as the stores keep it.
+// at is a time in the precision of the stores.
 var at = time.Date(2026, 11, 26, 9, 0, 0, 123e6, time.UTC)
 
-// id returns an id that ends with a number.
+// id returns the id with a number.
 func id(n int) string { return fmt.Sprintf("%032x", n) }
 
 func waiting(n int, broker string) file.File {
@@ -36,7 +36,7 @@ func waiting(n int, broker string) file.File {
 	}
 }
 
-// stored returns f after an upload.
+// stored returns the file f as it is after an upload.
 func stored(f file.File, bytes int64) file.File {
 	f.State, f.SHA256, f.Size, f.Blob = file.Stored, strings.Repeat("b", 64), bytes, f.ID+"-0123456789abcdef"
 	f.Declared, f.Detected, f.Title = "text/plain", "text/plain; charset=utf-8", "акт \"1\".txt"
@@ -46,8 +46,8 @@ func stored(f file.File, bytes int64) file.File {
 	return f
 }
 
-// RunMetadata runs the suite of metadata. open returns an empty store; reopen, a store with
-// the data of the last one that open returned.
+// RunMetadata tests a store of metadata. The function open returns an empty store. The function reopen returns a
+// store with the data of the store that open returned last.
 func RunMetadata(t *testing.T, open, reopen func(t *testing.T) Metadata) {
 	s := open(t)
 	for _, test := range []struct {
