@@ -44,7 +44,7 @@ func (c Config) administer(s store, verifier *apikey.Verifier) (administration, 
 	}, nil
 }
 
-// serveAdmin serves the admin API and its console if c has a listener for them. stop ends this.
+// serveAdmin serves the admin API and its console if c has a listener for them. The function stop ends this.
 func (c Config) serveAdmin(
 	ctx context.Context, a administration, assets console.Assets, s store,
 ) (stop func() error, err error) {
@@ -103,9 +103,9 @@ func (e edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.next.ServeHTTP(w, r)
 }
 
-// Reseal seals the audit log with the current secret, and returns the number of entries that a former secret
-// had sealed. If the store is a file, no service may have it open; if it is in Redis, services may use it
-// meanwhile.
+// Reseal seals the audit log with the current secret, and returns the number of entries that a former secret had
+// sealed. If the store is a file, no service may have the file open. If the store is in Redis, services may use
+// it meanwhile.
 func Reseal(ctx context.Context, c Config) (entries int, err error) {
 	err = c.withAdministration(func(a administration) error {
 		entries, err = a.Reseal(ctx)
@@ -131,8 +131,9 @@ func (s *Server) AdminKey(ctx context.Context, name string) (secret string, err 
 	return adminKey(ctx, s.admin.Service, name)
 }
 
-// AdminKey creates a key of the admin API in the store of c. If the store is a file, no service may have it
-// open; if it is in Redis, services may use it meanwhile. AdminKey uses c.Store, c.Secrets and c.Log.
+// AdminKey creates a key of the admin API in the store of c. If the store is a file, no service may have the
+// file open. If the store is in Redis, services may use it meanwhile. AdminKey uses c.Store, c.Secrets and
+// c.Log.
 func AdminKey(ctx context.Context, c Config, name string) (secret string, err error) {
 	err = c.withAdministration(func(a administration) error {
 		secret, err = adminKey(ctx, a.Service, name)

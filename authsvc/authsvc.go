@@ -35,7 +35,7 @@ type Config struct {
 	Secrets   keyring.Ring  // sign identities and seal stored data; the same for all services
 	Sandbox   bool          // accept the sandbox keys
 	KeysFile  string        // YAML file with API keys; "": none
-	Admin     net.Listener  // listener of the admin API and its console, which Close closes; nil: neither is served
+	Admin     net.Listener  // listener for the admin API and its console; Close closes it; nil: neither is served
 	Timeout   time.Duration // longest time for a request; 0: 5 s
 	Log       *slog.Logger
 	Telemetry *telemetry.Telemetry // nil: none

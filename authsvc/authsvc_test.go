@@ -263,7 +263,8 @@ func TestRevokeKeyRefusesTheKeysOfOperators(t *testing.T) {
 	}
 }
 
-// TestARemovalOfAFileIsInTheAuditLog notes that a file was taken down.
+// TestARemovalOfAFileIsInTheAuditLog reports that a file was taken down. The audit log must get an entry about
+// this.
 func TestARemovalOfAFileIsInTheAuditLog(t *testing.T) {
 	s := start(t, io.Discard)
 	client := authapi.NewClient(httpserver.InProcess(s.Handler()), newSigner(t, secret), "test")
@@ -295,7 +296,7 @@ func TestARemovalOfAFileIsInTheAuditLog(t *testing.T) {
 	}
 }
 
-// TestARecoveryIsInTheAuditLog asks for new tokens of an asset. Each call adds an entry with the reason and
+// TestARecoveryIsInTheAuditLog asks for new tokens of an asset. Each call must add an entry with the reason and
 // without a token.
 // Promises: recovery-reason
 func TestARecoveryIsInTheAuditLog(t *testing.T) {

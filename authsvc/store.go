@@ -35,7 +35,7 @@ type store struct {
 	sessions  console.Sessions
 
 	ready    func(context.Context) error
-	warnings func(context.Context) []string                     // why the store may lose data; nil: it does not
+	warnings func(context.Context) []string                     // how the store may lose data; nil: in no way
 	snapshot func(to func(size int64) (io.Writer, error)) error // nil: the store is not a file
 	close    func() error
 }
@@ -143,9 +143,9 @@ func NewKey() (key, hash string) {
 	return key, authapi.Hash(key)
 }
 
-// AddKey adds a key, given by its hash, to the store at an address. Services on the store accept the key at
-// once. AddKey does not know the registry's secret, so the audit log does not mention the key until an operator
-// changes it.
+// AddKey adds a key, given by its hash, to the store at an address. Services on the store accept the key
+// immediately. AddKey does not know the registry's secret, so the audit log does not mention the key until an
+// operator changes it.
 func AddKey(ctx context.Context, address, hash string, holder identity.Identity) error {
 	if err := CheckKey(hash, holder); err != nil {
 		return err
@@ -177,9 +177,9 @@ func Check(file string, secrets [][]byte) (records, keys int, faults []error) {
 	return boltstore.Check(file, secrets)
 }
 
-// Snapshot writes a consistent copy of the embedded store while the service runs.
-// The copy can replace the store's file. to gets the size of the copy in bytes and
-// returns the place to write to. Snapshot fails if the store is in Redis.
+// Snapshot writes a consistent copy of the embedded store while the service runs. The copy can replace the
+// store's file. The function "to" gets the size of the copy in bytes, and returns the writer for the copy.
+// Snapshot fails if the store is in Redis.
 func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
 	if s.store.snapshot == nil {
 		return errors.New("the store is in Redis, not in a file: back it up with the tools of Redis")

@@ -11,7 +11,7 @@ import (
 
 // The intervals between sweeps of transfers.
 const (
-	sweepFirst = time.Hour // after the start; if the clock was wrong at the start, it is set by then
+	sweepFirst = time.Hour // after the start; a clock that was wrong at the start is set by then
 	sweepEvery = 6 * time.Hour
 	sweepAgain = time.Minute // after a sweep that failed
 	clockError = time.Hour
@@ -32,8 +32,9 @@ func (c clock) leaps() bool {
 	return (c.now().Round(0).Sub(c.shown) - time.Since(c.begun)).Abs() > clockError
 }
 
-// sweep removes expired transfers regularly, until stop. It removes nothing while the clock may be wrong: soon
-// after the start, when the clock may not be set yet, and after the clock was set by more than an hour.
+// sweep removes expired transfers regularly, until the function stop is called. It removes nothing while the
+// clock may be wrong: soon after the start, when the clock may not be set yet, and after the clock was set by
+// more than an hour.
 func sweep(ctx context.Context, tokens *token.Service, log *slog.Logger, now func() time.Time) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestAClockThatLeapsIsNotTrusted sets the time of day while a clock watches it.
+// TestAClockThatLeapsIsNotTrusted sets the time of day while a clock watches it. The clock must notice large
+// changes only.
 func TestAClockThatLeapsIsNotTrusted(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for name, c := range map[string]struct {

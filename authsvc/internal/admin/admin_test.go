@@ -180,8 +180,8 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 		}
 		return all
 	}
-	// otherBranch replaces the last entry by one from another copy of the log: this registry sealed it after
-	// the same previous entry.
+	// otherBranch replaces the last entry by a different one. This registry sealed the different entry after the
+	// same previous entry, in another copy of the log.
 	otherBranch := func(all []adminapi.Entry) []adminapi.Entry {
 		sealer, err := audit.NewSealer(secrets)
 		if err != nil {

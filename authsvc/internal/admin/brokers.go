@@ -26,8 +26,8 @@ func (s *Service) broker(ctx context.Context, name string) (apikey.Broker, error
 	return b, err
 }
 
-// CreateBroker creates a broker. Its fault lists everything wrong with n, and the details in unread, about the
-// fields of the request that could not be read.
+// CreateBroker creates a broker. Its fault lists everything wrong with n. It also has the details in the list
+// unread, which are about fields of the request that could not be read.
 func (s *Service) CreateBroker(
 	ctx context.Context, by Actor, n adminapi.NewBroker, unread ...fault.Detail,
 ) (adminapi.Broker, error) {
@@ -56,9 +56,9 @@ func (s *Service) CreateBroker(
 	return made.View(), err
 }
 
-// ChangeBroker changes the settings of a broker with patch. If patch cannot read some fields, it returns a
-// fault of kind Invalid. ChangeBroker then checks the other fields as well, and returns one fault about all of
-// them.
+// ChangeBroker changes the settings of a broker with the function patch. If patch cannot read some fields, it
+// returns a fault of kind Invalid. ChangeBroker then checks the other fields as well, and returns one fault
+// about all of them.
 func (s *Service) ChangeBroker(
 	ctx context.Context, by Actor, name string, patch func(*adminapi.BrokerSettings) error,
 ) (adminapi.Broker, error) {

@@ -33,7 +33,7 @@ type Target interface {
 	// secrets, or an entry. Restoring an entry makes it the last one of the audit log. A part may be restored
 	// again.
 	Restore(ctx context.Context, c Change, hashes []string) error
-	// Counts returns the counts of a key on some days. It leaves out days without counts.
+	// Counts returns the counts of a key on the given days, except days without counts.
 	Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error)
 }
 

@@ -35,7 +35,7 @@ type KeyQuery struct {
 	Text    string   // part of a name, broker or id; upper and lower case are equal; "": any
 	Order   string   // one of KeyOrders; "": the first
 	Reverse bool     // in the reverse of Order
-	Skip    int      // number of keys before the page; if there are no more keys than that, the last page is meant
+	Skip    int      // number of keys before the page; if it is too large, FindKeys returns the last page
 	Limit   int      // most keys of the page
 }
 
@@ -45,7 +45,7 @@ type KeyPage struct {
 	Skip   int            // keys before the page
 	Total  int            // number of keys that match
 	States map[string]int // number of keys in each state, of the keys that match Broker and Text
-	Cut    bool           // the registry has more than MaxFound keys: older ones are left out
+	Cut    bool           // the registry has more than MaxFound keys: the page is only from the newest ones
 }
 
 // FindKeys returns a page of keys. It reads the newest MaxFound keys.
@@ -85,7 +85,7 @@ func (s *Service) FindKeys(ctx context.Context, q KeyQuery) (p KeyPage, err erro
 	return p, err
 }
 
-// cut returns a page of found, and the number of elements before it.
+// cut returns a page of the list found, and the number of elements before it.
 func cut[T any](found []T, skip, limit int) (page []T, before int) {
 	if skip >= len(found) { // the last page
 		skip = max(0, len(found)-1) / limit * limit
@@ -139,7 +139,7 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// lastUses returns when each key was last used. It leaves out keys that were never used.
+// lastUses returns when each key was last used. The map does not have keys that were never used.
 func (s *Service) lastUses(ctx context.Context, keys []apikey.Key) (map[string]time.Time, error) {
 	last := map[string]time.Time{}
 	for some := range slices.Chunk(keys, page) {
@@ -169,7 +169,7 @@ type BrokerPage struct {
 	Brokers []adminapi.Broker
 	Skip    int  // brokers before the page
 	Total   int  // number of brokers that match
-	Cut     bool // the registry has more than MaxFound brokers: later ones are left out
+	Cut     bool // the registry has more than MaxFound brokers: the page is only from the first ones
 }
 
 // FindBrokers returns up to limit brokers with a text in their name, title or contact,
@@ -201,8 +201,8 @@ const MaxSummed = 200
 // MaxSummedDays is the most days of BrokerUsage.
 const MaxSummedDays = 90
 
-// BrokerUsage returns how many requests used the broker's keys on each of the last days, up to today. It adds
-// up the newest MaxSummed keys. cut reports that the broker has more keys.
+// BrokerUsage returns how many requests used the broker's keys on each of the last days, up to today. It adds up
+// the newest MaxSummed keys. The result cut reports that the broker has more keys.
 func (s *Service) BrokerUsage(ctx context.Context, broker string, days int) (sum []adminapi.Day, cut bool, err error) {
 	if days < 1 || days > MaxSummedDays {
 		return nil, false, fault.New(fault.Invalid, fault.Query, "days",

@@ -23,9 +23,10 @@ const (
 // noKey is the hash of a request without a key. Such a request is not a guess.
 var noKey = authapi.Hash("")
 
-// guesses limits how many wrong keys an address may send to the admin API. Nobody can guess a key, but without
-// a limit the attempts would be a load on the store. Each auth service counts separately. A library counts, in
-// memory, and never forgets a network. So after maxGuessers windows its store is replaced by an empty one.
+// guesses limits how many wrong keys an address may send to the admin API. Nobody can guess a key, but without a
+// limit the attempts would be a load on the store. Each auth service counts separately. A library keeps the
+// counts in memory, and never forgets a network. So after maxGuessers windows, an empty limiter replaces the old
+// one.
 type guesses struct {
 	mu      sync.Mutex
 	limiter *limiter.Limiter // counts for each clientaddr.Network; nil: nothing is counted yet
@@ -51,8 +52,7 @@ func (g *guesses) check(ctx context.Context, from netip.Addr) error {
 	if err != nil || counted.Remaining > 0 {
 		return err
 	}
-	// Reset is rounded down to a second, so one second is added: no client must be told to wait too short a
-	// time.
+	// Reset is rounded down to a second, so one second is added. Otherwise a client could wait too short a time.
 	left := min(time.Until(time.Unix(counted.Reset+1, 0)), guessWindow)
 	seconds := (left + time.Second - 1) / time.Second
 	refused := fault.New(fault.TooMany, fault.Header, "Authorization",

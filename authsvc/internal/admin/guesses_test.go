@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// TestAFloodOfNetworksDoesNotFillTheMemory counts windows, not bytes. The store of a limiter has at most as
-// many networks as windows began in it.
+// TestAFloodOfNetworksDoesNotFillTheMemory counts windows instead of bytes: the store of a limiter has at most
+// as many networks as windows have begun in it. No store may have more than maxGuessers.
 func TestAFloodOfNetworksDoesNotFillTheMemory(t *testing.T) {
 	var g guesses
 	stores := map[limiter.Store]int{}

@@ -38,7 +38,8 @@ func (s *Service) key(ctx context.Context, id string) (apikey.Key, error) {
 }
 
 // CreateKey creates a key and returns it with its secret, which the registry does not store. Its fault lists
-// everything wrong with n, and the details in unread, about the fields of the request that could not be read.
+// everything wrong with n. It also has the details in the list unread, which are about fields of the request
+// that could not be read.
 func (s *Service) CreateKey(
 	ctx context.Context, by Actor, n adminapi.NewKey, unread ...fault.Detail,
 ) (made adminapi.Key, secret string, err error) {
@@ -66,7 +67,7 @@ func newSecret() (secret, hash string) {
 	return secret, authapi.Hash(secret)
 }
 
-// newID returns a unique id. The ids of later keys sort after those of earlier ones.
+// newID returns a unique id. The id of a later key sorts after the id of an earlier key.
 func newID(now time.Time) string {
 	var bits [10]byte
 	binary.BigEndian.PutUint32(bits[:4], uint32(now.Unix()))
@@ -77,7 +78,7 @@ func newID(now time.Time) string {
 // expiresTooEarly is the fault of a key whose expiry has passed: it would never be valid.
 const expiresTooEarly = "This time is in the past."
 
-// checkNew returns a fault that lists the problems in found, and then what is wrong with a new key.
+// checkNew returns a fault that lists the problems in the list found, and then what is wrong with a new key.
 func (s *Service) checkNew(ctx context.Context, k apikey.Key, now time.Time, found *problems.List) error {
 	if err := found.Take(k.Check()); err != nil {
 		return err
@@ -95,8 +96,9 @@ func (s *Service) checkNew(ctx context.Context, k apikey.Key, now time.Time, fou
 	return found.Err()
 }
 
-// ChangeKey changes the settings of a key with patch. If patch cannot read some fields, it returns a fault of
-// kind Invalid. ChangeKey then checks the other fields as well, and returns one fault about all of them.
+// ChangeKey changes the settings of a key with the function patch. If patch cannot read some fields, it returns
+// a fault of kind Invalid. ChangeKey then checks the other fields as well, and returns one fault about all of
+// them.
 func (s *Service) ChangeKey(
 	ctx context.Context, by Actor, id string, patch func(*adminapi.KeySettings) error,
 ) (adminapi.Key, error) {
@@ -113,8 +115,8 @@ func (s *Service) ChangeKey(
 }
 
 // RotateKey gives a key a new secret and returns it. Former secrets stay valid for the grace period at most; if
-// grace is 0, all of them end at once. The fault lists everything wrong with the request, and the details in
-// unread, about the fields of the request that could not be read.
+// grace is 0, all of them end immediately. The fault lists everything wrong with the request. It also has the
+// details in the list unread, which are about fields that could not be read.
 func (s *Service) RotateKey(
 	ctx context.Context, by Actor, id string, grace time.Duration, unread ...fault.Detail,
 ) (made adminapi.Key, secret string, err error) {
@@ -131,7 +133,7 @@ func (s *Service) RotateKey(
 	return made, secret, nil
 }
 
-// RevokeKey ends a key at once and for ever.
+// RevokeKey ends a key immediately and for ever.
 func (s *Service) RevokeKey(ctx context.Context, by Actor, id string) (adminapi.Key, error) {
 	return s.changeKey(ctx, by, keyEdit{action: audit.RevokeKey, id: id}, apikey.Key.Revoke)
 }
@@ -187,7 +189,8 @@ func keyChange(before, after *apikey.Key, newHash string) (c Change, err error) 
 	return c, err
 }
 
-// readSettings reads the settings of a request. It adds a problem to found for each field that it cannot read.
+// readSettings reads the settings of a request. It adds a problem to the list found for each field that it
+// cannot read.
 func readSettings(v adminapi.KeySettings, found *problems.List) apikey.Settings {
 	s := apikey.Settings{
 		Name: v.Name, Role: identity.Role(v.Role), Levels: v.Levels, Test: v.Test, Limits: v.Limits,

@@ -60,7 +60,7 @@ func NewService(store Store, sealer *audit.Sealer, log *slog.Logger, now func() 
 	return &Service{store: store, sealer: sealer, log: log, now: now}
 }
 
-// attempts is how often a change is tried when other changes keep coming first.
+// attempts is the greatest number of tries to make a change, while other changes keep coming first.
 const attempts = 20
 
 // change makes the change that work returns, and appends its audit entry. If another change came first, it
@@ -104,13 +104,13 @@ func (s *Service) try(ctx context.Context, by Actor, action string, work func(no
 	if err := s.store.Commit(ctx, head, c); err != nil {
 		return fmt.Errorf("%s: %w", action, err)
 	}
-	// So whoever collects the logs has a copy of the audit log's head.
+	// This line has the hash of the entry. So whoever collects the logs has a copy of the audit log's head.
 	s.log.Info("audit", "seq", e.Seq, "hash", e.Hash, "action", action, "subject", e.Subject,
 		"who", by.Name, "from", by.From)
 	return nil
 }
 
-// notDone returns a DoneError if by has Once, and the log has an entry of the same request.
+// notDone returns a DoneError if the actor has Once and the log has an entry of the same request.
 func (s *Service) notDone(ctx context.Context, by Actor) error {
 	if by.Once == nil {
 		return nil
@@ -134,7 +134,7 @@ func (s *Service) notDone(ctx context.Context, by Actor) error {
 func (s *Service) Head(ctx context.Context) (adminapi.Head, error) { return s.store.Head(ctx) }
 
 // Entries returns up to limit entries of the audit log, in order. The first one follows the entry with the
-// number in after.
+// number in the argument after.
 func (s *Service) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
 	return s.store.Entries(ctx, after, limit)
 }
@@ -146,7 +146,7 @@ func (s *Service) SearchAudit(
 	return audit.Search(ctx, s.store, q, before, limit)
 }
 
-// ExportAudit calls visit with entries of the audit log, in order (audit.Export).
+// ExportAudit calls the function visit with entries of the audit log, in order (audit.Export).
 func (s *Service) ExportAudit(ctx context.Context, q audit.Query, visit func(adminapi.Entry) error) error {
 	return audit.Export(ctx, s.store, q, visit)
 }

@@ -25,11 +25,10 @@ type Authenticator struct {
 	guesses guesses
 
 	mu   sync.Mutex
-	seen map[string]time.Time // when a use was last stored, by key, secret and address
+	seen map[string]time.Time // time of the last stored use, for each key, secret and address
 }
 
-// NewAuthenticator returns an authenticator. It stores the use of operators' keys
-// in uses.
+// NewAuthenticator returns an authenticator. It stores the use of operators' keys in the recorder uses.
 func NewAuthenticator(
 	keys *apikey.Verifier, uses apikey.Recorder, log *slog.Logger, now func() time.Time,
 ) *Authenticator {

@@ -34,14 +34,16 @@ type Store interface {
 type Directory interface {
 	// Broker returns a broker, or apikey.ErrNotFound.
 	Broker(ctx context.Context, name string) (apikey.Broker, error)
-	// Brokers returns up to limit brokers in the order of their names. The first one follows the name in after.
+	// Brokers returns up to limit brokers in the order of their names. The first one follows the name in the
+	// argument after.
 	Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error)
 	// Key returns a key, or apikey.ErrNotFound.
 	Key(ctx context.Context, id string) (apikey.Key, error)
-	// Keys returns up to limit keys in the order of their ids. The first one follows the id in after.
+	// Keys returns up to limit keys in the order of their ids. The first one follows the id in the argument
+	// after.
 	Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error)
-	// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id in
-	// before, or is the last key if before is "".
+	// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id in the
+	// argument before, or is the last key if before is "".
 	KeysBack(ctx context.Context, before string, limit int) ([]apikey.Key, error)
 }
 
@@ -56,15 +58,16 @@ type Log interface {
 
 // UsageReader reads the use of keys.
 type UsageReader interface {
-	// Uses returns the last uses of each key, newest first, by the number of the key's secret.
+	// Uses returns the last uses of each key, newest first. The outer map has the ids of keys, and the inner map
+	// the numbers of secrets.
 	Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error)
-	// Counts returns the counts of a key on some days. It leaves out days without counts.
+	// Counts returns the counts of a key on the given days, except days without counts.
 	Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error)
 }
 
 const page = 200 // how many brokers, keys or entries are read at a time
 
-// eachKey calls visit with every key after an id, in order, until visit returns an error.
+// eachKey calls the function visit with every key after an id, in order, until visit returns an error.
 func eachKey(ctx context.Context, store keyLister, after string, visit func(apikey.Key) error) error {
 	for {
 		keys, err := store.Keys(ctx, after, page)
@@ -83,7 +86,7 @@ func eachKey(ctx context.Context, store keyLister, after string, visit func(apik
 	}
 }
 
-// eachKeyBack calls visit with every key, in reverse order, until visit returns an error.
+// eachKeyBack calls the function visit with every key, in reverse order, until visit returns an error.
 func eachKeyBack(ctx context.Context, store Directory, visit func(apikey.Key) error) error {
 	for before := ""; ; {
 		keys, err := store.KeysBack(ctx, before, page)
@@ -99,7 +102,7 @@ func eachKeyBack(ctx context.Context, store Directory, visit func(apikey.Key) er
 	}
 }
 
-// eachBroker calls visit with every broker after a name, in order, until visit returns an error.
+// eachBroker calls the function visit with every broker after a name, in order, until visit returns an error.
 func eachBroker(ctx context.Context, store brokerLister, after string, visit func(apikey.Broker) error) error {
 	for {
 		brokers, err := store.Brokers(ctx, after, page)

@@ -12,7 +12,8 @@ import (
 
 const year = 365 * 24 * time.Hour
 
-// TestAGraceOfAWrongClockEnds rotates a key with clocks that are a year ahead or behind.
+// TestAGraceOfAWrongClockEnds rotates a key with a clock that is right, or a year ahead or behind. After a wrong
+// clock, the former secret must not be valid.
 func TestAGraceOfAWrongClockEnds(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 30, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -47,7 +48,8 @@ func (k *recorded) AddUsage(_ context.Context, uses []authapi.Use, counts []auth
 	return nil
 }
 
-// TestUsageOfAWrongClockCountsAsNow reports usage with clocks that are a year ahead or behind.
+// TestUsageOfAWrongClockCountsAsNow reports usage with clocks that are a year ahead or behind. The usage must
+// count as usage of now.
 func TestUsageOfAWrongClockCountsAsNow(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 30, 0, 0, time.UTC)
 	for name, c := range map[string]struct {

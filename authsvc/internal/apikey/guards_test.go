@@ -26,7 +26,8 @@ func (f found) FindSecret(context.Context, string) (Key, Broker, error) {
 	return f.key, Broker{}, f.err
 }
 
-// TestOnlyAKeyThatTheStoreHasOpensTheRegistry verifies secrets against several stores.
+// TestOnlyAKeyThatTheStoreHasOpensTheRegistry verifies secrets against several stores. A store that fails must
+// not look like a refusal.
 func TestOnlyAKeyThatTheStoreHasOpensTheRegistry(t *testing.T) {
 	operator := kept()
 	operator.Broker, operator.Settings.Role = "", Operator
@@ -96,7 +97,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestAKeyStaysOnItsSideOfTheAdminAPI changes the roles of keys. A change across the border has one fault.
+// TestAKeyStaysOnItsSideOfTheAdminAPI changes the roles of keys. A change across the border must have one fault.
 func TestAKeyStaysOnItsSideOfTheAdminAPI(t *testing.T) {
 	operator := Key{ID: "o", Settings: Settings{Name: "n", Role: Operator}}
 	for _, c := range []struct {
@@ -179,7 +180,7 @@ func TestAKeysFileIsRead(t *testing.T) {
 	}
 }
 
-// TestEachCharacterOfAKeyIsEquallyLikely counts the characters of many keys.
+// TestEachCharacterOfAKeyIsEquallyLikely counts the characters of many keys. The counts must be nearly equal.
 func TestEachCharacterOfAKeyIsEquallyLikely(t *testing.T) {
 	const keys = 6000
 	count := map[rune]int{}

@@ -45,7 +45,7 @@ type Broker struct {
 	Contact string
 	Blocked bool // the registry refuses all keys of the broker
 
-	Raise       int64     // the limits of the broker's keys are this many times the gateway's; 0: not raised
+	Raise       int64     // factor by which the limits of the broker's keys are raised; 0: the limits are not raised
 	RaisedUntil time.Time // when the raised limits end
 
 	Created  time.Time
@@ -86,7 +86,8 @@ type Secret struct {
 	Until   time.Time // end of the grace period; zero: the secret lasts as long as the key
 }
 
-// clockError is how far the clocks of two services may differ, or one clock may be set, without a consequence.
+// clockError bounds the errors of clocks that have no consequence: a difference between two services, or a step
+// when somebody sets a clock.
 const clockError = time.Hour
 
 // over reports whether the grace period of the secret has ended. No grace period is longer than MaxGrace, so an
@@ -172,9 +173,9 @@ func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool
 }
 
 // Rotate returns the key with a new secret. Each former secret stays valid for the grace period, or until its
-// own end if that comes first. If grace is 0, all of them end at once. Rotate returns a fault of kind Conflict
-// if the key is revoked, or if more than MaxSecrets secrets would be valid. The key keeps the newest of its
-// ended secrets, up to MaxSecrets secrets in all.
+// own end if that comes first. If grace is 0, all of them end immediately. Rotate returns a fault of kind
+// Conflict if the key is revoked, or if more than MaxSecrets secrets would be valid. The key keeps the newest of
+// its ended secrets, up to MaxSecrets secrets in all.
 func (k Key) Rotate(hash string, grace time.Duration, now time.Time) (Key, error) {
 	if err := k.changeable(); err != nil {
 		return k, err
@@ -209,7 +210,7 @@ func (k Key) tooManySecrets() error {
 		len(k.Secrets), first.Until.Format(time.RFC3339))
 }
 
-// Revoke returns the key as it is after its end, which is at once and for ever.
+// Revoke returns the key, revoked from now on and for ever.
 func (k Key) Revoke(now time.Time) (Key, error) {
 	if !k.Revoked.IsZero() {
 		return k, fault.New(fault.Conflict, fault.URL, "key", "The key is already revoked.")

@@ -146,8 +146,8 @@ func validAt(k Key, at time.Time) (numbers []int) {
 	return numbers
 }
 
-// TestAKeyIsLimitedByItsValidSecrets rotates keys whose older secrets last longer than newer ones, some of
-// which have ended. Earlier versions stored such keys. Only valid secrets count.
+// TestAKeyIsLimitedByItsValidSecrets rotates keys whose older secrets last longer than newer ones, some of which
+// have ended. Earlier versions stored such keys. Only the valid secrets must count for MaxSecrets.
 func TestAKeyIsLimitedByItsValidSecrets(t *testing.T) {
 	k := kept()
 	k.Secrets = []Secret{{Number: MaxSecrets, Hash: "5", Created: now}}
@@ -185,7 +185,7 @@ func TestNoFormerSecretOutlastsTheShortestGraceSince(t *testing.T) {
 			at, did = at.Add(time.Minute), append(did, grace)
 			rotated, err := k.Rotate(fmt.Sprint(did), grace, at)
 			if err != nil {
-				continue // TestAKeyIsLimitedByItsValidSecrets tests when this happens
+				continue // TestAKeyIsLimitedByItsValidSecrets tests this case
 			}
 			k = rotated
 			for j := range ends {

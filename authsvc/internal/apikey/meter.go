@@ -15,13 +15,13 @@ type Meter struct {
 	now  func() time.Time
 }
 
-// NewMeter returns a meter that stores reports in uses.
+// NewMeter returns a meter that stores reports in the recorder uses.
 func NewMeter(uses Recorder, now func() time.Time) *Meter { return &Meter{uses, now} }
 
 // Report adds a gateway's report. A gateway that gets no answer sends the report again, and Report may then
-// count it twice: usage is information, not a bill. Report leaves out counts of unknown classes, because a
-// newer gateway may have more classes. If a gateway's clock is wrong, a day far from today counts as today, and
-// a time in the future as now. A malformed report is a fault of kind Invalid.
+// count it twice: usage is information, not a bill. Report ignores counts of unknown classes, because a newer
+// gateway may have more classes. If a gateway's clock is wrong, a day far from today counts as today, and a time
+// in the future as now. A malformed report is a fault of kind Invalid.
 func (m *Meter) Report(ctx context.Context, r authapi.ReportUsageRequest) error {
 	if len(r.Uses) > authapi.MaxReport || len(r.Counts) > authapi.MaxReport ||
 		slices.ContainsFunc(r.Uses, malformedUse) || slices.ContainsFunc(r.Counts, malformedCount) {

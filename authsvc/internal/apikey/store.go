@@ -28,14 +28,15 @@ type Finder interface {
 type Log interface {
 	// Head returns the end of the log. It includes every change whose call has returned.
 	Head(ctx context.Context) (adminapi.Head, error)
-	// Entries returns up to limit entries, in order. The first one follows the entry with the number in after.
+	// Entries returns up to limit entries, in order. The first one follows the entry with the number in the
+	// argument after.
 	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
 }
 
 // Recorder stores the use of keys.
 type Recorder interface {
-	// AddUsage adds to the counts. Of the uses of a secret it keeps the newest one from each address, and only
-	// the MaxUses newest of these.
+	// AddUsage adds the given counts to the stored ones. Of the uses of a secret, the store keeps the newest one
+	// from each address, and only the MaxUses newest of these.
 	AddUsage(ctx context.Context, uses []authapi.Use, counts []authapi.Count) error
 }
 

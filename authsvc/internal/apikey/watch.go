@@ -15,9 +15,10 @@ import (
 const (
 	watchTick   = 100 * time.Millisecond // interval between reads of the log while a caller waits
 	watchFresh  = 50 * time.Millisecond  // callers share the result of a read that is not older than this
-	watchMargin = 2 * watchTick          // time before the end of a request at which it is answered
+	watchMargin = 2 * watchTick          // a request is answered this long before its deadline
 	maxChanges  = 500                    // an answer about more changes says "all"
-	// maxNames is the most bytes of an answer. Gateways do not read more, so a longer answer says "all", too.
+	// maxNames is the most bytes of an answer. Gateways do not read more, so a Watch answers "all" instead of a
+	// longer answer.
 	maxNames = 32 << 10
 )
 
@@ -35,7 +36,7 @@ type Watch struct {
 func NewWatch(log Log) *Watch { return &Watch{log: log} }
 
 // Await waits for changes since a previous answer, and returns them. It returns no changes if there are none
-// within wait, or until shortly before ctx ends. The answer is true as of some moment after the call.
+// within wait, or until shortly before ctx ends. The answer was correct at some moment after the call began.
 func (w *Watch) Await(ctx context.Context, since string, wait time.Duration) (authapi.WatchKeysResponse, error) {
 	asked := time.Now()
 	// A wait that ends without a change is not a failure, so it must end before ctx.
@@ -64,7 +65,7 @@ func (w *Watch) Await(ctx context.Context, since string, wait time.Duration) (au
 	return w.changes(ctx, since, head)
 }
 
-// read returns the log's head at notBefore or later. Callers share reads.
+// read returns the log's head, read at the time notBefore or later. Callers share reads.
 func (w *Watch) read(ctx context.Context, notBefore time.Time) (adminapi.Head, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

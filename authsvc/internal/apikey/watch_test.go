@@ -58,7 +58,7 @@ func (r *record) add(subject string) string {
 }
 
 // TestAWatchTellsEachChangeOrAll asks for the changes since several heads. The answer must name every key that
-// may have changed, because a gateway keeps all others.
+// may have changed, because a gateway goes on trusting all other keys.
 func TestAWatchTellsEachChangeOrAll(t *testing.T) {
 	r := &record{}
 	first := r.add("key k1")
@@ -97,7 +97,8 @@ func TestAWatchTellsEachChangeOrAll(t *testing.T) {
 	}
 }
 
-// TestAWatchOfManyChangesSaysAll asks for answers that are just within their bounds, or just beyond.
+// TestAWatchOfManyChangesSaysAll asks for answers that are just within their bounds, or just beyond. Only an
+// answer beyond them must say "all".
 func TestAWatchOfManyChangesSaysAll(t *testing.T) {
 	for _, c := range []struct {
 		changes int

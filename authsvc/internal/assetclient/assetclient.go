@@ -23,7 +23,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// The bounds of a call, and of an answer with a page of revisions. A patch has at most 32 KiB.
+// The bounds of a call, and of an answer with a page of revisions. An answer has at most perPage revisions, and
+// the patch of a revision has at most 32 KiB.
 const (
 	callTimeout = 4 * time.Second
 	maxHistory  = 2 << 20 // bytes
@@ -97,7 +98,7 @@ type Change struct {
 	Date        time.Time
 	Author      Author
 	Changes     []Operation
-	ChangesSize int64 // bytes of a patch that was too large to keep; 0: Changes has it
+	ChangesSize int64 // bytes of a patch that was too large to keep; 0: Changes has the patch
 	Erased      *Erasure
 }
 
@@ -116,8 +117,8 @@ type Erasure struct {
 	Author Author
 }
 
-// History returns a page of changes of an asset. offset is History.Older of the page before, or "" for the
-// newest changes. To the asset services, the caller is an administrator whose key has the id keyID.
+// History returns a page of changes of an asset. The argument offset is History.Older of the page before, or ""
+// for the newest changes. To the asset services, the caller is an administrator whose key has the id keyID.
 func (c *Client) History(ctx context.Context, keyID, id, offset string) (History, error) {
 	query := url.Values{"limit": {strconv.Itoa(perPage)}}
 	if offset != "" {
@@ -198,8 +199,8 @@ func (c *Client) send(
 	return body, nil
 }
 
-// unavailable returns the fault for a call to which no asset service gave a usable answer. cause is only for
-// the log.
+// unavailable returns the fault for a call to which no asset service gave a usable answer. The argument cause is
+// only for the log.
 func unavailable(cause error) error {
 	f := fault.New(fault.Unavailable, fault.URL, "assets", "The asset services do not answer. Try again.")
 	return fmt.Errorf("%w: %w", f, cause)

@@ -20,7 +20,7 @@ type sealed struct {
 	shown int
 	grow  int // after each read, the log shows this many entries more
 
-	err    error // error of all calls after the first ones, which work
+	err    error // error of all calls after the number of calls in works
 	works  int   // how many calls still work
 	once   bool  // only one call fails, and the next ones work again
 	failed bool
@@ -91,7 +91,7 @@ func (s *sealed) Reseal(_ context.Context, entries []adminapi.Entry) error {
 	return err
 }
 
-// records calls visit with the key that the log is about.
+// records calls the function visit with the key that the log is about.
 func (s *sealed) records(_ context.Context, visit func(audit.Record) error) error {
 	if err := visit(audit.Record{Subject: audit.OfKey("k"), Text: []byte(`{}`)}); err != nil {
 		return err
@@ -114,7 +114,7 @@ func newSealer(t *testing.T, letters string) *audit.Sealer {
 }
 
 // TestAResealReachesEachEntry replaces the secret a by b in logs of several lengths. Some are multiples of the
-// number of entries that are read at a time.
+// number of entries that are read at a time. Each entry must get the new secret.
 func TestAResealReachesEachEntry(t *testing.T) {
 	for _, n := range []int{1, 499, 500, 501, 1000} {
 		log := newSealed(t, n)
@@ -133,7 +133,7 @@ func TestAResealReachesEachEntry(t *testing.T) {
 	}
 }
 
-// TestALogWithAProblemIsNotResealed has a log that lacks an entry about a key.
+// TestALogWithAProblemIsNotResealed reseals a log that lacks an entry about a key. This must be an error.
 func TestALogWithAProblemIsNotResealed(t *testing.T) {
 	const want = "no entry describes key k"
 	got, err := newSealed(t, 0).checker(t, "ba").Reseal(t.Context())
@@ -143,7 +143,7 @@ func TestALogWithAProblemIsNotResealed(t *testing.T) {
 }
 
 // TestAForgedEntryIsNotResealed adds an entry that the registry has not sealed, after Reseal has checked the
-// log.
+// log. This entry must keep its seal.
 func TestAForgedEntryIsNotResealed(t *testing.T) {
 	log := newSealed(t, 3)
 	log.entries[2].Seal, log.shown = "forged", 2
@@ -157,7 +157,7 @@ func TestAForgedEntryIsNotResealed(t *testing.T) {
 }
 
 // TestSubjectsOfOtherServicesNeedNoRecord checks logs with an entry about a webhook, an asset or a file. Other
-// services keep these.
+// services keep these things, so the check must find no problem.
 func TestSubjectsOfOtherServicesNeedNoRecord(t *testing.T) {
 	for _, subject := range []string{audit.OfWebhook("w"), audit.OfAsset("a"), audit.OfFile("f")} {
 		log := newSealed(t, 1)
@@ -173,7 +173,7 @@ func TestSubjectsOfOtherServicesNeedNoRecord(t *testing.T) {
 	}
 }
 
-// TestALogThatGrowsIsNoProblem adds entries while the log is checked.
+// TestALogThatGrowsIsNoProblem adds entries while the log is checked. The check must find no problem.
 func TestALogThatGrowsIsNoProblem(t *testing.T) {
 	log := newSealed(t, 10)
 	log.shown, log.grow = 1, 1
@@ -206,7 +206,7 @@ func TestALogThatGrowsIsNoProblem(t *testing.T) {
 }
 
 // TestALogThatDoesNotAnswerIsNoResult lets each call of the log fail in turn: only this call, or all calls from
-// this one on.
+// this one on. The error of the log must be returned.
 func TestALogThatDoesNotAnswerIsNoResult(t *testing.T) {
 	since := audit.Query{Since: begun.Add(30 * time.Hour)}
 	for _, c := range []struct {
@@ -253,7 +253,7 @@ func TestALogThatDoesNotAnswerIsNoResult(t *testing.T) {
 	}
 }
 
-// TestOneCheckRunsAtATime begins a check while another one is held up.
+// TestOneCheckRunsAtATime begins a check while another one is held up. The new check must wait.
 func TestOneCheckRunsAtATime(t *testing.T) {
 	log := newSealed(t, 3)
 	begins, ends := make(chan bool), make(chan bool)

@@ -64,9 +64,9 @@ type Reader interface {
 }
 
 // Search returns up to limit entries that a query selects, the newest first. It looks at the entries before the
-// one with the number in before; 0 stands for the end of the log. older is the value of before with which the
-// next search continues; 0: no entries are left. Search reads at most MaxRead entries, so it may find fewer
-// than limit although more are left.
+// one with the number in the argument before; 0 stands for the end of the log. The result older is the argument
+// before of the next search; 0: no entries are left. Search reads at most MaxRead entries, so it may find fewer
+// entries than the limit although more are left.
 func Search(
 	ctx context.Context, log Reader, q Query, before int64, limit int,
 ) (found []adminapi.Entry, older int64, err error) {
@@ -109,12 +109,12 @@ func left(before, first int64) int64 {
 	return before
 }
 
-// jitter is more than the clocks of the services differ, and so the most by which an entry can seem older than
-// the one before it.
+// jitter is the most by which an entry can seem older than the one before it. The clocks of the services differ
+// by less than this.
 const jitter = time.Hour
 
-// firstSince returns a number, up to last+1: all entries before the one with this number are older than since.
-// It reads only a few entries.
+// firstSince returns the number of an entry, or last+1. All entries with smaller numbers are older than the time
+// since. It reads only a few entries.
 func firstSince(ctx context.Context, log Lister, since time.Time, last int64) (int64, error) {
 	low, high := int64(1), last+1
 	if since.IsZero() {
@@ -138,9 +138,9 @@ func firstSince(ctx context.Context, log Lister, since time.Time, last int64) (i
 // MaxExported is the most entries that one Export reads.
 const MaxExported = 100_000
 
-// Export calls visit with each entry that a query selects, in order, until visit returns an error. If more than
-// MaxExported entries are younger than Query.Since, it returns a fault of kind Invalid before any call of
-// visit.
+// Export calls the function visit with each entry that a query selects, in order, until visit returns an error.
+// If more than MaxExported entries are younger than Query.Since, it returns a fault of kind Invalid before any
+// call of visit.
 func Export(ctx context.Context, log Reader, q Query, visit func(adminapi.Entry) error) error {
 	head, err := log.Head(ctx)
 	if err != nil {
@@ -169,5 +169,5 @@ func Export(ctx context.Context, log Reader, q Query, visit func(adminapi.Entry)
 	return err
 }
 
-// errEnd ends an export where the log ended when the export began.
+// errEnd ends an export after the entry that was the last one when the export began.
 var errEnd = errors.New("the end of the export")

@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// maxFaults is how many faults in the contents of a file Check returns at most.
+// maxFaults is the most faults in the contents of a file that Check returns.
 const maxFaults = 20
 
 // Check returns the number of token records and keys in a file that no process has open, and everything wrong

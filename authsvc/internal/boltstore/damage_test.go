@@ -93,9 +93,9 @@ func TestADamagedValueIsAnError(t *testing.T) {
 		t.Run(string(c.bucket), func(t *testing.T) {
 			s, path := filled(t)
 			spoil(t, s, c.bucket, "{")
-			for _, damaged := range []bool{false, true} { // after a call has found damage, the file takes no change
+			for _, damaged := range []bool{false, true} { // once damage is found, the file accepts no changes
 				for _, call := range append(storetest.Calls(), sweepCall) {
-					// Reseal is left out, because it would replace the damaged entry.
+					// Reseal is not called, because it would replace the damaged entry.
 					if damaged != slices.Contains(c.reads, call.Name) || call.Name == "Reseal" {
 						continue
 					}
@@ -118,7 +118,8 @@ func TestADamagedValueIsAnError(t *testing.T) {
 	}
 }
 
-// TestACheckFindsWhatDoesNotFit checks files with well-formed values that contradict each other.
+// TestACheckFindsWhatDoesNotFit checks files with well-formed values that contradict each other. Each
+// contradiction must be one fault.
 func TestACheckFindsWhatDoesNotFit(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -179,7 +180,7 @@ func TestACheckOfADamagedFileIsShort(t *testing.T) {
 	}
 }
 
-// TestADamagedFileIsNotSwept lets another call find damage before the sweep.
+// TestADamagedFileIsNotSwept lets another call find damage before the sweep. The sweep must return an error.
 func TestADamagedFileIsNotSwept(t *testing.T) {
 	s, _ := filled(t)
 	due := token.Transfer{ID: "due", Expires: time.Now().Add(-time.Hour).UnixMicro()}

@@ -26,7 +26,8 @@ func (s *Store) Broker(ctx context.Context, name string) (b apikey.Broker, err e
 	return b, err
 }
 
-// Brokers returns up to limit brokers in the order of their names. The first one follows the name in after.
+// Brokers returns up to limit brokers in the order of their names. The first one follows the name in the
+// argument after.
 func (s *Store) Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error) {
 	return scan(ctx, s, brokerBucket, []byte(after+"\x00"), limit, apikey.DecodeBroker)
 }
@@ -40,13 +41,13 @@ func (s *Store) Key(ctx context.Context, id string) (k apikey.Key, err error) {
 	return k, err
 }
 
-// Keys returns up to limit keys in the order of their ids. The first one follows the id in after.
+// Keys returns up to limit keys in the order of their ids. The first one follows the id in the argument after.
 func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error) {
 	return scan(ctx, s, keyBucket, []byte(after+"\x00"), limit, apikey.DecodeKey)
 }
 
-// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id in before,
-// or is the last key if before is "".
+// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id in the
+// argument before, or is the last key if before is "".
 func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found []apikey.Key, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(keyBucket).Cursor()
@@ -70,8 +71,8 @@ func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found [
 	return found, err
 }
 
-// FindSecret returns the key that has a secret with this hash, and the key's broker. If there is no such key,
-// it returns apikey.ErrNotFound, after the same reads: of the hash, the key and the broker.
+// FindSecret returns the key that has a secret with this hash, and the key's broker. If there is no such key, it
+// makes the same reads, of the hash, the key and the broker, and returns apikey.ErrNotFound.
 func (s *Store) FindSecret(ctx context.Context, hash string) (k apikey.Key, b apikey.Broker, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		id := string(tx.Bucket(hashBucket).Get([]byte(hash)))

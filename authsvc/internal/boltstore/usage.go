@@ -137,7 +137,8 @@ func keepUse(tx *bbolt.Tx, u authapi.Use) error {
 	return tx.Bucket(useBucket).Put([]byte(u.KeyID), text)
 }
 
-// Uses returns the last uses of each key, newest first, by the number of the key's secret.
+// Uses returns the last uses of each key, newest first. The outer map has the ids of keys, and the inner map the
+// numbers of secrets.
 func (s *Store) Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error) {
 	found := map[string]map[int][]adminapi.Use{}
 	err := s.view(ctx, func(tx *bbolt.Tx) error {
@@ -165,7 +166,7 @@ func newestFirst(of map[netip.Addr]int64) []adminapi.Use {
 	return sorted
 }
 
-// Counts returns the counts of a key on some days. It leaves out days without counts.
+// Counts returns the counts of a key on the given days, except days without counts.
 func (s *Store) Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error) {
 	found := []adminapi.Day{}
 	err := s.view(ctx, func(tx *bbolt.Tx) error {

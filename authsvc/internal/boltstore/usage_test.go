@@ -57,7 +57,7 @@ func TestAKeyKeepsTheCountsOfItsNewestDays(t *testing.T) {
 }
 
 // TestSessionsThatAreOverAreForgotten begins with a session that is over, and a damaged one. The next end of a
-// session removes both.
+// session must remove both.
 func TestSessionsThatAreOverAreForgotten(t *testing.T) {
 	s := empty(t)
 	if err := s.EndSession(t.Context(), "over", -time.Second); err != nil {
@@ -80,7 +80,7 @@ func TestSessionsThatAreOverAreForgotten(t *testing.T) {
 }
 
 // TestASweepLooksAgain sweeps two transfers that were expired when they were read. Meanwhile one was claimed,
-// and one has disappeared.
+// and one has disappeared. The claimed one must stay.
 func TestASweepLooksAgain(t *testing.T) {
 	s := empty(t)
 	want := token.Transfer{ID: "one", Broker: "b", Expires: time.Now().Add(time.Hour).UnixMicro()}
@@ -123,8 +123,8 @@ func TestASweepGoesOn(t *testing.T) {
 	}
 }
 
-// TestADayIsForgottenWithAllItsClasses counts two classes on the day that is forgotten, and one class on the
-// new day.
+// TestADayIsForgottenWithAllItsClasses counts two classes on the day that is forgotten, and one class on the new
+// day. Both classes of the old day must go.
 func TestADayIsForgottenWithAllItsClasses(t *testing.T) {
 	s := empty(t)
 	var days []string

@@ -37,7 +37,7 @@ type Authenticator interface {
 
 // Sessions stores which sessions were ended before they expired.
 type Sessions interface {
-	// EndSession durably ends a session. The store may forget the session after the time in forget.
+	// EndSession durably ends a session. The store may forget the session after the given time.
 	EndSession(ctx context.Context, id string, forget time.Duration) error
 	// SessionEnded reports whether a session was ended.
 	SessionEnded(ctx context.Context, id string) (bool, error)

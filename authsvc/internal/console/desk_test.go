@@ -173,7 +173,7 @@ func (b *browser) postFrom(path string, form url.Values, from http.Header) answe
 
 var hidden = regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)">`)
 
-// fill opens the form at path. It returns the given fields with the form's hidden fields.
+// fill opens the form at a path. It returns the given fields with the form's hidden fields.
 func (b *browser) fill(path string, fields url.Values) url.Values {
 	b.t.Helper()
 	opened := b.get(path)

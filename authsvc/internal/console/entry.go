@@ -92,7 +92,7 @@ func inOrder(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// told returns the value of a field for people; "" if the value is absent or empty.
+// told returns the value of a field as text for people; "" if the value is absent or empty.
 func told(field string, value json.RawMessage) string {
 	if len(value) == 0 {
 		return ""

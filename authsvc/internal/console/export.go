@@ -42,7 +42,7 @@ var formats = map[string]struct {
 }
 
 // exportAudit sends the entries that a search finds, in the order of the log. It holds one block of entries in
-// memory. If an export fails, exportAudit breaks the connection off, so that nobody takes the export for
+// memory. If an export fails, exportAudit breaks the connection off, so that nobody believes that the export is
 // complete.
 func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	format, ok := formats[r.PathValue("format")]
@@ -147,8 +147,8 @@ func (t table) flush() error {
 	return t.to.Error()
 }
 
-// harmless returns a text that spreadsheets do not take for a formula. If the first character could begin a
-// formula, it puts an apostrophe in front.
+// harmless returns a text that no spreadsheet reads as a formula. If the first character could begin a formula,
+// it puts an apostrophe in front.
 func harmless(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(text)[0]) {
 		return "'" + text

@@ -133,7 +133,7 @@ func (f field) Described() string {
 }
 
 // unchanged returns a digest of the settings that a form shows. The form sends the digest back. Then mustBe
-// compares it with the settings of that time, to see whether they are unchanged.
+// compares it with the current settings, to see whether they are unchanged.
 func unchanged(settings any) (string, error) {
 	text, err := json.Marshal(settings)
 	if err != nil {
@@ -142,8 +142,8 @@ func unchanged(settings any) (string, error) {
 	return digest(text), nil
 }
 
-// mustBe returns a fault of kind Conflict if the settings are not the ones that the form showed. shown is their
-// digest from unchanged.
+// mustBe returns a fault of kind Conflict if the settings are not the ones that the form showed. The argument
+// shown is the digest that the function unchanged returned for those.
 func mustBe(settings any, shown string) error {
 	now, err := unchanged(settings)
 	if err != nil {

@@ -19,11 +19,10 @@ type keyList struct {
 	Rows   keyRows
 }
 
-// Narrow reports whether the search leaves out any keys that are not revoked.
+// Narrow reports whether the search selects only a part of the keys that are not revoked.
 func (l keyList) Narrow() bool { return l.Text() != "" || l.Broker() != "" || l.State != "" }
 
-// Revoked returns the path of the list with the revoked keys that the search leaves out; "" if it leaves out
-// none.
+// Revoked returns the path of the list with the revoked keys that the search excludes; "" if it excludes none.
 func (l keyList) Revoked() string {
 	for _, t := range l.Tabs {
 		if l.State == "" && t.Label == adminapi.Revoked && t.Count > 0 {

@@ -156,7 +156,8 @@ func (c *Console) createKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	return c.showSecret(w, r, by, "Key created", keyPage{Key: k, Secret: secret})
 }
 
-// showSecret shows a new secret. No cache keeps this response. A form that is sent again does not get it again.
+// showSecret shows a new secret. No cache keeps this response. A form that is sent again does not get the secret
+// again.
 func (c *Console) showSecret(
 	w http.ResponseWriter, r *http.Request, by admin.Actor, title string, p keyPage,
 ) error {
@@ -219,7 +220,7 @@ func (c *Console) showEditKey(w http.ResponseWriter, r *http.Request, by admin.A
 	return c.editKeyPage(w, by, f, k)
 }
 
-// changeable returns the key of a request, or a fault if it is revoked.
+// changeable returns the key of a request, or a fault if the key is revoked.
 func (c *Console) changeable(r *http.Request) (adminapi.Key, error) {
 	k, err := c.keys.Key(r.Context(), r.PathValue("id"))
 	if err == nil && k.Revoked != nil {
@@ -270,7 +271,7 @@ func (c *Console) showRevokeKey(w http.ResponseWriter, r *http.Request, by admin
 	return c.confirm(w, r, by, revocation, nil)
 }
 
-// recently is how long after the last use of a key the user must type the key's name to revoke it.
+// recently is the time after the last use of a key in which the user must type the key's name to revoke the key.
 const recently = 24 * time.Hour
 
 // lastUse returns when a key was last used; nil if it was never used.

@@ -18,7 +18,7 @@ type list struct {
 	query url.Values // parameters of the search, without the number of the page
 
 	Skip, Shown, Total int
-	Cut                bool // the registry has more than a search reads
+	Cut                bool // the registry has more elements than a search reads
 }
 
 // Text returns the text for which the user searches.

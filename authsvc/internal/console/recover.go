@@ -13,7 +13,7 @@ import (
 type recoverPage struct {
 	ID      string
 	Form    form                  // zero once the asset has new tokens
-	Access  assetclient.Recovered // the new tokens; zero before
+	Access  assetclient.Recovered // the new tokens; zero before the recovery
 	History string                // path of the asset's history
 }
 
@@ -41,7 +41,7 @@ func (c *Console) recoverPage(w http.ResponseWriter, r *http.Request, by admin.A
 
 // recoverAsset gives an asset new tokens and shows them once (docs/recovery.md). It asks the asset service,
 // which asks an auth service, which writes the entry of the audit log under the id of the form. If this entry
-// exists already, the form does nothing again.
+// exists already, the form was sent before, and nothing is done again.
 func (c *Console) recoverAsset(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	id, err := assetOf(r)
 	if err != nil {

@@ -24,8 +24,8 @@ func (r *records) Recover(
 	return assetclient.Recovered{Owner: "acme", Token: "tok<1>", Transfer: "tra1"}, err
 }
 
-// TestAnOperatorRecoversAnAsset sends the form twice. The tokens are shown once, and the audit log has one
-// entry, with the reason and without a token.
+// TestAnOperatorRecoversAnAsset sends the form twice. The tokens must be shown once, and the audit log must have
+// one entry, with the reason and without a token.
 func TestAnOperatorRecoversAnAsset(t *testing.T) {
 	d := newDesk(t)
 	d.assets.service = d.service.Service

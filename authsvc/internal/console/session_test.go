@@ -209,7 +209,8 @@ func TestSigningIn(t *testing.T) {
 	}
 }
 
-// TestTheSignInGoesNowhereElse signs in with next pages that are not pages of the console.
+// TestTheSignInGoesNowhereElse signs in with next pages that are not pages of the console. No sign-in may lead
+// there.
 func TestTheSignInGoesNowhereElse(t *testing.T) {
 	d := newDesk(t)
 	_, good := d.key(t, adminapi.NewKey{KeySettings: settings("Ольга", "operator")})

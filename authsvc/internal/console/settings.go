@@ -18,8 +18,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// keySettings returns the settings that a form has sent for a key. was has the settings before. keySettings
-// adds to found the fields that it cannot read.
+// keySettings returns the settings that a form has sent for a key. The argument "was" has the settings before.
+// keySettings adds the fields that it cannot read to the list found.
 func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List) adminapi.KeySettings {
 	s := adminapi.KeySettings{
 		Name: strings.TrimSpace(sent.Get("name")), Role: sent.Get("role"),
@@ -34,7 +34,8 @@ func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List
 	}
 	switch text := sent.Get("expires"); {
 	case text == "":
-	// The form shows the time without fractions of a second, so an unchanged time keeps them.
+	// The form shows the time without fractions of a second. If its text is unchanged, the key keeps its exact
+	// time.
 	case was.Expires != nil && stamp(*was.Expires) == text:
 		s.Expires = was.Expires
 	default:

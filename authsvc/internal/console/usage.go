@@ -39,8 +39,8 @@ func daysOf(r *http.Request) (int, error) {
 	return days, nil
 }
 
-// newUsage returns the usage of the last days. offered has other numbers of days; the links to them have the
-// path and the parameters q.
+// newUsage returns the usage of the last days. The argument offered has other numbers of days. The links to
+// their charts have the path and the parameters q.
 func newUsage(counts []adminapi.Day, days int, now time.Time, path string, q url.Values, offered ...int) usage {
 	u := usage{Chart: newChart(counts, days, now)}
 	for _, n := range offered {

@@ -172,7 +172,7 @@ func ago(past time.Duration) string {
 	return "just now"
 }
 
-// labels has the names of fields for people that differ from what label would make of the field.
+// labels has the names for people of those fields for which the function label would make another name.
 var labels = map[string]string{"allow": "Addresses", "levels": "Accreditation levels", "confirm": "Name of the key"}
 
 // label returns the name of a form's field for people: "Limit read" for "limit-read".
@@ -196,8 +196,8 @@ func (c *Console) show(w http.ResponseWriter, status int, name string, v view) e
 	return nil
 }
 
-// flat leaves out the characters that change the direction of text. The title of a page cannot have elements
-// such as <bdi>, which confine these characters to one text elsewhere.
+// flat removes the characters that change the direction of text. Elsewhere on a page, the element <bdi> confines
+// their effect to one text, but the title of a page cannot have elements.
 func flat(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Bidi_Control, r) {

@@ -106,7 +106,7 @@ func (c *Console) removeWebhook(w http.ResponseWriter, r *http.Request, by admin
 	return c.changeWebhook(w, r, by, assetclient.RemoveWebhook)
 }
 
-// webhookEntry is what the audit log shows of an action on a webhook. It leaves out the webhook's address,
+// webhookEntry is what the audit log shows of an action on a webhook. It does not have the webhook's address,
 // which may hold a secret of the receiver.
 type webhookEntry struct {
 	Broker string `json:"broker"`

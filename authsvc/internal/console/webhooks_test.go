@@ -80,8 +80,8 @@ func TestWebhooksAreListed(t *testing.T) {
 	}
 }
 
-// TestOperatorsChangeWebhooks takes each action. Each must have an entry in the audit log, without the address
-// of the webhook.
+// TestOperatorsChangeWebhooks does each action. Each must have an entry in the audit log, without the address of
+// the webhook.
 func TestOperatorsChangeWebhooks(t *testing.T) {
 	d := newDesk(t)
 	d.assets.webhooks = newWebhooks()
@@ -132,7 +132,8 @@ func TestOperatorsChangeWebhooks(t *testing.T) {
 }
 
 // TestAFailedActionIsNotCalledDone sends a form while the asset service is down, and again when it works. The
-// first attempt has added an entry to the audit log, but has changed nothing.
+// first attempt has added an entry to the audit log, but has changed nothing. The page must not claim that the
+// action was done.
 func TestAFailedActionIsNotCalledDone(t *testing.T) {
 	d := newDesk(t)
 	d.assets.webhooks = newWebhooks()

@@ -29,7 +29,8 @@ type Admin struct {
 	operators *admin.Authenticator
 }
 
-// NewAdmin returns the admin API of a service and its audit log, for callers whom operators identifies.
+// NewAdmin returns the admin API of a service and its audit log, for callers that the authenticator operators
+// identifies.
 func NewAdmin(service *admin.Service, log *audit.Checker, operators *admin.Authenticator) *Admin {
 	return &Admin{service, log, operators}
 }
@@ -106,9 +107,9 @@ func filter(c *gin.Context) (admin.Filter, error) {
 }
 
 // bounds are the bounds of a query parameter with a number: from 1 to most.
-type bounds struct{ otherwise, most int } // the value if the parameter is missing
+type bounds struct{ otherwise, most int } // otherwise: the value if the parameter is missing
 
-// number reads a query parameter, and adds a problem to found if it is out of bounds.
+// number reads a query parameter, and adds a problem to the list found if the number is out of bounds.
 func number(c *gin.Context, found *problems.List, name string, b bounds) int {
 	text := c.Query(name)
 	if text == "" {

@@ -59,9 +59,9 @@ func parseData(text []byte) (sent, error) {
 	return s, nil
 }
 
-// into sets the fields that the data names, in the struct to which of points; null clears a field. It returns a
-// problem for each field that it cannot read. This field keeps its value, or, if it is a list, has zero values
-// in place of faulty elements.
+// into sets the fields that the data names in a struct; null clears a field. The argument "of" is a pointer to
+// the struct. It returns a problem for each field that it cannot read. This field keeps its value, or, if it is
+// a list, has zero values in place of faulty elements.
 func (s sent) into(of any) *problems.List {
 	var found problems.List
 	for _, name := range s.rogue {

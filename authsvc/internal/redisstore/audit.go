@@ -30,8 +30,8 @@ func (s *Store) Head(ctx context.Context) (adminapi.Head, error) {
 	return adminapi.ParseHead(text)
 }
 
-// Entries returns up to limit audit entries, in order. The first one follows the entry with the number in
-// after. An entry that Redis lacks is left out.
+// Entries returns up to limit audit entries, in order. The first one follows the entry with the number in the
+// argument after. The result does not have entries that Redis lacks.
 func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
 	head, err := s.Head(ctx)
 	if err != nil {

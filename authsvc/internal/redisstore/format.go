@@ -37,8 +37,8 @@ type formatCheck struct {
 
 func newFormatCheck() *formatCheck { return &formatCheck{turn: make(chan struct{}, 1)} }
 
-// run returns an error unless Redis has the format of this store. Once Redis has had the format, run does not
-// ask again. If Redis has many names of other programs, the check may need more time than ctx allows; the next
+// run returns an error unless Redis has the format of this store. Once run has found the format, it does not ask
+// Redis again. If Redis has many names of other programs, the check may need more time than ctx allows; the next
 // run then continues it.
 func (f *formatCheck) run(ctx context.Context, client *redis.Client) error {
 	if f.done.Load() {

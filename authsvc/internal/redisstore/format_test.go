@@ -52,7 +52,7 @@ func TestARedisOfAnotherFormatIsRefused(t *testing.T) {
 }
 
 // TestARedisWithoutDataGetsTheFormat begins with data of other programs only, with more names than one step of
-// the check reads.
+// the check reads. The check must then write the format.
 func TestARedisWithoutDataGetsTheFormat(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, server.URL())
@@ -79,8 +79,8 @@ func TestARedisWithoutDataGetsTheFormat(t *testing.T) {
 	}
 }
 
-// failing is a hook that calls end in place of the command with the number at; the first command is 1. It notes
-// the cursors of all scans.
+// failing is a hook that calls the function end in place of the command with the number in at; the first command
+// has the number 1. It notes the cursors of all scans.
 type failing struct {
 	at, count int
 	end       func() error
@@ -130,8 +130,8 @@ func join(t *testing.T, hook redis.Hook, clients ...*redis.Client) {
 var errFailing = errors.New("the command failed")
 
 // TestACheckOfTheFormatLooksAtAllKeys stops a check in its second step: the caller leaves, or the server fails.
-// After the caller has left, the next check continues. After the failure it begins again, because another
-// server may answer.
+// After the caller has left, the next check must continue. After the failure it must begin again, because
+// another server may answer.
 func TestACheckOfTheFormatLooksAtAllKeys(t *testing.T) {
 	server := redistest.Start(t)
 	var others []any
@@ -202,7 +202,8 @@ func TestEachFailureOfRedisIsTold(t *testing.T) {
 }
 
 // TestAnEmptyRedisGetsOneFormat repeats a check, and each time lets another one of its commands fail. At last
-// another program writes a different format just before the check writes.
+// another program writes a different format just before the check writes. The check must then refuse that
+// format.
 func TestAnEmptyRedisGetsOneFormat(t *testing.T) {
 	server := redistest.Start(t)
 	const write = 3 // the number of the command that writes, after GET and SCAN

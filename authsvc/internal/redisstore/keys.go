@@ -25,7 +25,8 @@ func (s *Store) Broker(ctx context.Context, name string) (apikey.Broker, error) 
 	return one(ctx, s, brokersKey, name, apikey.DecodeBroker)
 }
 
-// Brokers returns up to limit brokers in the order of their names. The first one follows the name in after.
+// Brokers returns up to limit brokers in the order of their names. The first one follows the name in the
+// argument after.
 func (s *Store) Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error) {
 	names, err := s.follow(ctx, namesKey, after, limit)
 	if err != nil {
@@ -42,7 +43,7 @@ func (s *Store) Key(ctx context.Context, id string) (apikey.Key, error) {
 	return one(ctx, s, keysKey, id, apikey.DecodeKey)
 }
 
-// Keys returns up to limit keys in the order of their ids. The first one follows the id in after.
+// Keys returns up to limit keys in the order of their ids. The first one follows the id in the argument after.
 func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error) {
 	if err := s.format.run(ctx, s.client); err != nil {
 		return nil, err
@@ -54,8 +55,8 @@ func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key
 	return load(ctx, s, keysKey, ids, apikey.DecodeKey)
 }
 
-// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id in before,
-// or is the last key if before is "".
+// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id in the
+// argument before, or is the last key if before is "".
 func (s *Store) KeysBack(ctx context.Context, before string, limit int) ([]apikey.Key, error) {
 	if err := s.format.run(ctx, s.client); err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func (s *Store) KeysBack(ctx context.Context, before string, limit int) ([]apike
 	return load(ctx, s, keysKey, ids, apikey.DecodeKey)
 }
 
-// follow returns up to limit names of an index, in order. The first one follows the name in after.
+// follow returns up to limit names of an index, in order. The first one follows the name in the argument after.
 func (s *Store) follow(ctx context.Context, index, after string, limit int) ([]string, error) {
 	names, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{
 		Key: index, Start: "(" + after, Stop: "+", ByLex: true, Count: int64(limit),
@@ -84,7 +85,7 @@ func (s *Store) follow(ctx context.Context, index, after string, limit int) ([]s
 	return names, nil
 }
 
-// load decodes some fields of a Redis hash. It leaves out fields that the hash lacks.
+// load decodes some fields of a Redis hash. The result does not have fields that the hash lacks.
 func load[T any](
 	ctx context.Context, s *Store, key string, fields []string, decode func([]byte) (T, error),
 ) (found []T, err error) {
@@ -165,7 +166,7 @@ redis.call('HSET', KEYS[3], ARGV[3], ARGV[1])
 return 1
 `)
 
-// added is the answer of add for a key that it has stored.
+// added is the answer of the script add for a key that it has stored.
 const added = 1
 
 // AddKey durably stores an unaudited key. It returns apikey.ErrExists if the store

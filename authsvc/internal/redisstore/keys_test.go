@@ -88,8 +88,8 @@ func TestAVerificationCostsOneRoundTrip(t *testing.T) {
 	}
 }
 
-// TestTheCountsOfADayExpire adds to the counts of a day. Redis must keep them as long as lists can show the
-// day, and two days more.
+// TestTheCountsOfADayExpire adds to the counts of a day. Redis must keep them until two days after
+// the last moment at which a list of keys can show that day.
 func TestTheCountsOfADayExpire(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
 	count := authapi.Count{KeyID: "k", Day: "2026-11-21", Class: "read", Requests: 1}

@@ -20,8 +20,8 @@ const backupKey = "registry:backup"
 // askTimeout bounds the wait for Redis when metrics are read.
 const askTimeout = 500 * time.Millisecond
 
-// measure adds metrics of the server's memory and of the last backup to a meter,
-// until silence. While the server does not answer, the metrics are missing.
+// measure adds metrics of the server's memory and of the last backup to a meter, until the function silence is
+// called. While the server does not answer, the metrics are missing.
 func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
 	memory, err := telemetry.MeasureStore(meter, "tokens", s.memory)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Store) memory(ctx context.Context) telemetry.StoreUse {
 }
 
 // lastBackup returns when the last complete backup ended, in seconds since the Unix epoch; 0 if there was no
-// backup. known is false if Redis does not answer.
+// backup. The result known is false if Redis does not answer.
 func (s *Store) lastBackup(ctx context.Context) (at float64, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -22,10 +22,10 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// timeouts bound the calls of Redis. Callers of the auth service wait at most two seconds. A server that is
-// down refuses a connection at once, so Dial can be short. A server with a busy disk needs more time, because
-// it writes each change before it answers. A request that finds no free connection is refused before its caller
-// gives up, because callers treat a service that does not answer as dead.
+// timeouts limit how long a call to Redis may take. Callers of the auth service wait at most two seconds. A server
+// that is down refuses a connection immediately, so Dial can be short. A server with a busy disk needs more time,
+// because it writes each change before it answers. If no connection is free, a request must be refused before its
+// caller gives up: callers believe that a service without an answer is dead.
 var timeouts = redisclient.Timeouts{Dial: 200 * time.Millisecond, Call: time.Second, Pool: 500 * time.Millisecond}
 
 // Store is the store of the auth service in Redis. It is safe for concurrent use.
@@ -112,7 +112,7 @@ func (s *Store) Warnings(ctx context.Context) []string {
 			return []string{"Redis does not show its settings. " +
 				"Make sure that it has appendonly yes, appendfsync always and maxmemory-policy noeviction."}
 		}
-		if err != nil { // it is Ready that reports a server which does not answer
+		if err != nil { // Ready reports a server that does not answer
 			return nil
 		}
 		if got := settings[d.setting]; got != d.want {

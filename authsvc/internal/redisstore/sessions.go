@@ -9,7 +9,7 @@ import (
 // sessionKey returns the Redis name for a session of the console that was ended.
 func sessionKey(id string) string { return "registry:session:{" + id + "}" }
 
-// EndSession durably ends a session of the console. Redis forgets the session after the time in forget.
+// EndSession durably ends a session of the console. Redis forgets the session after the given time.
 func (s *Store) EndSession(ctx context.Context, id string, forget time.Duration) error {
 	if err := s.client.Set(ctx, sessionKey(id), "ended", forget).Err(); err != nil {
 		return fmt.Errorf("end session: %w", err)

@@ -14,8 +14,8 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// TestARedisThatCannotWorkNowIsUnavailable tries a server that runs a long script, and one whose connections
-// are all in use.
+// TestARedisThatCannotWorkNowIsUnavailable tries a server that runs a long script, and one whose connections are
+// all in use. The fault must be of kind Unavailable.
 func TestARedisThatCannotWorkNowIsUnavailable(t *testing.T) {
 	busy := redistest.Start(t, "--busy-reply-threshold", "1")
 	s := open(t, busy.URL())
@@ -62,7 +62,8 @@ func TestARedisThatCannotWorkNowIsUnavailable(t *testing.T) {
 	}
 }
 
-// TestAFailoverThatMayLoseChangesIsAWarning runs a server with a replica, with the setting and without it.
+// TestAFailoverThatMayLoseChangesIsAWarning runs a server with a replica, with the setting and without it. There
+// must be a warning only without the setting.
 func TestAFailoverThatMayLoseChangesIsAWarning(t *testing.T) {
 	for minimum, want := range map[string]int{"0": 1, "1": 0} {
 		server := redistest.Start(t, "--min-replicas-to-write", minimum)
@@ -74,7 +75,8 @@ func TestAFailoverThatMayLoseChangesIsAWarning(t *testing.T) {
 	}
 }
 
-// TestAShortageOfConnectionsIsNoOutage takes the only connection that requests have.
+// TestAShortageOfConnectionsIsNoOutage takes the only connection that requests have. A request must be refused
+// as unavailable, but Ready and the watch of keys must still work.
 func TestAShortageOfConnectionsIsNoOutage(t *testing.T) {
 	server := redistest.Start(t)
 	meter := metrictest.New()

@@ -20,7 +20,7 @@ import (
 // never with its arguments.
 type watching struct{ operations *telemetry.Operations }
 
-// DialHook returns next: connecting is not measured.
+// DialHook returns its argument unchanged, because connecting is not measured.
 func (watching) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook measures a command.
@@ -75,7 +75,7 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", f, err)
 }
 
-// failure returns err, but nil for redis.Nil: that a value is missing is an answer, not a failure.
+// failure returns err, but nil for redis.Nil, because a missing value is an answer and not a failure.
 func failure(err error) error {
 	if errors.Is(err, redis.Nil) {
 		return nil

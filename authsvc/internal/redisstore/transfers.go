@@ -24,7 +24,7 @@ const (
 )
 
 // create stores a transfer. The transfer expires after ARGV[2] ms, unless this is 0, or the transfer exists and
-// is claimed. A length of time is used because it is right even if the clock of Redis is wrong.
+// is claimed. The expiry is a length of time, because that is right even if the clock of Redis is wrong.
 var create = redis.NewScript(`
 redis.call('HSET', KEYS[1], 'transfer', ARGV[1])
 if ARGV[2] ~= '0' and redis.call('HEXISTS', KEYS[1], 'claim') == 0 then

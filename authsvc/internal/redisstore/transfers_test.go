@@ -10,7 +10,8 @@ import (
 )
 
 // TestALateChangeReplacesNoUse sends changes by callers that read a transfer too early: another caller has
-// claimed or used it since. It also restores the transfer from a copy that is older than the use.
+// claimed or used the transfer since. It also restores the transfer from a copy that is older than the use. The
+// use must stay.
 func TestALateChangeReplacesNoUse(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
 	expires := time.Now().Add(time.Hour).UnixMicro()

@@ -46,7 +46,8 @@ func (s *Store) AddUsage(ctx context.Context, uses []authapi.Use, counts []autha
 	return nil
 }
 
-// Uses returns the last uses of each key, newest first, by the number of the key's secret.
+// Uses returns the last uses of each key, newest first. The outer map has the ids of keys, and the inner map the
+// numbers of secrets.
 func (s *Store) Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error) {
 	keys, err := load(ctx, s, keysKey, ids, apikey.DecodeKey)
 	if err != nil || len(keys) == 0 {
@@ -79,7 +80,7 @@ func (s *Store) Uses(ctx context.Context, ids []string) (map[string]map[int][]ad
 	return found, nil
 }
 
-// Counts returns the counts of a key on some days. It leaves out days without counts.
+// Counts returns the counts of a key on the given days, except days without counts.
 func (s *Store) Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error) {
 	answers := make([]*redis.MapStringStringCmd, len(days))
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {

@@ -53,8 +53,8 @@ func Fill(t *testing.T, s Store) {
 	}
 }
 
-// Calls returns a call of each method that uses the server or the file. It leaves out SweepTransfers, which
-// does nothing in Redis.
+// Calls returns a call of each method that uses the server or the file, except SweepTransfers, which does
+// nothing in Redis.
 func Calls() []Call {
 	first := entry(adminapi.Head{}, "key k1")
 	added := newKey("k2", "b")

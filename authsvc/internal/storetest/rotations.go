@@ -30,8 +30,8 @@ type promised struct {
 	end    time.Time // zero: it does not end, because it is the newest
 }
 
-// testRotations rotates keys as often as a key can have valid secrets, with grace and without. It tries every
-// sequence of these two. After each rotation it tries every secret.
+// testRotations rotates keys as often as a key can have valid secrets, with grace or without, in every sequence
+// of these two. After each rotation it tries every secret.
 // Promises: rotation
 func testRotations(t *testing.T, open Opener) {
 	s := open(t, "a")

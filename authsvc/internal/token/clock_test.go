@@ -8,7 +8,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// TestATransferOfAWrongClockEnds creates transfers with clocks that are a year ahead or behind.
+// TestATransferOfAWrongClockEnds creates transfers with clocks that are right, or a year ahead or behind. A
+// transfer of a wrong clock must not be usable.
 func TestATransferOfAWrongClockEnds(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for name, c := range map[string]struct {

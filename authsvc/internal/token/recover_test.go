@@ -7,8 +7,8 @@ import (
 	"asset-registry/shared/authapi"
 )
 
-// TestARecoveryEndsTheOldTokens gives an asset new tokens. They become valid, and the old ones invalid, when
-// the asset has its new record.
+// TestARecoveryEndsTheOldTokens gives an asset new tokens. The new ones must become valid, and the old ones
+// invalid, when the asset has its new record.
 func TestARecoveryEndsTheOldTokens(t *testing.T) {
 	h := newHandover(t)
 	got, err := h.Recover(t.Context(), asset, h.issued.Sealed)
@@ -40,8 +40,8 @@ func TestARecoveryEndsTheOldTokens(t *testing.T) {
 	}
 }
 
-// TestARecoveryFreesAClaimedTransfer recovers an asset after a transfer was claimed for it, but before the
-// asset gets its new owner. Then the transfer is free again, and the asset cannot get this owner with the old
+// TestARecoveryFreesAClaimedTransfer recovers an asset after a transfer was claimed for it, but before the asset
+// gets its new owner. Then the transfer must be free again, and the asset must not get this owner with the old
 // token.
 func TestARecoveryFreesAClaimedTransfer(t *testing.T) {
 	h := newHandover(t)
@@ -62,8 +62,8 @@ func TestARecoveryFreesAClaimedTransfer(t *testing.T) {
 	}
 }
 
-// TestARecoveryAfterAHandover gives new tokens to an asset that has changed its owner. The transfer stays used,
-// and the change of owner cannot be repeated.
+// TestARecoveryAfterAHandover gives new tokens to an asset that has changed its owner. The transfer must stay
+// used, and nobody may repeat the change of owner.
 func TestARecoveryAfterAHandover(t *testing.T) {
 	h := newHandover(t)
 	changed, err := h.ChangeOwner(t.Context(), h.request(), now)

@@ -106,8 +106,8 @@ func (s *Service) issue(
 	return authapi.IssueTokensResponse{Token: owner, Transfer: transfer, Sealed: sealed}, nil
 }
 
-// Verify reports whether a token is the owner token of an asset, and the bearer's broker the asset's owner. It
-// returns ErrForged if the sealed record is not the asset's.
+// Verify reports whether a token is the owner token of an asset, and whether the bearer's broker is the asset's
+// owner. It returns ErrForged if the sealed record is not the asset's.
 func (s *Service) Verify(ctx context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
 	current, err := s.newest(ctx, r.Sealed, r.AssetID)
 	if err != nil {

@@ -19,7 +19,7 @@ const lifetime = 90 * 24 * time.Hour
 const asset = "00112233445566778899aabbccddeeff"
 
 // memory is a Store in memory. A test can clear it, replace its records, and make its calls fail with err after
-// as many as works have worked.
+// the number of calls in works.
 type memory struct {
 	records   map[string]Record
 	transfers map[string]Transfer
@@ -253,7 +253,7 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 }
 
 // TestAStoreThatDoesNotAnswerIsNoRefusal lets each call of the store fail in turn: only this call, or all calls
-// from this one on.
+// from this one on. The error of the store must be returned.
 func TestAStoreThatDoesNotAnswerIsNoRefusal(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -19,7 +19,7 @@ type Transfer struct {
 	Broker       string // the broker who creates the transfer, and will own the asset
 	OwnerHash    string // authapi.Hash of the owner token
 	TransferHash string // authapi.Hash of the transfer token
-	Date         int64  // when it was created or used, µs since the Unix epoch
+	Date         int64  // when the transfer was created or used, µs since the Unix epoch
 	AssetID      string // the asset that has used the transfer; "": none
 	Expires      int64  // when the transfer expires, µs since the Unix epoch; 0: never, because it was used
 	Claim        Claim  // the claim of an asset that may use the transfer now; zero: nobody has claimed it
@@ -56,7 +56,8 @@ func (t Transfer) Settled(c Claim, used bool) Transfer {
 	return t
 }
 
-// clockError is how far the clocks of two services may differ, or one clock may be set, without a consequence.
+// clockError bounds the errors of clocks that have no consequence: a difference between two services, or a step
+// when somebody sets a clock.
 const clockError = time.Hour
 
 // Expired reports whether the transfer has expired unused. It may then be removed.
@@ -65,8 +66,8 @@ func (t Transfer) Expired(now time.Time) bool {
 	return ends != 0 && ends <= now.UnixMicro()
 }
 
-// isOver reports whether nobody may use the transfer now. It has expired, or its date is in the future: then a
-// clock was wrong, and the transfer would expire too late.
+// isOver reports whether the transfer has ended: it has expired, or its date is in the future. A wrong clock
+// makes a date in the future, and the transfer would then expire too late.
 func (t Transfer) isOver(now time.Time) bool {
 	begun := t.Date
 	if t.Claim.AssetID != "" {
@@ -128,8 +129,8 @@ func (s *Service) Transfer(
 // asset service may take.
 const claimTime = time.Minute
 
-// settle ends the claim of a transfer if the asset of current has it and its outcome is known: the asset has
-// used this transfer or another one, or the request with the claim is over.
+// settle ends the claim of a transfer if the asset of the record current has the claim, and the outcome of the
+// claim is known: the asset has used this transfer or another one, or the request with the claim is over.
 func (s *Service) settle(ctx context.Context, id string, current Record, now time.Time) (Transfer, error) {
 	t, err := s.store.LoadTransfer(ctx, id)
 	if err != nil || t.Claim.AssetID != current.AssetID || current.AssetID == "" {
@@ -226,8 +227,8 @@ func (s *Service) ChangeOwner(
 	}, r.Sealed)
 }
 
-// owned returns the response with the next record of an asset. before is the sealed record that the asset has
-// now.
+// owned returns the response with the next record of an asset. The argument before is the sealed record that the
+// asset has now.
 func (s *Service) owned(r Record, before string) (authapi.ChangeOwnerResponse, error) {
 	sealed, err := s.sealer.Seal(r)
 	resealed := sealed != before && s.holds(before, r)

@@ -78,13 +78,13 @@ func TestAnAssetChangesHands(t *testing.T) {
 	}
 }
 
-// read returns the transfer of h.made. sealed is the asset's sealed record, or "".
+// read returns the transfer of h.made. The argument sealed is the asset's sealed record, or "".
 func (h *handover) read(sealed string, now time.Time) (authapi.TransferResponse, error) {
 	return h.Transfer(context.Background(), authapi.ReadTransferRequest{ID: h.made.ID, Sealed: sealed}, now)
 }
 
-// TestOnlyTheWinnersTransferIsUsed claims two transfers for one asset. The asset uses one of them. The other
-// one becomes free again, in each of the ways in which the service can learn that it lost.
+// TestOnlyTheWinnersTransferIsUsed claims two transfers for one asset. The asset uses one of them. The other one
+// must become free again, whichever call shows the service that it lost.
 func TestOnlyTheWinnersTransferIsUsed(t *testing.T) {
 	for name, tell := range map[string]func(t *testing.T, h *handover, loser authapi.ChangeOwnerRequest){
 		"its request is repeated": func(t *testing.T, h *handover, loser authapi.ChangeOwnerRequest) {
@@ -133,7 +133,7 @@ func TestOnlyTheWinnersTransferIsUsed(t *testing.T) {
 	}
 }
 
-// TestAClaimWithoutAWriteEnds claims a transfer, but never writes the asset.
+// TestAClaimWithoutAWriteEnds claims a transfer, but never writes the asset. The claim must end.
 func TestAClaimWithoutAWriteEnds(t *testing.T) {
 	h := newHandover(t)
 	if _, err := h.ChangeOwner(t.Context(), h.request(), now); err != nil {
@@ -155,7 +155,8 @@ func TestAClaimWithoutAWriteEnds(t *testing.T) {
 	}
 }
 
-// TestARepeatedClaimHoldsLonger repeats a claim before it ends, and never writes the asset.
+// TestARepeatedClaimHoldsLonger repeats a claim before it ends, and never writes the asset. The claim must last
+// a minute from the second request.
 func TestARepeatedClaimHoldsLonger(t *testing.T) {
 	h := newHandover(t)
 	if got, err := h.read(h.issued.Sealed, now); err != nil || got.Claimed != "" {
