@@ -65,7 +65,7 @@ func twoKeys(w http.ResponseWriter, r *http.Request) {
 	known(w, r)
 }
 
-// post creates an asset. length is the Content-Length, or -1 for a request without it.
+// post creates an asset. The argument length is the Content-Length, or -1 for a request without it.
 func post(s *Server, key, kind string, length int64, body io.Reader) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("POST", "/api/2.5/assets", body)
 	r.ContentLength = length
@@ -169,8 +169,8 @@ func TestABodyThatIsNotReadCostsNoBytes(t *testing.T) {
 	}
 }
 
-// TestABrokerMayUploadSoManyBytes has a limit of 128 MiB. An upload of known length is refused before its body
-// is read. An upload of unknown length is refused while its body is read (docs/files.md, D7).
+// TestABrokerMayUploadSoManyBytes has a limit of 128 MiB. Above the limit, an upload of known length must be
+// refused before its body is read, and an upload of unknown length while its body is read (docs/files.md, D7).
 // Promises: upload-bytes
 func TestABrokerMayUploadSoManyBytes(t *testing.T) {
 	var read atomic.Int64

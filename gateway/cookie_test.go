@@ -97,7 +97,8 @@ func TestAClientThatRepeatsWithTheNewCookieSucceeds(t *testing.T) {
 }
 
 // TestASynchroniserStartsOver follows the feed of one registry. Then a different registry answers at the same
-// address, and the client first reads an asset there.
+// address, and the client first reads an asset there. The next page of the feed must still be refused, so that
+// the client starts over.
 func TestASynchroniserStartsOver(t *testing.T) {
 	one, other := start(t, nil), start(t, func(c *Config) { c.Secrets = keyring.Ring{[]byte(strings.Repeat("o", 32))} })
 	_, first := ask(t, other, "GET", "/api/2.5/assets", "")
@@ -176,8 +177,8 @@ func TestSporeNamesEveryRoute(t *testing.T) {
 	}
 }
 
-// TestTheServerIDOfASecretNeverChanges compares with the value that synchronisers of an existing registry have
-// stored.
+// TestTheServerIDOfASecretNeverChanges compares the value for a secret with the value that synchronisers of an
+// existing registry have stored.
 func TestTheServerIDOfASecretNeverChanges(t *testing.T) {
 	if got, want := ServerIDOf([]byte(strings.Repeat("o", 32))), "1d9fbefddee611b9"; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -40,7 +40,7 @@ func tagged(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fetch sends a request with the body {}. header lists names and values in turn.
+// fetch sends a request with the body {}. The argument header lists names and values in turn.
 func fetch(t *testing.T, s *Server, method, path string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader("{}"))
@@ -103,7 +103,7 @@ func TestReadingsAreCompressedForWhoTakesIt(t *testing.T) {
 			head := fetch(t, at.s, "HEAD", path, "Accept-Encoding", c.accept)
 			length := head.Header().Get("Content-Length")
 			for _, h := range []http.Header{got.Header(), head.Header()} {
-				h.Del("Content-Length") // HEAD may leave out the Content-Length of a compressed answer
+				h.Del("Content-Length") // HEAD may omit the Content-Length of a compressed answer
 				h.Del("X-Request-ID")
 				h.Del("Date")
 			}
@@ -232,8 +232,8 @@ func TestAnEmptyHostIsRefused(t *testing.T) {
 	}
 }
 
-// TestLinksHaveTheAddressThatATrustedProxyTells asks for the welcome answer. Its links begin with the address
-// of the registry.
+// TestLinksHaveTheAddressThatATrustedProxyTells asks for the welcome answer. Its links must begin with the
+// configured address, or else the one that a trusted proxy reports, or else the one in the request.
 func TestLinksHaveTheAddressThatATrustedProxyTells(t *testing.T) {
 	proxies := clientaddr.Proxies{netip.MustParsePrefix("10.0.0.0/8")}
 	for _, c := range []struct {
@@ -265,7 +265,7 @@ func TestLinksHaveTheAddressThatATrustedProxyTells(t *testing.T) {
 }
 
 // TestAPageLocksNobodyElseOut sends wrong keys from a web page, and then right keys from the same address but
-// not from the page.
+// not from the page. The right keys must be accepted.
 func TestAPageLocksNobodyElseOut(t *testing.T) {
 	s := start(t, func(c *Config) {
 		c.Limits.Table = ratelimit.Table{{Name: "address-failed", By: ratelimit.ByAddress,

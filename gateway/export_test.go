@@ -87,7 +87,7 @@ func rowsAt(t *testing.T, at string) (ids []string, resp *http.Response, err err
 }
 
 // TestAnExportHasEachAssetOnce exports three pages. One asset does not exist any more, and the first read of
-// another one fails.
+// another one fails. Each existing asset must be in the file once.
 func TestAnExportHasEachAssetOnce(t *testing.T) {
 	var busy atomic.Bool
 	l := &library{assets: 250, get: func(w http.ResponseWriter, n int) bool {
@@ -135,7 +135,8 @@ func TestAnExportHasAtMost10000Rows(t *testing.T) {
 	}
 }
 
-// TestACallerHasOneExport uses clients that do not read their exports.
+// TestACallerHasOneExport uses clients that do not read their exports. One more export of the same caller must
+// be refused, but searches must work.
 // Promises: export-turns
 func TestACallerHasOneExport(t *testing.T) {
 	begun, release := make(chan struct{}, 10), make(chan struct{})
@@ -176,7 +177,8 @@ func TestACallerHasOneExport(t *testing.T) {
 	}
 }
 
-// TestAnExportEndsWithItsClient leaves before an export of many assets ends.
+// TestAnExportEndsWithItsClient leaves before an export of many assets ends. The gateway must then stop reading
+// assets.
 // Promises: export-bounds
 func TestAnExportEndsWithItsClient(t *testing.T) {
 	l := &library{assets: 1_000_000, size: 4 << 10}

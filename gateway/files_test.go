@@ -12,8 +12,8 @@ import (
 )
 
 // TestFilesWithoutTheirService has a gateway that an upgrade has started before the first file service: nobody
-// listens there yet. Each route of files, and a form of a document, is a 503 that says when to come again. So
-// no client takes a file for one that does not exist (docs/versions.md).
+// listens there yet. Each route of files, and a form of a document, must be a 503 that says when to come again.
+// So no client believes that a file does not exist (docs/versions.md).
 // Promises: files-later
 func TestFilesWithoutTheirService(t *testing.T) {
 	unused, err := net.Listen("tcp", "127.0.0.1:0")

@@ -244,8 +244,8 @@ func (s *Server) ready(ctx context.Context) error {
 	return s.api.Health(ctx)
 }
 
-// warnings lists the services that are down, and the warnings of the services in this process. The gateway
-// stays ready when services are down, because its own 503 says more to a client than the 503 of a load
+// warnings lists the services that are down, and the warnings of the services in this process. The gateway stays
+// ready when services are down, because its 503 has more information for a client than the 503 of a load
 // balancer.
 func (s *Server) warnings(ctx context.Context) (warnings []string) {
 	if s.config.Warnings != nil {

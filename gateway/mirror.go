@@ -52,7 +52,7 @@ func (m *Mirror) facts() map[string]any {
 	return facts
 }
 
-// origin returns Origin; "" if the gateway is not one of a mirror.
+// origin returns m.Origin; "" if the gateway is not one of a mirror.
 func (m *Mirror) origin() string {
 	if m == nil {
 		return ""

@@ -11,7 +11,8 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// unfinished is a body that calls read when it is read, and that ends when end is closed.
+// unfinished is a body that calls the function read when somebody reads it. It ends when the channel end is
+// closed.
 type unfinished struct {
 	io.Reader
 	read func()
@@ -25,7 +26,8 @@ func (u *unfinished) Read(p []byte) (int, error) {
 }
 
 // TestUnfinishedBodiesOfOneCallerLeaveRoomForOthers begins as many bodies as a key or a broker may send at the
-// same time. The limit is either the number of bytes or the number of requests.
+// same time. The limit is either the number of bytes or the number of requests. One more must be refused, but
+// other callers must be admitted.
 // Promises: body-shares
 func TestUnfinishedBodiesOfOneCallerLeaveRoomForOthers(t *testing.T) {
 	for _, c := range []struct {

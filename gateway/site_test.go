@@ -100,7 +100,8 @@ func TestPagesAreCompressedAndKeepTheirTags(t *testing.T) {
 	}
 }
 
-// TestTheSiteHasTheLimitsOfReadings asks for pages until the limit of each class is used up.
+// TestTheSiteHasTheLimitsOfReadings asks for pages until the limit of each class is used up. The next page must
+// be refused.
 func TestTheSiteHasTheLimitsOfReadings(t *testing.T) {
 	classes := map[routes.Class]string{routes.List: "/uk/", routes.Read: "/site/x"}
 	for class, path := range classes {

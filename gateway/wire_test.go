@@ -43,7 +43,7 @@ func (j *journal) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// always returns a service that does the same, except that its /readyz always succeeds.
+// always returns a service that does the same as the given one, except that its /readyz always succeeds.
 func always(service http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" {
@@ -202,7 +202,8 @@ func TestAClientThatLeavesIsNoFault(t *testing.T) {
 	}
 }
 
-// TestAnAbsentAssetServiceIsLoggedOnce sends requests while the asset service does not run.
+// TestAnAbsentAssetServiceIsLoggedOnce sends requests while the asset service does not run. The log must have
+// one warning about this, with the cause.
 func TestAnAbsentAssetServiceIsLoggedOnce(t *testing.T) {
 	var log journal
 	s := start(t, func(c *Config) {

@@ -29,7 +29,7 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 	defer busy.Close()
 	good := []string{"--addr", "127.0.0.1:0", "--secret-file", secretFile(t, identity.MinSecret)}
 	done, cancel := context.WithCancel(t.Context())
-	cancel() // so that a gateway that starts after all stops at once
+	cancel() // so that a gateway that starts by mistake stops immediately
 	for _, c := range []struct {
 		name string
 		args []string
@@ -80,7 +80,7 @@ func TestLimitsAreReadFromTheFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			done, cancel := context.WithCancel(t.Context())
-			cancel() // so that a gateway that starts stops at once
+			cancel() // so that a gateway that starts stops immediately
 			secret := secretFile(t, identity.MinSecret)
 			err := run(done, []string{"--addr", "127.0.0.1:0", "--secret-file", secret, "--config", file})
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {

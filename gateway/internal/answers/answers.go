@@ -9,7 +9,7 @@
 //   - The answer of a read that begins before the batch is done is not kept either, for the same reason.
 //
 // So an answer in memory was read while nobody wrote its asset, and nobody has written the asset since. A test
-// leaves out each guard in turn, and then finds stale answers.
+// switches off each guard in turn, and then finds stale answers.
 //
 // The memory keeps an asset only if it was asked for twice within about a minute. So a caller that reads every
 // asset once puts nothing into the memory.
@@ -67,7 +67,8 @@ type activity struct {
 // isWritten reports whether a batch writes the asset. A nil activity means that nothing happens to the asset.
 func (a *activity) isWritten() bool { return a != nil && a.changes > 0 }
 
-// New returns a cache for answers that take up to the given number of bytes in all. now returns the time.
+// New returns a cache for answers that take up to the given number of bytes in all. The argument now is the
+// clock.
 func New(bytes int64, now func() time.Time) *Cache {
 	return &Cache{
 		kept: otter.Must(&otter.Options[string, []*Answer]{
@@ -106,8 +107,8 @@ type Reading struct {
 	changes int // activity.last when the read began
 }
 
-// Begin begins a read of an asset. If it returns a Reading, the caller must end this. It returns nil if the
-// answer must not be kept: the asset is being written, or nobody else has asked for it lately.
+// Begin begins a read of an asset. If it returns a Reading, the caller must end the Reading. It returns nil if
+// the answer must not be kept: the asset is being written, or nobody else has asked for it lately.
 func (m *Cache) Begin(id string) *Reading {
 	if !m.recent.again(id, m.now()) {
 		return nil
@@ -122,8 +123,8 @@ func (m *Cache) Begin(id string) *Reading {
 	return &Reading{memory: m, id: id, changes: a.last}
 }
 
-// End ends the read. answer is nil if the read has failed. The answer is kept if no batch has changed the asset
-// meanwhile.
+// End ends the read. The argument answer is nil if the read has failed. The answer is kept if no batch has
+// changed the asset meanwhile.
 func (r *Reading) End(answer *Answer) {
 	m := r.memory
 	m.mu.Lock()
@@ -148,8 +149,8 @@ func (m *Cache) keep(id string, answer *Answer) {
 }
 
 // Change announces that a batch will write some assets. After Change has returned, the memory has no answers of
-// these assets, and keeps none until done is called. The caller must not write before Change has returned. It
-// must call done when nothing of the batch can be written any more.
+// these assets, and keeps none until the function done is called. The caller must not write before Change has
+// returned. It must call done when nothing of the batch can be written any more.
 func (m *Cache) Change(ids []string) (done func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

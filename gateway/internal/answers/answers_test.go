@@ -95,8 +95,7 @@ func TestKeepsAtMostItsBytes(t *testing.T) {
 	}
 }
 
-// rig is a memory in front of one asset. If one of the last three fields is set, the steps leave out this
-// guard.
+// rig is a memory in front of one asset. Each of the last three fields switches off a guard in the steps.
 type rig struct {
 	m      *Cache
 	stored int // the stored value of the asset
@@ -148,8 +147,8 @@ func (r *rig) look() {
 	}
 }
 
-// interleave calls visit with each possible order of the steps of several actors. steps has how many steps each
-// actor takes. order lists the actors, one for each step.
+// interleave calls the function visit with each possible order of the steps of several actors. The argument
+// steps has how many steps each actor takes. An order lists the actors, one for each step.
 func interleave(steps []int, visit func(order []int)) {
 	var order []int
 	var next func()

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// world is one process: a store with writers, readers that ask for assets in two forms, and a memory that is
-// too small for all answers. Everything takes random times, so changes, reads, evictions and pauses of minutes
-// occur in any order. A test leaves out one guard and expects that a promise is broken.
+// world is one process: a store with writers, readers that ask for assets in two forms, and a memory that is too
+// small for all answers. Everything takes random times, so changes, reads, evictions and pauses of minutes occur
+// in any order. A test switches one guard off and expects that a promise is broken.
 type world struct {
 	leftOut string
 	memory  *Cache
@@ -22,7 +22,7 @@ type world struct {
 	versions [assetsOfWorld]int       // version of each asset
 	begun    [assetsOfWorld]int       // how many changes of each asset have begun
 	asked    [assetsOfWorld]time.Time // when each asset was last read from the store
-	kept     map[string]int           // maps an asset in a form to begun at the time when the answer was kept
+	kept     map[string]int           // for an asset in a form: value of begun when the answer was kept
 	loose    [assetsOfWorld]bool      // a change of the asset has ended, while another one continues
 
 	read, recalled, expired, evicted int
@@ -94,7 +94,7 @@ func (w *world) write() {
 	}
 }
 
-// change does the same as Cache.Change, but leaves out a guard if this is set.
+// change does the same as Cache.Change, but without the guard in w.leftOut.
 func (w *world) change(assets []int) (done func()) {
 	m := w.memory
 	var ids []string
@@ -184,7 +184,7 @@ func (w *world) check(asset int, f Form, written int, a *Answer) {
 	}
 }
 
-// find does the same as Cache.Find, but leaves out a guard if this is set.
+// find does the same as Cache.Find, but without the guard in w.leftOut.
 func (w *world) find(id string, f Form) *Answer {
 	if w.leftOut == "ANY_FORM" {
 		if of, _ := w.memory.kept.GetIfPresent(id); len(of) > 0 {
@@ -194,8 +194,8 @@ func (w *world) find(id string, f Form) *Answer {
 	return w.memory.Find(id, f)
 }
 
-// begin does the same as Cache.Begin, but leaves out a guard if this is set. An answer may be kept only if
-// somebody else asked for the asset shortly before.
+// begin does the same as Cache.Begin, but without the guard in w.leftOut. An answer may be kept only if somebody
+// else asked for the asset shortly before.
 func (w *world) begin(asset int) *Reading {
 	m, id, now := w.memory, nameOf(asset), time.Now()
 	if w.leftOut == "KEEP_ONCE" {
@@ -268,7 +268,7 @@ func simulate(seed uint64, leftOut string) *world {
 	for range 6 {
 		all.Go(func() {
 			w.repeat(ctx, 2*time.Second, func() {
-				asset := min(w.choose(hotAssets), w.choose(hotAssets)) // some are asked for more often
+				asset := min(w.choose(hotAssets), w.choose(hotAssets)) // some assets are asked for more often
 				w.look(asset, formsOfWorld[w.choose(len(formsOfWorld))])
 			})
 		})
@@ -315,8 +315,8 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// TestSimulationCatches leaves out each guard in turn. If the simulation did not notice that, its success would
-// prove nothing.
+// TestSimulationCatches switches off each guard in turn. The simulation must notice this; otherwise its success
+// would prove nothing.
 func TestSimulationCatches(t *testing.T) {
 	for _, c := range []struct{ guard, without string }{
 		{"LATE", "a change is announced after its write"},

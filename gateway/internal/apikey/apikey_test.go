@@ -389,7 +389,7 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 			}
 			go verify()
 			select {
-			case call := <-from: // if the answer was not remembered: this is right too
+			case call := <-from: // the answer was not remembered, which is allowed
 				tell(call, refused)
 			case err := <-results:
 				if err != refused {
@@ -397,7 +397,7 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 				}
 			}
 		}
-		// In a bubble, waiting for a call that never comes fails at once.
+		// In a bubble, waiting for a call that never comes fails immediately.
 		t.Run(c.name, func(t *testing.T) { synctest.Test(t, run) })
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Verifier verifies the API key with a hash. If the key is not valid, it returns a fault of kind Unauthorized;
-// if it cannot find out, a fault of kind Unavailable.
+// if it cannot verify the key now, a fault of kind Unavailable.
 type Verifier interface {
 	VerifyKey(ctx context.Context, hash string) (authapi.Key, error)
 }
@@ -27,7 +27,7 @@ const maxEntries = 10_000
 const invalidTTL = time.Second
 
 // unwatchedTTL is how long the cache trusts an answer while the watch of changes is lost. A revoked key must be
-// refused within a second; unwatchedTTL and the time of a call are less than that together.
+// refused within a second; together, unwatchedTTL and the time of a call are less than a second.
 const unwatchedTTL = 800 * time.Millisecond
 
 // Cache is a Verifier that remembers the answers of another Verifier, about valid and invalid keys. It makes
@@ -53,13 +53,13 @@ type entry struct {
 	until time.Time
 }
 
-// Cached returns a cache in front of from. Its answers are at most ttl old. A key that becomes valid is
-// accepted within a second.
+// Cached returns a cache in front of the verifier from. Its answers are never older than ttl. A key that becomes
+// valid is accepted within a second.
 func Cached(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
 	return &Cache{from: from, ttl: ttl, now: now, entries: map[string]entry{}}
 }
 
-// Confirm reports that Forget was called for every change before at.
+// Confirm reports that Forget was called for every change before the time at.
 func (c *Cache) Confirm(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,7 @@ func (c *Cache) Confirm(at time.Time) {
 }
 
 // Forget drops the entries that a change may have made wrong: the entries of all invalid keys, and of the keys
-// and brokers in changed.
+// and brokers in the answer changed.
 func (c *Cache) Forget(changed authapi.WatchKeysResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,8 +95,8 @@ func set(names []string) map[string]bool {
 	return all
 }
 
-// Recall returns the remembered answer about a key and never calls the verifier. known is false if no trusted
-// answer is remembered.
+// Recall returns the remembered answer about a key and never calls the verifier. The result known is false if no
+// trusted answer is remembered.
 func (c *Cache) Recall(hash string) (_ authapi.Key, known bool, _ error) {
 	e, known, _ := c.lookup(hash)
 	if known {
@@ -160,8 +160,8 @@ func (c *Cache) ask(ctx context.Context, hash string, epoch uint64) entry {
 	return e
 }
 
-// lookup returns the entry of a key, and the current epoch. known reports whether the entry exists and may be
-// trusted.
+// lookup returns the entry of a key, and the current epoch. The result known reports whether the entry exists
+// and may be trusted.
 func (c *Cache) lookup(hash string) (e entry, known bool, epoch uint64) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

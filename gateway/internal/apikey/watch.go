@@ -10,7 +10,7 @@ import (
 )
 
 // Watcher returns the keys that have changed since an earlier answer. It answers as soon as a key changes, or
-// after the time in wait.
+// after the time in the argument wait.
 type Watcher interface {
 	WatchKeys(ctx context.Context, since string, wait time.Duration) (authapi.WatchKeysResponse, error)
 }

@@ -58,7 +58,7 @@ func TestWatchForgetsAndConfirms(t *testing.T) {
 	}
 }
 
-// failing is a Watcher that fails between from and until. Before and after, it answers at once.
+// failing is a Watcher that fails between the times from and until. Before and after, it answers immediately.
 type failing struct {
 	from, until time.Time
 	calls       int
@@ -74,7 +74,7 @@ func (w *failing) WatchKeys(_ context.Context, since string, _ time.Duration) (a
 	return authapi.WatchKeysResponse{At: "2", All: true}, errors.New("down")
 }
 
-// TestALostWatchIsToldOnce loses the watch for a short time and for a long one. Then no key must stay trusted,
+// TestALostWatchIsToldOnce loses the watch for a short time and for a long one. Then no key may stay trusted,
 // and the watcher must be asked at most ten times a second.
 func TestALostWatchIsToldOnce(t *testing.T) {
 	for _, c := range []struct {
@@ -121,7 +121,7 @@ func TestALostWatchIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestAWatchThatEndsIsNoLoss ends the watch while its call waits.
+// TestAWatchThatEndsIsNoLoss ends the watch while its call waits. Nothing may be logged.
 func TestAWatchThatEndsIsNoLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -258,7 +258,8 @@ func TestRecallTellsWhatIsRemembered(t *testing.T) {
 	}
 }
 
-// TestAFullCacheDropsWhatIsOverFirst fills the cache with answers, some of which are over.
+// TestAFullCacheDropsWhatIsOverFirst fills the cache with answers, some of which are over. The cache must drop
+// these first.
 func TestAFullCacheDropsWhatIsOverFirst(t *testing.T) {
 	now := time.Unix(1000, 0)
 	from := &fake{}

@@ -13,8 +13,8 @@ type Shares struct {
 	sum  int
 }
 
-// NewShares returns Shares that give each client up to each, and all clients together
-// up to all.
+// NewShares returns Shares with limits: the argument each for one client, and the argument all for all clients
+// together.
 func NewShares(each, all int) *Shares {
 	return &Shares{each: each, all: all, held: map[string]int{}}
 }
@@ -29,12 +29,12 @@ const (
 	AllUsed
 )
 
-// Enter lets a client hold one more, or returns why the client may not. An admitted client must call Leave
+// Enter gives a client one more place, or returns why the client may not have it. An admitted client must call Leave
 // once.
 func (s *Shares) Enter(client string) Refusal { return s.Take(client, 1) }
 
-// Take lets a client hold n more, or returns why the client may not. An admitted client must call Return once,
-// with the same n.
+// Take gives a client n more places, or returns why the client may not have them. An admitted client must call
+// Return once, with the same n.
 func (s *Shares) Take(client string, n int) Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()

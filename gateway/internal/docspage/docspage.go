@@ -1,12 +1,10 @@
 // Package docspage serves the documentation page of the API (docs/contract.md,
 // "Documentation page"): guides, then the reference of one version.
 //
-// All of it is HTML that needs no script. A script copies the examples, and sends
-// them where the sandbox keys work. Everything comes from the program itself, so
-// the page works without any other host.
+// The page is HTML that can be read without scripts. A script only copies the examples, and sends them if the
+// sandbox keys are valid. All files are part of the program, so the page needs no other host.
 //
-// Pages and files are made once, on the first request, and compressed once. A
-// request then costs a copy.
+// Pages and files are made once, on the first request, and compressed once. Later requests only copy the result.
 package docspage
 
 import (
@@ -36,14 +34,13 @@ type Options struct {
 	Document func(version string) []byte
 	// BaseURL is the public address of the registry in examples.
 	BaseURL string
-	// OwnURL is the address of the listener. Without BaseURL examples name it, and a
-	// script puts the address of the browser in its place. If it is empty, too, they
-	// name localAddress.
+	// OwnURL is the address of the listener. Without BaseURL, the examples have this address, and a script
+	// replaces it by the address in the browser. If OwnURL is empty too, the examples have localAddress.
 	OwnURL string
-	// Limits are the rate limits to show; none if there are none.
+	// Limits are the rate limits that the page shows. It may be empty.
 	Limits []Limit
-	// Lifecycle returns the dates from which a version is deprecated and ends,
-	// such as "2027-01-31"; "" for none. It is optional.
+	// Lifecycle returns the dates from which a version is deprecated and ends, such as "2027-01-31"; "" stands
+	// for no date. Lifecycle may be nil.
 	Lifecycle func(version string) (deprecated, sunset string)
 }
 
@@ -73,7 +70,7 @@ type page struct {
 	plain, sandbox func() (*static.File, error) // each makes the form once
 }
 
-// New returns a site. It fails only if what is embedded is faulty.
+// New returns a site. It fails only if an embedded file is faulty.
 func New(o Options) (*Site, error) {
 	if o.Lifecycle == nil {
 		o.Lifecycle = func(string) (string, string) { return "", "" }
@@ -114,12 +111,12 @@ func pathOf(version, language string) string {
 // Pages returns the paths of the pages.
 func (s *Site) Pages() []string { return sortedKeys(s.pages) }
 
-// Files returns the paths of the scripts, styles and pictures of the pages. Each
-// path holds the hash of what it leads to.
+// Files returns the paths of the scripts, styles and pictures of the pages. Each path contains the hash of the
+// file's content.
 func (s *Site) Files() []string { return sortedKeys(s.files) }
 
-// ServePage answers with a page. With sandbox, its examples can be sent with the
-// sandbox key. The request's path must be one of Pages.
+// ServePage answers with a page. If sandbox is true, the page can send its examples with the sandbox key. The
+// request's path must be one of Pages.
 func (s *Site) ServePage(w http.ResponseWriter, r *http.Request, sandbox bool) error {
 	p := s.pages[r.URL.Path]
 	form := p.plain
@@ -145,8 +142,8 @@ func (s *Site) ServeFile(w http.ResponseWriter, r *http.Request) {
 	s.files[r.URL.Path].ServeHTTP(w, r)
 }
 
-// contentSecurityPolicy lets the page load and call its own origin only, with no
-// script or style within the page, and lets no page frame it.
+// contentSecurityPolicy lets the page load and call only its own origin. It forbids scripts and styles within
+// the page, and forbids other pages to show the page in frames.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 	"connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 
@@ -161,7 +158,7 @@ var assets = sync.OnceValue(func() []asset {
 	var all []asset
 	for _, name := range []string{"assets/docs.css", "assets/docs.js", "assets/icon.svg"} {
 		text, err := embedded.ReadFile(name)
-		if err != nil { // the list names what is embedded
+		if err != nil { // cannot happen: the list names embedded files
 			panic(fmt.Sprintf("docspage: %v", err))
 		}
 		f := static.New(contentTypes[path.Ext(name)], forever, text)
@@ -170,7 +167,7 @@ var assets = sync.OnceValue(func() []asset {
 	return all
 })
 
-// forever lets a browser keep a file: another content has another path.
+// forever lets a browser keep a file for ever, because a file with other content has another path.
 const forever = "max-age=31536000, immutable"
 
 var contentTypes = map[string]string{

@@ -29,7 +29,7 @@ func served(t *testing.T, o Options, path string, sandbox bool) string {
 	return w.Body.String()
 }
 
-// forbidden returns what the policy of a page forbids in it, and how many links it has.
+// forbidden returns the parts of a page that its policy forbids, and the number of links in the page.
 func forbidden(page string) (found []string, links int) {
 	for _, form := range []string{`<script(?:\s+defer)?>`, `<style`, `\sstyle=`, `\son[a-z]+=`, `javascript:`} {
 		found = append(found, regexp.MustCompile(form).FindAllString(page, -1)...)
@@ -56,7 +56,7 @@ func TestAPageHoldsNothingThatItsPolicyForbids(t *testing.T) {
 	}
 }
 
-// TestForbiddenPartsAreFound plants what a policy forbids.
+// TestForbiddenPartsAreFound puts forbidden parts into a page.
 func TestForbiddenPartsAreFound(t *testing.T) {
 	for _, c := range []struct {
 		page  string
@@ -222,7 +222,8 @@ func TestEachGuideWithCommandsHasItsExamplesInEachLanguage(t *testing.T) {
 			commands := strings.Count(g[2], `<pre class="sh"`) + strings.Count(g[2], `<pre class="refused"`)
 			for _, language := range []string{"python", "ts", "go"} {
 				examples := strings.Count(g[2], `<pre class="`+language+`">`)
-				if has := examples > 0; has != (commands > 0 && !strings.HasSuffix(path, "2.4")) { // the clients speak the current version
+				// Our clients use the current version, so the pages of 2.4 have no examples of them.
+				if has := examples > 0; has != (commands > 0 && !strings.HasSuffix(path, "2.4")) {
 					t.Errorf("%s: %s has %d commands and %d examples in %s", path, g[1], commands, examples, language)
 				}
 				found += examples
@@ -234,7 +235,8 @@ func TestEachGuideWithCommandsHasItsExamplesInEachLanguage(t *testing.T) {
 	}
 }
 
-// TestAnswersHaveTheTypeOfTheirJSON reads an answer that may also be JavaScript.
+// TestAnswersHaveTheTypeOfTheirJSON reads an answer that may also be JavaScript. The type on the page must be
+// the one of the JSON.
 func TestAnswersHaveTheTypeOfTheirJSON(t *testing.T) {
 	_, rest, _ := strings.Cut(served(t, Options{}, "/docs", false), `<div id="get-/assets/-id-">`)
 	row := regexp.MustCompile(`<code>200</code></th><td>.*?</td><td>(.*?)</td>`).FindStringSubmatch(
@@ -245,7 +247,7 @@ func TestAnswersHaveTheTypeOfTheirJSON(t *testing.T) {
 	}
 }
 
-// disordered returns the headings of a page that come after a wrong one, and how many it has.
+// disordered returns the headings of a page that do not fit the heading before, and the number of all headings.
 func disordered(page string) (found []string, all int) {
 	level := 0
 	for _, h := range regexp.MustCompile(`<h([1-6])[ >]`).FindAllStringSubmatch(page, -1) {
@@ -266,7 +268,7 @@ func TestHeadingsAreInOrder(t *testing.T) {
 	}
 }
 
-// TestDisorderedHeadingsAreFound plants headings that skip a level.
+// TestDisorderedHeadingsAreFound checks a page with headings that skip a level.
 func TestDisorderedHeadingsAreFound(t *testing.T) {
 	found, all := disordered(`<h1 id="a">x</h1><h2>x</h2><h4 id="b">x</h4><h1>x</h1><h2>x</h2><header>`)
 	if want := []string{"h4 after h2", "h1 after h4"}; !slices.Equal(found, want) || all != 5 {

@@ -21,7 +21,7 @@ func read(t *testing.T, name string) string {
 
 // Promises: docs-ukrainian
 func TestEachGuideHasTheSameExamplesAndLinksInBothLanguages(t *testing.T) {
-	// A translation keeps examples, conditions, values, links, tables and lists.
+	// A translation must keep examples, conditions, values, links, tables and lists.
 	kept := regexp.MustCompile(`\{\{[^}]*\}\}|href="[^"]*"|</?(?:table|tr|ul|ol|li|h3|figure)\b|<td|<th`)
 	examples := 0
 	for _, g := range guides {
@@ -56,7 +56,7 @@ func TestEachTextIsTranslatedAndUsed(t *testing.T) {
 	for _, g := range guides {
 		fmt.Fprintf(&used, "{{t %q}}", g.title)
 	}
-	for text := range ukrainian { // a text without a translation fails the page
+	for text := range ukrainian { // a missing translation already fails when the page is made
 		if !strings.Contains(used.String(), fmt.Sprintf("{{t %q}}", text)) {
 			t.Errorf("got the translation of %q, which no page has", text)
 		}

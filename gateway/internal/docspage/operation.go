@@ -9,7 +9,7 @@ import (
 
 // operation is one method of one path.
 type operation struct {
-	ID           string // its anchor
+	ID           string // anchor of the operation
 	Method, Path string
 	Summary      string
 	Description  string
@@ -18,7 +18,7 @@ type operation struct {
 	Body         *body // nil: none
 	Responses    []response
 	Deprecated   bool
-	Beside       bool // the path is beside the versions
+	Beside       bool // the path has no version in front
 	tag          string
 }
 
@@ -34,7 +34,7 @@ func (o operation) Variables() string {
 
 var inBraces = regexp.MustCompile(`\{[^}]+\}`)
 
-// OwnerToken tells whether a request may carry the owner token of an asset.
+// OwnerToken reports whether a request may carry the owner token of an asset.
 func (o operation) OwnerToken() bool {
 	return slices.ContainsFunc(o.Parameters, func(p parameter) bool { return p.Name == "X-Access-Token" })
 }

@@ -13,8 +13,8 @@ var inline = regexp.MustCompile("`([^`]+)`|\\*\\*([^*]+)\\*\\*|\\[([^]]+)\\]\\((
 // safeLink matches the targets of links that the page keeps.
 var safeLink = regexp.MustCompile(`^(?:https?://|#|/[^/])`)
 
-// prose returns a description in Markdown as HTML: paragraphs, lists with "- ",
-// code, strong text and links. Anything else stays as it is written.
+// prose returns a description in Markdown as HTML: paragraphs, lists with "- ", code, strong text and links. Any
+// other Markdown stays unchanged.
 func prose(text string) template.HTML {
 	var b strings.Builder
 	for _, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {

@@ -33,10 +33,10 @@ type parameter struct {
 // body is the body of a request: fields, or the name of a type.
 type body struct {
 	Type    string
-	Ref     string // anchor of the type; "" if it has none
+	Ref     string // anchor of the type; "": the type has none
 	Fields  []field
 	Example string
-	IsForm  bool // with a file
+	IsForm  bool // the body is a form with a file
 }
 
 // response is one answer of an operation.
@@ -48,7 +48,7 @@ type response struct {
 // object is a type of the document.
 type object struct {
 	ID, Name, Description string
-	Type                  string // of a type without fields
+	Type                  string // only for a type without fields
 	Rule                  string
 	Fields                []field
 }
@@ -74,7 +74,7 @@ type document struct{ root node }
 func newReference(text []byte) (Reference, error) {
 	d := document{}
 	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber() // a limit is shown as it is written
+	decoder.UseNumber() // numbers keep the form that they have in the document
 	if err := decoder.Decode(&d.root); err != nil {
 		return Reference{}, err
 	}
@@ -105,7 +105,7 @@ func newReference(text []byte) (Reference, error) {
 	return r, nil
 }
 
-// tags returns the document's tags, then those that only operations name.
+// tags returns the document's tags, then the tags that only operations name.
 func (d document) tags(operations []operation) []node {
 	var all []node
 	known := map[string]bool{}
@@ -122,7 +122,7 @@ func (d document) tags(operations []operation) []node {
 	return all
 }
 
-// operations returns every operation, by path, then by method.
+// operations returns every operation, in the order of paths, then of methods.
 func (d document) operations() []operation {
 	var all []operation
 	paths := sub(d.root, "paths")
@@ -167,7 +167,7 @@ func (d document) operation(path, method string, item, o node) operation {
 	return made
 }
 
-// needsKey tells whether an operation refuses a request without an API key.
+// needsKey reports whether an operation refuses a request without an API key.
 func (d document) needsKey(o node) bool {
 	needs, own := o["security"]
 	if !own {
@@ -192,7 +192,7 @@ func (d document) body(o node) *body {
 	return b
 }
 
-// example returns the first example of a body, indented; "" if it has none.
+// example returns the first example of a body, indented; "" if the body has none.
 func (d document) example(media node) string {
 	value, ok := media["example"]
 	if examples := sub(media, "examples"); !ok && len(examples) > 0 {
@@ -202,14 +202,14 @@ func (d document) example(media node) string {
 		return ""
 	}
 	text, err := json.MarshalIndent(value, "", "  ")
-	if err != nil { // it came from JSON
+	if err != nil { // cannot happen, because the value came from JSON
 		return ""
 	}
 	return string(text)
 }
 
-// fields returns the fields of a schema, those of its parts (allOf) included:
-// required ones first, then by name.
+// fields returns the fields of a schema and of its parts (allOf). Required fields come first; then the order is
+// by name.
 func (d document) fields(schema node) []field {
 	found := map[string]field{}
 	d.collect(schema, found, 0)
@@ -244,8 +244,7 @@ func (d document) field(name string, property any, required bool) field {
 	return field{Name: name, Type: kind, Ref: ref, Rule: rule(schema), Description: description, Required: required}
 }
 
-// typeOf returns the type of a schema in words, and the anchor of the type that
-// it names.
+// typeOf returns the type of a schema in words, and the anchor of the type to which the schema refers.
 func (d document) typeOf(schema any) (name, ref string) {
 	n := asNode(schema)
 	if target := str(n, "$ref"); target != "" {
@@ -316,7 +315,7 @@ func rule(schema node) string {
 // maxValues is how many values of an enumeration the page lists.
 const maxValues = 12
 
-// follow returns the object that a value is or refers to.
+// follow returns the object to which a value refers, or the value itself.
 func (d document) follow(value any) node {
 	n := asNode(value)
 	for range maxParts {
@@ -335,7 +334,7 @@ func (d document) follow(value any) node {
 // content returns the schema of a response's body.
 func content(r node) any { return mediaOf(r)["schema"] }
 
-// mediaOf returns the content of a body, in JSON if it has that; nil if it has none.
+// mediaOf returns the content of a body, if possible the one in JSON; nil if the body has no content.
 func mediaOf(of node) node {
 	media := sub(of, "content")
 	if inJSON := sub(media, "application/json"); inJSON != nil {

@@ -8,8 +8,8 @@ import (
 // languages are the languages of the page, the default one first, with their own names.
 var languages = []struct{ code, name string }{{"en", "English"}, {"uk", "Українською"}}
 
-// ukrainian are the short texts of the page in Ukrainian, by the English ones. Longer
-// texts are in the guides, and those of the script in docs.js.
+// ukrainian maps the short English texts of the page to Ukrainian. Longer texts are in the guides, and the texts
+// of the script are in docs.js.
 var ukrainian = map[string]string{
 	"Asset registry: documentation of the API, version": "Реєстр активів: документація API, версія",
 	"Asset registry":           "Реєстр активів",
@@ -56,7 +56,7 @@ var ukrainian = map[string]string{
 	"Body":       "Тіло",
 }
 
-// functions returns the functions of templates in a language: t returns a text, and en
+// functions returns the functions of templates in a language: the function t returns a text, and the function en
 // marks an element whose text is English.
 func functions(language string) template.FuncMap {
 	return template.FuncMap{

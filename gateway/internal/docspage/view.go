@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// guides are the names and titles of the guides, in their order. The text of each
-// is the template NAME.html.
+// guides has the names and titles of the guides, in the order of the page. The text of a guide is in the
+// template NAME.html.
 var guides = []struct{ name, title string }{
 	{"first-asset", "First asset in five minutes"},
 	{"documents", "Documents and their files"},
@@ -33,7 +33,7 @@ type view struct {
 	Language  string
 	Languages []languageView
 	Base      string // address of the registry, in examples
-	Fixed     bool   // Base is the operator's, not an example
+	Fixed     bool   // the operator has configured Base
 	Version   string
 	Current   string
 	Sandbox   bool
@@ -46,11 +46,11 @@ type view struct {
 // versionView is a version in the list of versions.
 type versionView struct {
 	Name, Path           string
-	Shown                bool // this page shows it
+	Shown                bool // this page shows this version
 	Deprecated, SunsetOn string
 }
 
-// languageView is this version's page in a language.
+// languageView is the page of the same version in one language.
 type languageView struct{ Code, Name, Path string }
 
 // guideView is a guide with its text.
@@ -91,7 +91,7 @@ func (s *Site) view(version, language string, sandbox bool) (view, error) {
 		if err := s.templates[language].ExecuteTemplate(&text, g.name+".html", v); err != nil {
 			return view{}, fmt.Errorf("make the guide %q: %w", g.title, err)
 		}
-		// The template has escaped what it holds.
+		// The template has already escaped the values in the text.
 		v.Guides = append(v.Guides, guideView{g.name, g.title, template.HTML(text.String())})
 	}
 	return v, nil

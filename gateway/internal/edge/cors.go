@@ -18,7 +18,7 @@ const (
 	corsMaxAge = "86400" // in seconds
 )
 
-// corsAnswer returns the names of the headers of answers that a web page may read.
+// corsAnswer returns the names of the answer headers that a web page may read.
 func corsAnswer() string {
 	names := append(ratelimit.Headers(), "Accept-Encoding", "Accept-Ranges", "Age", "Allow", "Content-Disposition",
 		"Content-Encoding", "Content-Location", "Content-Range", "Deprecation", "ETag", "Link", "Location", "Retry-After",
@@ -67,7 +67,8 @@ func RefusalHeaders(corsOrigins []string) func(origin string) http.Header {
 	}
 }
 
-// answer sets the CORS headers. done is true if the request is a preflight; then its answer is complete.
+// answer sets the CORS headers. The result done is true if the request is a preflight; then its answer is
+// complete.
 func (p cors) answer(header http.Header, r *http.Request) (done bool) {
 	if !p.allow(header, r.Header.Get("Origin")) {
 		return false

@@ -91,8 +91,8 @@ func (a *API) identify(needed bool) step {
 	})
 }
 
-// verify returns the API key of the request, if it is valid and may be used from the client's address. A call
-// to authsvc may take as long as within says.
+// verify returns the API key of the request, if it is valid and may be used from the client's address. A call to
+// authsvc may take at most the time in the argument within.
 func (a *API) verify(c *gin.Context, addr netip.Addr, within time.Duration) (authapi.Key, error) {
 	guesser := guesserOf(c.Request, addr)
 	if err := a.config.Limits.CheckLockout(c.Request.Context(), guesser); err != nil {

@@ -8,10 +8,10 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// bound refuses a request if too many requests are being processed. The limit depends on the request's class
-// and on whether it has a valid key, so the request must have passed identify. While a request waits there for
-// its key, it is not counted; that wait has its own time limit. For a stream or a long poll, follow has a
-// separate bound.
+// bound refuses a request if too many requests are being processed. The limit depends on the request's class and
+// on whether it has a valid key, so the request must have passed identify. While a request waits in identify for
+// its key, it is not counted; this wait has a separate time limit. For a stream or a long poll, the step follow
+// has a separate bound.
 func (a *API) bound(r route) step {
 	return func(next handler) handler {
 		return func(c *gin.Context) error {
@@ -23,7 +23,7 @@ func (a *API) bound(r route) step {
 	}
 }
 
-// admit calls next unless too many requests are being processed.
+// admit calls the handler next unless too many requests are being processed.
 func (a *API) admit(c *gin.Context, class routes.Class, next handler) error {
 	priority := concurrency.AnonymousRead
 	switch {

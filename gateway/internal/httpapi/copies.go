@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// clientCopies is how many whole copies a client may read at once.
+// clientCopies is how many whole copies a client may read at the same time.
 const clientCopies = 4
 
 // routeCopies adds the routes of whole copies, which the asset service answers. A mirror has none.
@@ -24,8 +24,8 @@ func (a *API) routeCopies(engine *gin.Engine) {
 	}
 }
 
-// shareCopies refuses a request for a whole copy if its client reads too many at once. The request must have passed
-// identify.
+// shareCopies refuses a request for a whole copy if its client reads too many at the same time. The request must
+// have passed identify.
 func (a *API) shareCopies(next handler) handler {
 	return func(c *gin.Context) error {
 		client := streamClient(c)

@@ -28,13 +28,13 @@ const (
 	exportAtOnce = 4               // exports of one gateway at the same time
 	exportWithin = 5 * time.Minute // time for a whole export
 	exportBytes  = 256 << 20       // bytes of all assets of one export
-	exportTries  = 5               // how often a read is tried if the registry is too busy
+	exportTries  = 5               // most tries of a read while the registry is too busy
 	exportRead   = 5 * time.Second // time for one read
 	searchBytes  = 4 << 20         // bytes of the answer to a search
 	assetBytes   = 8 << 20         // bytes of one asset
 )
 
-// exportPart is how many bytes of a file are sent at once, and how long a client may take for them.
+// exportPart says how many bytes of a file are sent in one part, and how long a client may take for a part.
 var exportPart = httpserver.Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: exportWithin}
 
 // ownOfExport has the parameters of a search that an export sets itself.
@@ -91,7 +91,7 @@ func (a *API) export(form export.Form) handler {
 		e := exporting{API: a, ctx: ctx, out: &parts{w: c.Writer}, more: a.morePages(client(c))}
 		if err := e.run(form, query, found); err != nil {
 			_ = c.Error(err)            // for the log; gin returns its argument
-			panic(http.ErrAbortHandler) // ends the connection, so that no client takes the file for complete
+			panic(http.ErrAbortHandler) // ends the connection, so that no client believes the file is complete
 		}
 		return nil
 	}
@@ -163,7 +163,7 @@ func (e *exporting) run(form export.Form, query url.Values, found foundIDs) erro
 	}
 }
 
-// add adds an asset to the file. It leaves out an asset that no longer exists.
+// add adds an asset to the file. It skips an asset that no longer exists.
 func (e *exporting) add(file *export.Export, id string) error {
 	asset, err := e.patiently(e.ctx, func(ctx context.Context) ([]byte, error) {
 		return e.config.Assets.Read(ctx, routes.Prefix(routes.Current)+"/assets/"+url.PathEscape(id), nil, assetBytes)
@@ -190,7 +190,7 @@ func (e *exporting) add(file *export.Export, id string) error {
 	return file.Add(read)
 }
 
-// rest waits for the time in within. It returns an error if the client leaves or the gateway ends.
+// rest waits for the given time. It returns an error if the client leaves or the gateway ends.
 func (e *exporting) rest(within time.Duration) error {
 	select {
 	case <-e.ctx.Done():
@@ -230,7 +230,7 @@ func (a *API) foundIDs(ctx context.Context, query url.Values) (found foundIDs, e
 	return found, nil
 }
 
-// patiently calls read. If a service is too busy, it calls read again after a second.
+// patiently calls the function read. If a service is too busy, it calls the function again after a second.
 func (a *API) patiently(ctx context.Context, read func(context.Context) ([]byte, error)) (body []byte, err error) {
 	for try := 1; ; try++ {
 		within, cancel := context.WithTimeout(ctx, exportRead)

@@ -15,7 +15,8 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// TestAnExportReadsSoManyBytes allows only the bytes of two assets, but finds three.
+// TestAnExportReadsSoManyBytes allows only the bytes of two assets, but finds three. Reading the third one must
+// fail.
 // Promises: export-bounds
 func TestAnExportReadsSoManyBytes(t *testing.T) {
 	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)

@@ -23,7 +23,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// brokerUploads is how many uploads a broker may have under way at once.
+// brokerUploads is how many uploads a broker may have under way at the same time.
 const brokerUploads = 16
 
 // routeFiles adds the routes of files, if there is a file service, which answers them.
@@ -47,7 +47,7 @@ func (a *API) routeFiles(engine *gin.Engine) {
 	}
 }
 
-// isTransfer tells whether a request transfers a file.
+// isTransfer reports whether a request transfers a file.
 func (a *API) isTransfer(c *gin.Context) bool {
 	path := c.FullPath()
 	return routes.IsTransfer(path) || a.config.Files != nil && takesForms(c.Request.Method, path) && isForm(c.Request)
@@ -75,8 +75,8 @@ func (a *API) shareUploads(next handler) handler {
 // forwardUpload answers a request of the file service that uploads a file.
 func (a *API) forwardUpload(c *gin.Context) error { return a.sendUpload(c, c.Writer, samePath(c)) }
 
-// sendUpload passes the body of an upload on as it comes, and copies the answer to w. If the body
-// breaks off, its error says so, because the file service may have no answer.
+// sendUpload sends the body of an upload on while it arrives, and copies the answer to w. If the body breaks
+// off, sendUpload returns an error that says so, because the file service may give no answer.
 func (a *API) sendUpload(c *gin.Context, w http.ResponseWriter, path string) error {
 	r := c.Request
 	body := &upload{ReadCloser: r.Body, from: httpserver.NewReceiver(c.Writer, r.Body, httpserver.UploadPace)}
@@ -102,8 +102,8 @@ func (a *API) sendUpload(c *gin.Context, w http.ResponseWriter, path string) err
 	}
 }
 
-// removeFile answers a request that takes a file down. The audit log has its entry before the client
-// has the answer. A client without an answer repeats the request.
+// removeFile answers a request that takes a file down. The audit log gets an entry before the client gets the
+// answer. A client that gets no answer repeats the request.
 func (a *API) removeFile(c *gin.Context) error {
 	from, answer := c.GetHeader(httpserver.ClientHeader), &kept{header: http.Header{}}
 	if err := a.send(c, a.config.Files, answer, samePath(c)); err != nil {
@@ -122,7 +122,7 @@ func (a *API) removeFile(c *gin.Context) error {
 	if err := json.Unmarshal(answer.body.Bytes(), &removed); err != nil {
 		return fmt.Errorf("read the answer of the file service: %w", err)
 	}
-	if by, f := caller(c), removed.Data; f.RemovedBy == by.KeyID { // else somebody had removed it before
+	if by, f := caller(c), removed.Data; f.RemovedBy == by.KeyID { // otherwise somebody else had removed it before
 		err := a.config.Auth.NoteRemoval(c.Request.Context(), authapi.NoteRemovalRequest{
 			File: f.ID, Reason: f.Reason, SHA256: f.SHA256, Size: f.Size, Broker: by.Broker, KeyID: by.KeyID, From: from,
 		})
@@ -136,8 +136,8 @@ func (a *API) removeFile(c *gin.Context) error {
 	return err
 }
 
-// limitUpload counts bytes of an upload. It sets headers of answer, which nobody else may use
-// meanwhile.
+// limitUpload counts bytes of an upload. It sets headers of the argument answer, which no other goroutine may
+// use meanwhile.
 func (a *API) limitUpload(c *gin.Context, answer http.Header, size int64) error {
 	r := ratelimit.Request{Class: ratelimit.FileBytes, Client: client(c), Body: size}
 	err := a.config.Limits.Admit(c.Request.Context(), answer, r)
@@ -151,13 +151,12 @@ func (a *API) limitUpload(c *gin.Context, answer http.Header, size int64) error 
 type upload struct {
 	io.ReadCloser
 	from      io.Reader
-	limit     func(n int64) error // counts bytes; nil: they are counted already
+	limit     func(n int64) error // counts bytes; nil: the bytes are already counted
 	uncounted int64
 	failed    error
 }
 
-// countEvery is how many bytes of an upload are read before they are counted, if nobody knows its
-// length.
+// countEvery is how many bytes of an upload of unknown length are read before they are counted.
 const countEvery = 1 << 20
 
 // Read implements io.Reader.
@@ -176,13 +175,12 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap returns the body of the request, so that the rest of a refused one is read after
-// the answer.
+// Unwrap returns the body of the request, so that the server reads the rest of a refused body after the answer.
 func (u *upload) Unwrap() io.ReadCloser { return u.ReadCloser }
 
-// refuseForeign refuses a form of a page of another origin, unless the operator has named the
-// origin: a browser sends a form without asking first, with the API key that it keeps
-// (docs/files.md, D9). Programs send neither header.
+// refuseForeign refuses a form from a page of another origin, unless the operator allows this origin. A browser
+// sends a form without a preflight, and with the API key that it keeps (docs/files.md, D9). Other programs send
+// neither of the two headers.
 func (a *API) refuseForeign(c *gin.Context) error {
 	origin, site := c.GetHeader("Origin"), c.GetHeader("Sec-Fetch-Site")
 	isOwn := origin == a.baseURL(c.Request) || origin == "" && (site == "" || site == "same-origin" || site == "none")

@@ -18,7 +18,8 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// TestFormsOfForeignPages sends the headers that browsers send with forms (docs/files.md, D9).
+// TestFormsOfForeignPages sends the headers that browsers send with forms (docs/files.md, D9). Forms from pages
+// of foreign origins must be refused.
 func TestFormsOfForeignPages(t *testing.T) {
 	const own, named, foreign = "http://example.com", "https://broker.example", "https://foreign.example"
 	_, engine := open(t, http.HandlerFunc(ok), func(c *Config) { c.Settings.CORSOrigins = []string{"*", named} })
@@ -194,7 +195,8 @@ func TestFormsOfDocuments(t *testing.T) {
 	}
 }
 
-// TestTheAnswerToAFormIsBounded writes the largest answer that is kept, and then one byte more.
+// TestTheAnswerToAFormIsBounded writes the largest answer that is kept, and then one byte more. The last byte
+// must be an error.
 func TestTheAnswerToAFormIsBounded(t *testing.T) {
 	k := &kept{header: http.Header{}}
 	if n, err := k.Write(make([]byte, mostKept)); n != mostKept || err != nil {

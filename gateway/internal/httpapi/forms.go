@@ -71,8 +71,8 @@ func (a *API) addForm(v routes.Version) handler {
 	}
 }
 
-// mostKept is the most bytes of an answer that kept keeps. The limits of the file service on the fields of a
-// form are far lower.
+// mostKept is the most bytes of an answer in a kept. The limits of the file service on the fields of a form are
+// far lower.
 const mostKept = 4 << 20
 
 // kept is an http.ResponseWriter that keeps a small answer.

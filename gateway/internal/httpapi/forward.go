@@ -99,8 +99,8 @@ func upstreamPath(c *gin.Context, v routes.Version) string {
 }
 
 // baseURL returns the public address of the registry, for links in answers. If none is configured, it is the
-// address in the request, or the one that a trusted proxy reports. Then it depends on the client, so nothing
-// that is stored, signed or kept for others may contain it.
+// address in the request, or the one that a trusted proxy reports. Then the address depends on the client, so
+// nothing that is stored, signed or kept for others may contain it.
 func (a *API) baseURL(r *http.Request) string {
 	if a.config.BaseURL != "" {
 		return a.config.BaseURL

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestHealthHasABoundOfItsOwn sends one health request more than may be answered at the same time.
+// TestHealthHasABoundOfItsOwn sends one health request more than may be answered at the same time. This one must
+// be refused, and the others must share calls.
 // Promises: health-bound
 func TestHealthHasABoundOfItsOwn(t *testing.T) {
 	var asked atomic.Int64

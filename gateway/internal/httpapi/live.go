@@ -31,7 +31,7 @@ import (
 const (
 	maxWait        = 60 * time.Second
 	maxSelections  = 32       // most selections with named fields that one gateway follows
-	streamBytes    = 48 << 10 // memory of one open stream: 24 KiB were measured, and 42 KiB if it stays attached
+	streamBytes    = 48 << 10 // memory of one open stream: 24 KiB were measured, or 42 KiB if it stays attached
 	streamShare    = 8        // open streams may use 1/8 of the memory, and the kept entries another 1/8
 	leastStreams   = 512
 	keyShare       = 4                // 1/4 of the streams and of the selections is kept for callers with an API key
@@ -43,7 +43,7 @@ const (
 type feeds struct {
 	hubs      *stream.Hubs
 	clients   *concurrency.Shares // open streams and long polls
-	anonymous *concurrency.Shares // those of callers without an API key, counted as one client
+	anonymous *concurrency.Shares // open streams and long polls without an API key, counted as one client
 	chosen    *selections         // the selections with named fields
 	slow      metric.Int64Counter // counts streams that ended because the client did not read
 	refused   metric.Int64Counter
@@ -149,7 +149,7 @@ func selectionOf(version string, query url.Values) stream.Selection {
 	}
 	names := strings.Split(query.Get("opt_fields"), ",")
 	names = slices.DeleteFunc(names, func(name string) bool {
-		return name == "" || name == "id" || name == "dateModified" // each entry has these two anyway
+		return name == "" || name == "id" || name == "dateModified" // each entry has id and dateModified anyway
 	})
 	slices.Sort(names)
 	selection.Fields = strings.Join(slices.Compact(names), ",")
@@ -248,11 +248,12 @@ func (a *API) admitStream(refusal concurrency.Refusal) error {
 	return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many streams now; read pages, or try again.")
 }
 
-// wait waits until the page for which the request asks has an entry, but no longer than most.
+// wait waits until the page for which the request asks has an entry, but at most for the time in the argument
+// most.
 func (a *API) wait(c *gin.Context, query url.Values, most time.Duration) {
 	hub, leave, err := a.feeds.hubs.Join(stream.Selection{Version: routes.Current, Mode: selectionOf("", query).Mode})
 	if err != nil {
-		return // the page is answered at once
+		return // the page is answered immediately
 	}
 	defer leave()
 	httpserver.Long(c)
@@ -292,7 +293,7 @@ func (a *API) morePages(of ratelimit.Client) func() bool {
 }
 
 // stream sends the feed in a format until the client leaves. If the stream continues after this method has
-// returned, the method takes over what is in held.
+// returned, the method takes over the functions in held.
 func (a *API) stream(c *gin.Context, v routes.Version, format stream.Format, query url.Values, held *held) error {
 	selection := selectionOf(v.Target, query)
 	if selection.IsChosen() {
@@ -349,7 +350,7 @@ func (a *API) runAttached(c *gin.Context, f *stream.Follower) error {
 	}
 	a.countSlow(err)
 	_ = c.Error(err)            // for the log; gin returns its argument
-	panic(http.ErrAbortHandler) // ends the connection, so that no client takes the stream for complete
+	panic(http.ErrAbortHandler) // ends the connection, so that no client believes the stream is complete
 }
 
 // runDetached runs a follower after the handler of its request has returned.

@@ -32,8 +32,8 @@ func (a *API) noMethod() gin.HandlerFunc {
 	}
 }
 
-// objectPath returns the path at the asset service of the asset or transfer to which the request's path leads.
-// The request's path may also lead to a part of it. ok is false if the path leads to neither.
+// objectPath returns the path of an asset or a transfer at the asset service, if the request's path leads to
+// this object or to a part of it. The result ok is false if the path leads to no object.
 func objectPath(c *gin.Context) (path string, ok bool) {
 	segments := strings.Split(c.Request.URL.Path, "/") // the elements are "", "api", version, kind, id, and so on
 	if len(segments) < 5 || segments[3] != "assets" && segments[3] != "transfers" {

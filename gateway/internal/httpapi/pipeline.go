@@ -10,13 +10,14 @@ import (
 // handler answers a request, or returns an error that says why it does not.
 type handler func(*gin.Context) error
 
-// step returns a handler that checks or prepares a request, and then calls next or refuses the request.
+// step returns a handler that checks or prepares a request, and then calls the handler next or refuses the
+// request.
 type step func(next handler) handler
 
-// route says which steps the requests of a route pass. If a field is zero, its steps are left out.
+// route says which steps the requests of a route pass. A field that is zero adds no step.
 type route struct {
 	version routes.Version // the version in whose path the route is
-	class   routes.Class   // the class says what a request costs and how important it is; "": answer has its own limits
+	class   routes.Class   // cost and importance of a request; "": the handler answer has its own limits
 	key     bool           // a request needs an API key
 	body    bool           // requests have a body
 	live    bool           // a request may ask for a stream, or wait for a change

@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// recall answers a plain read of an asset from memory. If the memory has no answer, recall calls next and
-// offers the answer to the memory.
+// recall answers a plain read of an asset from memory. If the memory has no answer, recall calls the handler
+// next and offers the answer to the memory.
 func (a *API) recall(v routes.Version, next handler) handler {
 	return func(c *gin.Context) error {
 		if a.config.Answers == nil || !isPlain(c.Request) {
@@ -45,7 +45,8 @@ func isPlain(r *http.Request) bool {
 	return r.URL.RawQuery == "" && len(r.Header["If-Match"]) == 0
 }
 
-// isAbout reports whether a request has no condition, or only one that names the tag of the answer.
+// isAbout reports whether an answer with this tag suits a request: the request has no condition, or only one
+// that names the tag.
 func isAbout(r *http.Request, tag string) bool {
 	tags := r.Header["If-None-Match"]
 	return len(tags) == 0 || len(tags) == 1 && tags[0] == tag
@@ -56,7 +57,7 @@ func answerFrom(c *gin.Context, a *answers.Answer) {
 	h := c.Writer.Header()
 	values := [...]string{a.CacheControl, a.ETag, a.ContentType, strconv.Itoa(len(a.Body))}
 	h["Cache-Control"], h["Etag"] = values[0:1:1], values[1:2:2]
-	if len(c.Request.Header["If-None-Match"]) > 0 { // isAbout has checked that it names this answer's tag
+	if len(c.Request.Header["If-None-Match"]) > 0 { // isAbout has checked that the header names this answer's tag
 		c.Status(http.StatusNotModified)
 		c.Writer.WriteHeaderNow()
 		return

@@ -36,8 +36,8 @@ func anyKey(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"broker":"b","key_id":"k%s","role":"broker","levels":"1234"}`, hash)
 }
 
-// open returns an API in front of an asset service, and the handler of its requests. change may change the
-// configuration; nil changes nothing.
+// open returns an API in front of an asset service, and the handler of its requests. The function change may
+// change the configuration; nil changes nothing.
 func open(t *testing.T, service http.Handler, change func(*Config)) (*API, *gin.Engine) {
 	t.Helper()
 	secrets := keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}
@@ -141,7 +141,7 @@ var forms = [][]string{nil, {"Accept", "text/html"}, {"Accept", "text/event-stre
 func ok(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }
 
 // TestEveryRouteHasALimit sends each request and each form of it. All come from a client that may send one
-// request a minute.
+// request a minute, so each second request must be refused.
 func TestEveryRouteHasALimit(t *testing.T) {
 	for _, variant := range variants {
 		_, engine := open(t, http.HandlerFunc(ok), variant.change)
@@ -188,7 +188,7 @@ func TestEveryRouteHasABound(t *testing.T) {
 }
 
 // TestStreamsAndLongPollsHaveTheirOwnBound asks for one stream or long poll more than a client may have at the
-// same time.
+// same time. It must be refused.
 func TestStreamsAndLongPollsHaveTheirOwnBound(t *testing.T) {
 	a, engine := open(t, http.HandlerFunc(ok), nil)
 	live := [][]string{{"Accept", "text/event-stream"}, {"Accept", "application/x-ndjson"}, {"Prefer", "wait=1"}}
@@ -206,7 +206,7 @@ func TestStreamsAndLongPollsHaveTheirOwnBound(t *testing.T) {
 	}
 }
 
-// TestAllRoutesAreServed compares the engine with package routes.
+// TestAllRoutesAreServed compares the engine with package routes. No route may be missing.
 func TestAllRoutesAreServed(t *testing.T) {
 	_, engine := open(t, http.HandlerFunc(ok), nil)
 	got := map[string]bool{}

@@ -22,7 +22,7 @@ func newSelections() *selections {
 	return &selections{of: map[string]map[stream.Selection]int{}, anonymous: map[stream.Selection]int{}}
 }
 
-// enter reports whether a caller may follow a selection. An admitted caller must call leave once.
+// enter reports whether a caller may follow a selection. An admitted caller must call the function leave once.
 func (s *selections) enter(caller string, hasKey bool, followed stream.Selection) (leave func(), admitted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

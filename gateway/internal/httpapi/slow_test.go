@@ -20,11 +20,11 @@ import (
 )
 
 // TestBodiesThatComeSlowly opens 1,000 connections that each send only half of a body. Each must be answered
-// when its time is over, or at once if there is no room. Afterwards nothing may remain of them.
+// when its time is over, or immediately if there is no room. Afterwards nothing may remain of them.
 func TestBodiesThatComeSlowly(t *testing.T) {
 	const clients = 1000
 	const length = 100                               // bytes of each body
-	budget := memory.NewBudget(clients / 4 * length) // enough for a quarter of them
+	budget := memory.NewBudget(clients / 4 * length) // enough for a quarter of the bodies
 	a, engine := open(t, http.HandlerFunc(ok), func(c *Config) {
 		c.Timeout, c.Bodies = 500*time.Millisecond, budget
 		c.Settings.MaxConcurrent = 2 * clients

@@ -73,8 +73,8 @@ func (l *Limits) open(o Options) (ratelimit.Store, error) {
 	return l.redis, nil
 }
 
-// Count counts a decision for the metrics. err is nil for an admitted request, otherwise the error of Admit or
-// Fail.
+// Count counts a decision for the metrics. The argument err is nil for an admitted request, otherwise the error
+// of Admit or Fail.
 func (l *Limits) Count(class routes.Class, err error) { l.decisions.count(class, err) }
 
 // Warnings returns a warning if Redis is down.
@@ -123,7 +123,7 @@ func (d decisions) count(class routes.Class, err error) {
 	d[decision{class, outcome}].Add(1)
 }
 
-// measure adds the counts to a meter, until unregister.
+// measure adds the counts to a meter, until the function unregister is called.
 func (d decisions) measure(meter metric.Meter) (unregister func() error, err error) {
 	counter, err := meter.Int64ObservableCounter("registry.limits.decisions", metric.WithUnit("{request}"),
 		metric.WithDescription("Requests by decision of the rate limits: admitted, refused, "+

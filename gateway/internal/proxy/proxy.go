@@ -58,8 +58,8 @@ func Remote(transport http.RoundTripper, signer *identity.Signer) *Upstream {
 	}
 }
 
-// Patient returns the same service. An answer may take longer than the request's time limit, as long as the client
-// keeps the pace of downloads.
+// Patient returns the same service for long answers. An answer may take longer than the request's time limit
+// while the client keeps the pace of downloads.
 func (u *Upstream) Patient() *Upstream {
 	patient := *u
 	if u.remote {
@@ -98,9 +98,9 @@ func (u *Upstream) Get(ctx context.Context, path string) error {
 	return faulthttp.Read(resp)
 }
 
-// Read returns the answer to a GET of an anonymous caller. The answer may have as many bytes as most says. If
-// the service answers with a fault, Read returns this fault. A read gets no span in traces, because a file may
-// need thousands of reads.
+// Read returns the answer to a GET of an anonymous caller. The argument most is the largest size of the answer,
+// in bytes. If the service answers with a fault, Read returns this fault. A read gets no span in traces, because
+// a file may need thousands of reads.
 func (u *Upstream) Read(ctx context.Context, path string, query url.Values, most int64) ([]byte, error) {
 	resp, err := u.send(ctx, u.streams, http.MethodGet, &url.URL{Path: path, RawQuery: query.Encode()})
 	if err != nil {
@@ -227,8 +227,8 @@ func takeToken(query string) (rest, token string) {
 }
 
 // fieldValue returns a token in a form that a header can carry (RFC 9110, 5.5). If the token has blanks or
-// control characters, it is escaped. Such a token is wrong, and must arrive as a wrong one: without it, a token
-// in the body would be used instead, and if it were only trimmed, it might be right.
+// control characters, it is escaped. Such a token is wrong, and must arrive as a wrong one: if the header were
+// missing, a token in the body would be used, and a trimmed token might be right.
 func fieldValue(token string) string {
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return url.QueryEscape(token)

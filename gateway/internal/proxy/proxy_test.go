@@ -78,7 +78,7 @@ func call(t *testing.T, url string) *upstream.Pool {
 func upstreams(t *testing.T, signer *identity.Signer, handler http.Handler) map[string]*Upstream {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/readyz" { // the pool's health checks are left out
+		if r.URL.Path != "/readyz" { // ignore the pool's health checks
 			handler.ServeHTTP(w, r)
 		}
 	}))
@@ -279,7 +279,7 @@ func FuzzTakeToken(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		rest, token := takeToken(query)
-		before, _ := url.ParseQuery(query) // with the error, it returns the parameters that are well formed
+		before, _ := url.ParseQuery(query) // even with an error, ParseQuery returns the well-formed ones
 		after, _ := url.ParseQuery(rest)
 		if after.Has(tokenParameter) {
 			t.Fatalf("%q: got the rest %q, want no token in it", query, rest)

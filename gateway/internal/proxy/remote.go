@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// remote forwards requests over the network. It leaves out the headers of answers that are only about the
+// remote forwards requests over the network. It does not forward headers of answers that are only about the
 // connection.
 type remote struct {
 	transport http.RoundTripper
@@ -20,7 +20,7 @@ type remote struct {
 }
 
 // ErrCut is returned if an answer ended before it was complete. The status was already sent. So the client can
-// only notice it if the connection ends.
+// only notice this if the connection ends.
 var ErrCut = errors.New("the answer was cut off")
 
 // errSignature is the cause that the log shows if the asset service answers 401. The gateway has already

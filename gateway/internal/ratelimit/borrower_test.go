@@ -37,8 +37,8 @@ func (j *journal) count(text string) int {
 	return strings.Count(j.text.String(), text)
 }
 
-// borrowerAt returns a borrower at a Redis server. clock replaces the real clock, and change may change the
-// configuration. Both may be nil.
+// borrowerAt returns a borrower at a Redis server. The argument clock replaces the real clock, and the function
+// change may change the configuration. Both may be nil.
 func borrowerAt(t testing.TB, url string, clock *simulated, change func(*BorrowerConfig)) *Borrower {
 	t.Helper()
 	within := callTimeout
@@ -60,7 +60,7 @@ func borrowerAt(t testing.TB, url string, clock *simulated, change func(*Borrowe
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.clock.start = s.clock.start.Add(-24 * time.Hour) // as if it had started long ago, so that it has its reserve
+	s.clock.start = s.clock.start.Add(-24 * time.Hour) // as if it had started long ago, so it uses its reserve
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -100,7 +100,7 @@ func TestAReserveSurvivesARestart(t *testing.T) {
 }
 
 // TestAClockThatWasWrongLocksNobodyOut uses up part of a limit while the clock is a year ahead or behind, and
-// another part while the clock is right.
+// another part while the clock is right. The whole limit must be free one window later.
 func TestAClockThatWasWrongLocksNobodyOut(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	url := redistest.Start(t, "--appendonly", "no").URL()
@@ -177,7 +177,7 @@ func TestAnUnreadableRecordIsOneKeysOnly(t *testing.T) {
 var lentRates = []limiter.Rate{{Limit: 64, Period: time.Second}, {Limit: 170, Period: 10 * time.Second}}
 
 // TestLoansNeverLetMoreThroughInAnyWindow lets two gateways share a Redis. The size of their first loans is
-// random, up to the whole limit.
+// random, up to the whole limit. No window may admit more than the limit.
 func TestLoansNeverLetMoreThroughInAnyWindow(t *testing.T) {
 	url := redistest.Start(t, "--appendonly", "no").URL()
 	for _, c := range []struct {
@@ -212,7 +212,7 @@ func testBorrower(t *testing.T, url string, known int64) {
 	}
 }
 
-// each calls f n times in all, on several goroutines.
+// each calls the function f n times in all, on several goroutines.
 func each(goroutines, n int, f func(i int)) {
 	var wg sync.WaitGroup
 	var next atomic.Int64
@@ -379,8 +379,8 @@ func TestWithoutRedis(t *testing.T) {
 // failing makes some calls fail: calls that report tokens used without Redis.
 type failing struct {
 	connections
-	fails atomic.Int64 // how many of the next such calls fail
-	told  atomic.Int64 // how many such calls were passed on
+	fails atomic.Int64 // how many of the next of these calls fail
+	told  atomic.Int64 // how many of these calls were passed on
 }
 
 func (c *failing) take(ctx context.Context, keys []string, args [][]any) ([][]int64, error) {
@@ -397,8 +397,9 @@ func (c *failing) take(ctx context.Context, keys []string, args [][]any) ([][]in
 	return c.connections.take(ctx, keys, args)
 }
 
-// TestWhatWasUsedWithoutRedisIsToldToIt lets Redis work again, but makes some reports of used tokens fail. If
-// the answer to a report is late, the tokens are reported twice; then fewer may be left.
+// TestWhatWasUsedWithoutRedisIsToldToIt lets Redis work again, but makes some reports of used tokens fail.
+// Another gateway must then see these tokens as used. If the answer to a report is late, the tokens are reported
+// twice; then fewer may be left.
 func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	for _, fails := range []int64{0, 1, 2} {
 		server := redistest.Start(t)
@@ -429,8 +430,8 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	}
 }
 
-// held holds back the calls for one key, and lets them fail later. It also calls inReport while the use of this
-// key is reported.
+// held holds back the calls for one key, and lets them fail later. It also calls the function inReport while the
+// use of this key is reported.
 type held struct {
 	connections
 	key      string        // part of the name of the key

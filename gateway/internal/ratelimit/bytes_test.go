@@ -204,7 +204,8 @@ func TestHeadersTellOfBytes(t *testing.T) {
 	}
 }
 
-// TestBytesOfFilesAreCountedBesideTheWrite counts an upload in two pieces.
+// TestBytesOfFilesAreCountedBesideTheWrite counts an upload in two pieces. The bytes must count for the policy
+// about files, and not as bytes of writes.
 func TestBytesOfFilesAreCountedBesideTheWrite(t *testing.T) {
 	clock := newClock()
 	table := append(Table{{Name: "f", By: ByTenant, Costs: map[Class]int64{FileBytes: 1},
@@ -248,7 +249,7 @@ func TestBytesOfFilesAreCountedBesideTheWrite(t *testing.T) {
 }
 
 // TestALockoutLastsAsLongAsItsLongestWindow exceeds both windows of a limit at the same time. Here the lockout
-// by the shorter window ends last.
+// by the shorter window ends last, and the address must stay locked out until then.
 func TestALockoutLastsAsLongAsItsLongestWindow(t *testing.T) {
 	clock := newClock()
 	table := Table{{

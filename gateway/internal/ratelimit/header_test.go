@@ -9,7 +9,7 @@ import (
 	"github.com/ulule/limiter/v3"
 )
 
-// stateOf returns the state of a rate with the given name. Its limit tells it from others.
+// stateOf returns the state of a rate with the given name. Its limit distinguishes it from other rates.
 func stateOf(name string, limit, left int64, next time.Duration) State {
 	return State{Rate: limiter.Rate{Formatted: name, Limit: limit}, Left: left, Next: next}
 }
@@ -24,7 +24,8 @@ func of(h http.Header) (all headers) {
 	return all
 }
 
-// TestTheOldHeadersTellOfTheTightestRate has answers about one rate and about several ones.
+// TestTheOldHeadersTellOfTheTightestRate has answers about one rate and about several ones. The older headers
+// must show the rate that refuses, or else the rate with the least left.
 func TestTheOldHeadersTellOfTheTightestRate(t *testing.T) {
 	now := time.Unix(1000, 1) // the time of a reset is rounded up
 	const next = 1500 * time.Millisecond
@@ -56,7 +57,8 @@ func TestTheOldHeadersTellOfTheTightestRate(t *testing.T) {
 	}
 }
 
-// TestBytesThatAreCountedLaterAreInTheHeaders counts bytes after a request was admitted.
+// TestBytesThatAreCountedLaterAreInTheHeaders counts bytes after a request was admitted. The headers must then
+// show what is left.
 func TestBytesThatAreCountedLaterAreInTheHeaders(t *testing.T) {
 	now := time.Unix(1000, 0)
 	request := Verdict{States: []State{stateOf("a", 10, 9, 0), stateOf("b", 500, 400, 0)}}

@@ -75,8 +75,8 @@ type scratch struct {
 	states  []State
 }
 
-// New returns a limiter for a valid table. It counts what clients use in store, and counts refusals in a metric
-// of meter.
+// New returns a limiter for a valid table. It keeps its counts in the argument store, and counts refusals in a
+// metric of meter.
 func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*Limiter, error) {
 	refused, err := refusedCounter(meter)
 	if err != nil {
@@ -160,8 +160,8 @@ func (l *Limiter) Admit(ctx context.Context, answer http.Header, r Request) erro
 	return l.tooMany(ctx, p, v)
 }
 
-// fill makes the buckets that a request of a client takes, by the rules of a plan. body is the size of the
-// request's body.
+// fill makes the buckets that a request of a client takes, by the rules of a plan. The argument body is the size
+// of the request's body.
 func (s *scratch) fill(p *plan, client Client, body int64) {
 	s.buckets = s.buckets[:0]
 	for i, r := range p.rules {

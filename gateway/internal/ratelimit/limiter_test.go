@@ -16,8 +16,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// TestEachClientHasItsOwnLimits lets one client use up its limit. Then only clients that share this limit are
-// refused.
+// TestEachClientHasItsOwnLimits lets one client use up its limit. Then only clients that share this limit must
+// be refused.
 func TestEachClientHasItsOwnLimits(t *testing.T) {
 	at := func(addr string) Client { return Client{Addr: netip.MustParseAddr(addr)} }
 	keyed := func(broker, key, addr string) Client {
@@ -61,7 +61,7 @@ func TestEachClientHasItsOwnLimits(t *testing.T) {
 }
 
 // TestARefusalNamesItsPolicy uses up each policy of a table, including a policy with several windows and one
-// that counts bytes.
+// that counts bytes. The refusal must name the policy.
 func TestARefusalNamesItsPolicy(t *testing.T) {
 	client := member("b", "k")
 	for _, c := range []struct {
@@ -108,7 +108,8 @@ func TestARefusalNamesItsPolicy(t *testing.T) {
 	}
 }
 
-// TestARequestThatNoPolicyCountsIsAdmitted asks a limiter that has no policies and no store.
+// TestARequestThatNoPolicyCountsIsAdmitted asks a limiter that has no policies and no store. The request must be
+// admitted.
 func TestARequestThatNoPolicyCountsIsAdmitted(t *testing.T) {
 	l, err := New(nil, Table{}, time.Now, noop.NewMeterProvider().Meter(""))
 	if err != nil {

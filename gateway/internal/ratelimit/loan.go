@@ -19,7 +19,7 @@ type loan struct {
 	left    int64   // tokens of the grant that nobody has used yet
 	until   int64   // when the loan ends
 	most    int64   // how many tokens to ask for next time
-	last    int64   // when a token was last used, of the grant or without Redis
+	last    int64   // when a token was last used, from the grant or without Redis
 	known   []State // for each rate: its state in Redis's answer with the grant
 	knownAt int64
 
@@ -32,7 +32,7 @@ type loan struct {
 
 // refusal remembers a shortage of tokens. While it is remembered, requests above the limit need no round trips.
 type refusal struct {
-	at, until int64 // when the refusal came, and how long it is remembered
+	at, until int64 // when the refusal came, and until when it is remembered
 	shortage  shortage
 }
 
@@ -46,8 +46,8 @@ type rateShortage struct {
 	uses   []int64 // pairs, the oldest first: µs until the cost has left the window, and this cost
 }
 
-// wait returns how long a cost must wait, and the rate with the longest wait. since is the time that has passed
-// since the shortage was found. A cost above the limit always waits for one period.
+// wait returns how long a cost must wait, and the rate with the longest wait. The argument since is the age of
+// the shortage. A cost above the limit always waits for one period.
 func (s shortage) wait(since time.Duration, cost int64) (wait time.Duration, rate int) {
 	for i, r := range s {
 		free, end := r.left, time.Duration(0)
@@ -81,8 +81,8 @@ func (l *loan) wait(now, cost int64) (time.Duration, int) {
 	return 0, 0
 }
 
-// state returns the state of a rate. It adds up what is left in Redis, in the loan and in the reserve. The sum is
-// at most what is left in local, the state by this gateway's counts.
+// state returns the state of a rate. It adds up what is left in Redis, in the loan and in the reserve. The sum
+// is at most what is left in the argument local, the state by this gateway's counts.
 func (l *loan) state(now int64, rate int, reserve int64, local State) State {
 	if rate >= len(l.known) {
 		return local
@@ -108,9 +108,9 @@ type renewal struct {
 	failed bool          // no answer has come; only for renewals that only read
 }
 
-// renew ends the entry's loan, and returns the call that asks for a new loan with at least cost tokens. If cost
-// is 0, the call only reports what was used. If this loan was used up before its end, the next one is twice as
-// large; otherwise it is as large as what was used. The caller holds the entry's lock.
+// renew ends the entry's loan, and returns the call that asks for a new loan with at least the number of tokens
+// in cost. If cost is 0, the call only reports what was used. If the ended loan was used up before its end, the
+// next one is twice as large; otherwise it is as large as what was used. The caller holds the entry's lock.
 func (e *entry) renew(now int64, key string, cost, gateways int64) *renewal {
 	l := &e.loan
 	r := &renewal{entry: e, sent: now, done: make(chan struct{})}

@@ -10,7 +10,8 @@ import (
 
 const second = int64(time.Second)
 
-// TestALoanAndARefusalEnd asks at the last moment before their ends, and at their ends.
+// TestALoanAndARefusalEnd asks at the last moment before their ends, and at their ends. Only before its end may
+// a loan or a refusal have an effect.
 func TestALoanAndARefusalEnd(t *testing.T) {
 	l := loan{left: 4, until: 10 * second}
 	for _, c := range []struct {
@@ -34,7 +35,7 @@ func TestALoanAndARefusalEnd(t *testing.T) {
 	}
 }
 
-// TestALoanIsIdleOnceItTellsNothing has the reasons for which an entry is kept.
+// TestALoanIsIdleOnceItTellsNothing checks loans with each reason for which an entry must be kept.
 func TestALoanIsIdleOnceItTellsNothing(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -57,14 +58,15 @@ func TestALoanIsIdleOnceItTellsNothing(t *testing.T) {
 	}
 }
 
-// TestTheStateOfALoanIsThatOfRedisAndItsOwn asks for what is left while a loan lasts, and afterwards.
+// TestTheStateOfALoanIsThatOfRedisAndItsOwn asks for what is left while a loan lasts, and afterwards. Tokens of
+// the loan must count only while it lasts.
 func TestTheStateOfALoanIsThatOfRedisAndItsOwn(t *testing.T) {
 	l := loan{left: 4, until: 10 * second, known: []State{{Left: 50, Next: 30 * time.Second}}}
 	for _, c := range []struct {
 		name      string
 		at        int64
 		rate      int
-		left      int64 // by this gateway's counts
+		left      int64 // what is left by this gateway's counts
 		want      int64
 		wantsNext time.Duration
 	}{
@@ -82,7 +84,8 @@ func TestTheStateOfALoanIsThatOfRedisAndItsOwn(t *testing.T) {
 	}
 }
 
-// TestALoanFollowsWhatIsUsed asks for the loan after one that was used up early, and after one that was not.
+// TestALoanFollowsWhatIsUsed asks for the loan after one that was used up early, and after one that was not. The
+// loan must be larger only in the first case.
 func TestALoanFollowsWhatIsUsed(t *testing.T) {
 	rates := []limiter.Rate{{Limit: 1600, Period: time.Minute}}
 	given := grant{tokens: 20}

@@ -8,7 +8,8 @@ import (
 	"github.com/ulule/limiter/v3"
 )
 
-// TestPeekTakesNothing looks at the state of a key between requests, and after its window.
+// TestPeekTakesNothing looks at the state of a key between requests, and after its window. Looking must not
+// change what is left.
 func TestPeekTakesNothing(t *testing.T) {
 	clock := newClock()
 	store := NewMemory(clock.now)
@@ -34,7 +35,7 @@ func TestPeekTakesNothing(t *testing.T) {
 	left(10, false)
 }
 
-// TestOfEqualWaitsTheFirstIsNamed uses up two limits at the same time.
+// TestOfEqualWaitsTheFirstIsNamed uses up two limits at the same time. The refusal must name the first one.
 func TestOfEqualWaitsTheFirstIsNamed(t *testing.T) {
 	store := NewMemory(newClock().now)
 	rate := limiter.Rate{Limit: 1, Period: time.Second}

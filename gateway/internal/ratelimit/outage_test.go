@@ -16,8 +16,8 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// scripted is a Redis that lends as many tokens as it is asked for. before is called first in each call, and
-// may make the call fail.
+// scripted is a Redis that lends as many tokens as it is asked for. The function before is called first in each
+// call, and may make the call fail.
 type scripted struct {
 	before func(key string, unreported int64) error
 
@@ -91,7 +91,8 @@ func isUp(s *Borrower) func() bool { return func() bool { return !s.IsDown() } }
 
 const isBack = "answers again"
 
-// TestRedisIsDownUntilItAnswers has nothing to report to Redis, which fails three times and then answers.
+// TestRedisIsDownUntilItAnswers has nothing to report to Redis, which fails three times and then answers. The
+// outage must end with the first answer.
 func TestRedisIsDownUntilItAnswers(t *testing.T) {
 	failures := 3 // only monitor calls Redis, so this needs no lock
 	s, server, log := outage(t, FallbackClosed, time.Now, func(string, int64) error {
@@ -110,6 +111,7 @@ func TestRedisIsDownUntilItAnswers(t *testing.T) {
 }
 
 // TestAReportInSeveralCallsLosesNothing uses more keys than one call can report, and makes the first call fail.
+// Each token must be reported once.
 func TestAReportInSeveralCallsLosesNothing(t *testing.T) {
 	var s *Borrower
 	ready, failed := make(chan struct{}), false
@@ -140,7 +142,7 @@ func TestAReportInSeveralCallsLosesNothing(t *testing.T) {
 }
 
 // TestAFailureAfterTheLastReportIsAnotherOutage sends a request while the last report is made. Redis fails when
-// the use of this request is reported.
+// the use of this request is reported. A second outage must begin, and its end must report the use.
 func TestAFailureAfterTheLastReportIsAnotherOutage(t *testing.T) {
 	var s *Borrower
 	ready, during, failed := make(chan struct{}), false, false
@@ -166,8 +168,8 @@ func TestAFailureAfterTheLastReportIsAnotherOutage(t *testing.T) {
 	}
 }
 
-// TestACallUnderWayIsNoOutage begins a call to Redis as soon as Redis works again. The call is not finished
-// when the last report is made.
+// TestACallUnderWayIsNoOutage begins a call to Redis as soon as Redis works again. The call is not finished when
+// the last report is made. No second outage may begin.
 func TestACallUnderWayIsNoOutage(t *testing.T) {
 	var s *Borrower
 	ready, arrived, answer := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -201,7 +203,8 @@ func TestACallUnderWayIsNoOutage(t *testing.T) {
 	request.Wait()
 }
 
-// TestOneCallUnderWayIsSeenAmongOtherKeys asks several times, because maps have a random order.
+// TestOneCallUnderWayIsSeenAmongOtherKeys looks for one unfinished call among several keys. It asks several
+// times, because maps have a random order.
 func TestOneCallUnderWayIsSeenAmongOtherKeys(t *testing.T) {
 	p := part{entries: map[Key]*entry{}}
 	for i := range 50 {
@@ -218,8 +221,8 @@ func TestOneCallUnderWayIsSeenAmongOtherKeys(t *testing.T) {
 	}
 }
 
-// TestCloseIsNoOutageAndNoReturn closes borrowers while Redis works and while it is down, and checks their
-// logs.
+// TestCloseIsNoOutageAndNoReturn closes borrowers while Redis works and while it is down, and checks their logs.
+// The end must add no line about an outage or a recovery.
 func TestCloseIsNoOutageAndNoReturn(t *testing.T) {
 	s, _, log := outage(t, FallbackLocal, time.Now, func(string, int64) error { return errors.New("Redis is away") })
 	const away = "does not answer"

@@ -14,7 +14,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// TestLimitsOfABrokerAndOfAKey counts how many writes are admitted at the same moment.
+// TestLimitsOfABrokerAndOfAKey counts how many writes are admitted at the same moment. It must be the number
+// that the raised or additional limits allow.
 func TestLimitsOfABrokerAndOfAKey(t *testing.T) {
 	table := Table{
 		{Name: "key-write", By: ByKey, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 4, "1m": 10}},
@@ -62,7 +63,8 @@ func TestLimitsOfABrokerAndOfAKey(t *testing.T) {
 	}
 }
 
-// TestWithoutATableThereAreNoLimits gives a key its own limit.
+// TestWithoutATableThereAreNoLimits gives a key a limit, but the gateway has no table. The limit must have no
+// effect.
 func TestWithoutATableThereAreNoLimits(t *testing.T) {
 	l, err := New(NewMemory(time.Now), nil, time.Now, noop.NewMeterProvider().Meter(""))
 	if err != nil {

@@ -115,7 +115,7 @@ func (t Table) PerSecond(by By, class Class, limit int64) Table {
 	return append(t, p)
 }
 
-// Validate returns every fault of the table. maxBody is the most bytes of a request body.
+// Validate returns every fault of the table. The argument maxBody is the most bytes of a request body.
 func (t Table) Validate(maxBody int64) error {
 	var faults []error
 	names := map[string]bool{}
@@ -200,8 +200,8 @@ func (p Policy) windowFaults(maxBody int64) (faults []error) {
 // inBytes reports whether the policy counts bytes instead of requests.
 func (p Policy) inBytes() bool { return p.Costs[Bytes]+p.Costs[FileBytes] > 0 }
 
-// largestForm is a size in bytes. Every policy that counts uploads must permit it: it is the default of the
-// largest file, with the form around the file.
+// largestForm is a size in bytes. Every policy that counts uploads must permit it: it is the size of the largest
+// file by default, with the form around the file.
 const largestForm = 101 << 20
 
 // highestCost returns the most that one request can cost.

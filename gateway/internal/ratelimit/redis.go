@@ -51,8 +51,8 @@ func openWithin(url string, timeout time.Duration) (*Redis, error) {
 	if err != nil {
 		return nil, named(err)
 	}
-	// The round trip must be longer than the wait for a connection. So a shortage of connections is reported as
-	// such, and not as a server that does not answer.
+	// The round trip must be longer than the wait for a connection. So a shortage of connections is not reported
+	// as a server that does not answer.
 	whole := dialTimeout + 2*timeout
 	return &Redis{connections: library{client, redis.NewScript(takeScript)}, timeout: whole}, nil
 }
@@ -77,13 +77,13 @@ type scriptCall struct {
 	life       time.Duration
 	gateways   int64         // number of gateways that reserve a share of the limit; 0: nothing is reserved
 	settle     grant         // an earlier grant to settle
-	used       int64         // tokens of settle that were used
+	used       int64         // tokens of the grant in settle that were used
 	unreported int64         // tokens that were used without asking Redis
 	idle       time.Duration // time since the last token was used
 
 	granted  grant
 	states   []State
-	shortage shortage // set if Redis could not lend least
+	shortage shortage // set if Redis could not lend the tokens in least
 }
 
 // grant describes tokens that Redis has lent.
@@ -144,7 +144,8 @@ func (r *Redis) run(ctx context.Context, calls []*scriptCall) error {
 	return nil
 }
 
-// read reads the answer of the script, as take.lua describes it. ok is false if the answer has a wrong form.
+// read reads the answer of the script, as take.lua describes it. The result ok is false if the answer has a
+// wrong form.
 func (c *scriptCall) read(values []int64) (ok bool) {
 	if len(values) < 2 {
 		return false

@@ -50,7 +50,7 @@ func (f fixed) pool() telemetry.Pool { return telemetry.Pool{} }
 
 func (f fixed) Close() error { return f.closed }
 
-// TestAnAnswerOfAnotherFormIsAnError reads wrong answers to a call with one rate.
+// TestAnAnswerOfAnotherFormIsAnError reads wrong answers to a call with one rate. Each must be an error.
 func TestAnAnswerOfAnotherFormIsAnError(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -135,7 +135,8 @@ func TestACloseThatFailsIsTold(t *testing.T) {
 	}
 }
 
-// TestAWaitIsForAsManyCostsAsMustLeave counts costs in three slots.
+// TestAWaitIsForAsManyCostsAsMustLeave counts costs in three slots. A wait must end when enough of these costs
+// have left the window.
 func TestAWaitIsForAsManyCostsAsMustLeave(t *testing.T) {
 	const limit, period = 3, slots * time.Second
 	var w window
@@ -159,7 +160,8 @@ func TestAWaitIsForAsManyCostsAsMustLeave(t *testing.T) {
 	}
 }
 
-// TestASlotHasOneMark counts several costs in one slot, one of them after the clock has stepped back.
+// TestASlotHasOneMark counts several costs in one slot, one of them after the clock has stepped back. They must
+// share one mark.
 func TestASlotHasOneMark(t *testing.T) {
 	const period = slots * time.Second
 	var w window

@@ -7,7 +7,7 @@ import "time"
 // limit. So a client that rarely sends requests needs no round trips.
 //
 // A gateway that has just started, or has read its settings again, does not know what it admitted from the
-// reserve before. So it uses the reserve of a rate only one period after its start.
+// reserve before. So it uses the reserve of a rate only when one period of the rate has passed since the start.
 const reservePart = 8
 
 // reserveOf returns one gateway's share of the reserve. It is 0 if the number of gateways is unknown (0).
@@ -18,8 +18,8 @@ func reserveOf(limit, gateways int64) int64 {
 	return limit / reservePart / gateways
 }
 
-// reserveWait returns how long a request must wait for this gateway's reserve. ok is false if the request costs
-// more than the reserve.
+// reserveWait returns how long a request must wait for this gateway's reserve. The result ok is false if the
+// request costs more than the reserve.
 func (s *Borrower) reserveWait(e *entry, b *Bucket, now int64) (wait time.Duration, ok bool) {
 	for i := range b.Rates {
 		reserve := reserveOf(b.Rates[i].Limit, s.config.Gateways)

@@ -12,7 +12,8 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// scarce fails some calls as if no connection were free. It holds back the other calls until open is closed.
+// scarce fails some calls as if no connection were free. It holds back the other calls until the channel open is
+// closed.
 type scarce struct {
 	connections
 	open chan struct{}
@@ -71,7 +72,7 @@ func TestAShortageOfConnectionsIsNoOutage(t *testing.T) {
 }
 
 // TestManyWhoAskForTheSameShareOneAnswer asks for the quotas of one client again and again, while Redis has not
-// answered the first call.
+// answered the first call. All callers must share one answer.
 func TestManyWhoAskForTheSameShareOneAnswer(t *testing.T) {
 	bucket := []Bucket{
 		{Key: Key{Policy: "a", Name: "client"}, Rates: []limiter.Rate{{Limit: 3, Period: time.Hour}}},

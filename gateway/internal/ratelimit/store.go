@@ -12,8 +12,8 @@ import (
 type Store interface {
 	// Take takes the cost of each bucket from every rate of this bucket. If any rate has too little left, Take
 	// takes nothing, and the verdict names that rate. Take appends the state of every rate to states, in the
-	// order of the buckets. If it cannot find out what is left, it returns an error; this is ErrStoreDown if
-	// the fallback refuses everything. A verdict without states means that nothing is counted at the moment.
+	// order of the buckets. If Take cannot find out what is left, it returns an error. The error is ErrStoreDown
+	// if the fallback refuses everything. A verdict without states means that nothing is counted at the moment.
 	Take(ctx context.Context, buckets []Bucket, states []State) (Verdict, error)
 
 	// Peek appends the state of every rate to states, and takes nothing.

@@ -38,8 +38,8 @@ func (w *window) forget(now int64, period time.Duration) {
 	}
 }
 
-// wait returns the time until the limit has room for cost; 0 if it has room now. For a cost above the limit it
-// always returns period.
+// wait returns the time until the limit has room for the cost; 0 if it has room now. For a cost above the limit
+// it always returns the whole period.
 func (w *window) wait(now, cost, limit int64, period time.Duration) time.Duration {
 	w.forget(now, period)
 	used := w.used
@@ -69,7 +69,7 @@ func (w *window) add(now, cost int64, period time.Duration) {
 	w.marks = append(w.marks, mark{slot, cost})
 }
 
-// state returns the state of a rate whose limit is limit.
+// state returns the state of a rate whose limit is the argument limit.
 func (w *window) state(now int64, rate limiter.Rate, limit int64) State {
 	s := State{Rate: rate, Left: max(0, limit-w.used)}
 	if len(w.marks) > 0 {

@@ -20,7 +20,7 @@ type wrongKeyRate struct {
 }
 
 // wrongKeyRates returns the rates that count wrong API keys. Each rate counts for one address at a time, so the
-// library's Limiter can do it.
+// library's Limiter is enough for it.
 func wrongKeyRates(store Store, rules []rule, now func() time.Time) (rates []wrongKeyRate) {
 	for _, r := range rules {
 		if r.Costs[Failed] == 0 {
@@ -85,8 +85,8 @@ func (l *Limiter) CheckLockout(ctx context.Context, client netip.Addr) error {
 	return f
 }
 
-// addressStore is a limiter.Store that counts in a Store. The library's key is the text of an address. The name
-// of the rate is part of our key, so each window counts separately.
+// addressStore implements limiter.Store of the limiter library, and keeps its counts in our Store. The library's key
+// is an address. Our key also has the name of the rate, so each rate has counts of its own.
 type addressStore struct {
 	store Store
 	now   func() time.Time

@@ -29,7 +29,7 @@ func wrongKeysOf(t *testing.T, store Store, now func() time.Time, cost int64, wi
 }
 
 // TestWrongKeysAreRefusedAboveTheirLimit sends keys one after the other without asking for a lockout, so that
-// the limit itself refuses.
+// the limit itself refuses. The refusal must name the end of the lockout.
 func TestWrongKeysAreRefusedAboveTheirLimit(t *testing.T) {
 	guesser := netip.MustParseAddr("192.0.2.1")
 	for _, c := range []struct {

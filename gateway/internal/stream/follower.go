@@ -17,10 +17,10 @@ import (
 
 const (
 	heartbeat  = 15 * time.Second // longest time without a message
-	takeWithin = 10 * time.Second // time in which a client must take what is sent
+	takeWithin = 10 * time.Second // time in which a client must receive what is sent
 	batchBytes = 64 << 10         // bytes of entries that are sent before the deadline is renewed
 	retryFirst = time.Second      // how long a client should wait before it begins again
-	retryDrain = 4 * time.Second  // most that it should wait in addition if the server ends
+	retryDrain = 4 * time.Second  // most that a client should wait in addition if the server ends
 	pageAgain  = time.Second      // pause between pages while the ring does not have what a follower needs
 )
 
@@ -45,9 +45,9 @@ type Follower struct {
 	first   page
 	w       http.ResponseWriter
 	control *http.ResponseController
-	begun   bool   // at is known, because a page has said which position Offset stands for
+	begun   bool   // the field at is known, because a page has said which position Offset stands for
 	at      int64  // everything up to this position was sent
-	mark    string // the offset of at, if no entry at that position was sent
+	mark    string // the offset of the position at, if no entry at it was sent
 }
 
 // errCrowded is the error of Run if Enter does not admit a page.
@@ -281,7 +281,7 @@ func (f *Follower) copyEntry(to io.Writer, messages *follow.Reader, m follow.Mes
 // IsCrowded reports whether Run has refused a client because there are too many concurrent requests.
 func IsCrowded(err error) bool { return errors.Is(err, errCrowded) }
 
-// Wait waits until the feed has an entry after the client's offset, or ctx ends. It returns at once if the
+// Wait waits until the feed has an entry after the client's offset, or ctx ends. It returns immediately if the
 // asset service refuses the offset or does not answer.
 func (f *Follower) Wait(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -314,7 +314,7 @@ func (f *Follower) Wait(ctx context.Context) {
 }
 
 // hasMore reports whether there is an entry after the client's position. It also returns true if the asset
-// service does not answer this.
+// service does not answer.
 func (f *Follower) hasMore(ctx context.Context) bool {
 	if f.begun && f.Again != nil && !f.Again() {
 		return false

@@ -106,12 +106,12 @@ type Hub struct {
 	selection Selection
 	ring      *follow.Ring
 	followers int         // number of followers, guarded by Hubs.mu
-	end       *time.Timer // ends the hub if it stays without followers; nil while it has some
+	end       *time.Timer // ends the hub if it stays without followers; nil while the hub has followers
 	stop      context.CancelFunc
 }
 
-// Join returns the hub of a selection. The caller must call leave once. If there would be too many selections
-// with named fields, Join returns ErrTooMany.
+// Join returns the hub of a selection. The caller must call the function leave once. If there would be too many
+// selections with named fields, Join returns ErrTooMany.
 func (h *Hubs) Join(s Selection) (hub *Hub, leave func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

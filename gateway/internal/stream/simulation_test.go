@@ -21,10 +21,10 @@ import (
 )
 
 // world is a registry whose feed grows, behind asset services that are late, break off, leave gaps and send
-// large entries. The guards are things that its answers promise. A test leaves out one guard, and expects that
+// large entries. The guards are things that its answers promise. A test switches one guard off, and expects that
 // followers then lose something.
 type world struct {
-	leftOut string // the guard that is left out; "": none
+	leftOut string // the guard that is switched off; "": none
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -52,7 +52,7 @@ func newWorld(seed uint64) *world {
 
 func (w *world) chance(one int) bool { return w.random.IntN(one) == 0 }
 
-// fails reports whether an asset service fails now. The chance is 1 in the number one.
+// fails reports whether an asset service fails now, with a chance of 1/one.
 func (w *world) fails(random *rand.Rand, one int) bool {
 	if w.faults == mostFaults || random.IntN(one) > 0 {
 		return false
@@ -85,8 +85,8 @@ func (w *world) grow(changes int) {
 	w.mu.Unlock()
 }
 
-// last returns the newest position. If late, this may be an older one, as an asset service that is late would
-// know it.
+// last returns the newest position. If late is true, the result may be an older position, as a late asset
+// service would know it.
 func (w *world) last(late bool) int64 {
 	n := len(w.history)
 	if late && !w.ended && w.chance(2) {
@@ -98,8 +98,8 @@ func (w *world) last(late bool) int64 {
 	return w.history[n-1].position
 }
 
-// standing returns the newest change of each asset, in the order of positions. It looks at the changes up to
-// upto, and returns those that come after the position in after.
+// standing returns the newest change of each asset, in the order of positions. It looks at the changes up to the
+// position upto, and returns those that come after the position in the argument after.
 func (w *world) standing(s Selection, after, upto int64) (all []change) {
 	newer := map[int]bool{}
 	for _, c := range slices.Backward(w.history) {
@@ -310,7 +310,7 @@ type run func(ctx context.Context, f *Follower, c *client) error
 
 func follower(ctx context.Context, f *Follower, c *client) error { return openAndRun(ctx, f, c) }
 
-// startsLive runs a follower that takes entries from the ring before its pages have caught up.
+// startsLive runs a follower with a defect: it takes entries from the ring before its pages have caught up.
 func startsLive(ctx context.Context, f *Follower, c *client) error {
 	first := f.Hub.ring.Read(1<<60, 1).Upto
 	body, err := f.Source.Page(ctx, f.Hub.selection, f.Offset, pageLimit)
@@ -442,8 +442,8 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// TestSimulationCatches leaves out each guard in turn. If the simulation did not notice that, its success would
-// prove nothing.
+// TestSimulationCatches switches off each guard in turn. The simulation must notice this; otherwise its success
+// would prove nothing.
 func TestSimulationCatches(t *testing.T) {
 	for _, c := range []struct {
 		name    string
