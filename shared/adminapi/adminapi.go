@@ -13,7 +13,7 @@ type Broker struct {
 	Name    string `json:"name"` // also the owner in the broker's assets; never changes
 	Title   string `json:"title,omitempty"`
 	Contact string `json:"contact,omitempty"`
-	Blocked bool   `json:"blocked"` // none of its keys is valid
+	Blocked bool   `json:"blocked"` // no key of the broker is valid
 
 	Raise       int64     `json:"raise,omitempty"`       // factor by which its limits are raised; 0: not raised
 	RaisedUntil time.Time `json:"raised_until,omitzero"` // when the raised limits end

@@ -12,8 +12,8 @@ import (
 
 // Limits of the terms that one filter takes from one asset.
 const (
-	MaxTerm  = 512    // bytes of a term; longer ones are left out
-	MaxTerms = 20_000 // different terms; further ones are left out
+	MaxTerm  = 512    // bytes of a term; longer terms are dropped
+	MaxTerms = 20_000 // different terms; further terms are dropped
 )
 
 // Asset has the properties of an asset that filters look at.

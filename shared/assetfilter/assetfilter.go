@@ -36,8 +36,8 @@ const (
 // Statuses are the states of assets that filters find. Drafts and deleted assets are never found.
 var Statuses = []client.Status{client.Pending, client.Verification, client.Active, client.Complete}
 
-// Filter selects assets by one property. It makes terms, which are texts, of the property of an asset and of
-// the filter's values. An asset meets the filter if it has the term of at least one of the values.
+// Filter selects assets by one property. It turns both the property of an asset and the values that were asked for
+// into terms, which are texts. An asset meets the filter if it has the term of at least one of the values.
 type Filter struct {
 	Name   Name
 	About  string   // meaning, for the description of the API
@@ -137,13 +137,13 @@ func (f Filter) Term(value string) string {
 	return f.term(value)
 }
 
-// Each calls add for each term of an asset. value is the value of the filter for this term, and name is what
-// people call it; both are empty if the filter's values have no names. A term may be empty, which add must
-// ignore, and may come several times.
+// Each calls the function add for each term of an asset, with the filter's value for this term and the name
+// that people use for the value. Value and name are empty if the filter's values have no names. A term may
+// be empty, which add must ignore, and may come several times.
 func (f Filter) Each(a *Asset, add func(term, value, name string)) { f.each(a, add) }
 
 // Read returns the given values without blanks around them, each once, and without empty ones. If a value is
-// not allowed, fault says why in one sentence; otherwise fault is "".
+// not allowed, the text fault gives the reason in one sentence; otherwise the text is "".
 func (f Filter) Read(values []string) (list []string, fault string) {
 	for _, value := range values {
 		value = strings.TrimSpace(value)

@@ -2,8 +2,8 @@ package assetfilter
 
 import "strings"
 
-// WholeCode is the first character of the term for a whole code. Terms for the beginnings of a code do not have
-// it.
+// WholeCode stands before a whole code in the search index. The index also has the beginnings of a code, without this
+// character.
 const WholeCode = "="
 
 // CodePrefix returns the digits with which all codes below a code begin: 0412 for 04120000-5, 04120000 and

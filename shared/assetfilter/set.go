@@ -10,8 +10,8 @@ import (
 // safe for concurrent use.
 type Set struct{ conditions [][]string } // each condition is a list of terms, of which an asset needs one
 
-// Encode returns values by filter as a text. The values come from Filter.Read. Their order does not change the
-// text; without values the text is "".
+// Encode returns the values of all filters as one text. The values come from Filter.Read. Their order does not
+// change the text; without values the text is "".
 func Encode(values map[Name][]string) (string, error) {
 	kept := map[Name][]string{}
 	for name, list := range values {
@@ -26,7 +26,7 @@ func Encode(values map[Name][]string) (string, error) {
 	return string(text), err
 }
 
-// Decode returns the values by filter from a text that Encode has returned.
+// Decode returns the values of each filter from a text that Encode has returned.
 func Decode(text string) (values map[Name][]string, err error) {
 	if text == "" {
 		return nil, nil

@@ -92,9 +92,9 @@ type VerifyTokenResponse struct {
 	// request. Store it with the asset, and Owner as the asset's owner.
 	Sealed string `json:"sealed,omitempty"`
 	Owner  string `json:"owner,omitempty"`
-	// Resealed is true if Sealed has the same content as the record in the
-	// request, sealed with another secret. Storing it can wait for the asset's
-	// next change.
+	// Resealed is true if Sealed has the content of the record in the request,
+	// but is sealed with another secret. Sealed may then be stored with the
+	// asset's next change.
 	Resealed bool `json:"resealed,omitempty"`
 }
 
@@ -155,7 +155,7 @@ type ChangeOwnerRequest struct {
 type ChangeOwnerResponse struct {
 	Owner    string `json:"owner"`
 	Sealed   string `json:"sealed"`
-	Resealed bool   `json:"resealed,omitempty"` // as in VerifyTokenResponse; in this case the owner has changed before
+	Resealed bool   `json:"resealed,omitempty"` // as in VerifyTokenResponse; only if the owner changed before
 }
 
 // RecoverTokensRequest requests new tokens of an asset for its owner. Each call makes an

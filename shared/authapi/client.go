@@ -20,7 +20,7 @@ import (
 
 const (
 	callTimeout = 2 * time.Second // time limit of a call; the caller's context may end sooner
-	maxAnswer   = 64 << 10        // bytes
+	maxAnswer   = 64 << 10        // most bytes of an answer
 )
 
 // Client calls the auth service. It is safe for concurrent use. Every method
@@ -32,8 +32,8 @@ type Client struct {
 	caller identity.Identity
 }
 
-// NewClient returns a client of the auth service behind a transport. The calls
-// carry the name of the calling service.
+// NewClient returns a client of the auth service to which the transport leads.
+// The calls carry the name of the calling service.
 func NewClient(transport http.RoundTripper, signer *identity.Signer, service string) *Client {
 	return &Client{
 		http:   httpclient.New(telemetry.Transport(transport)),

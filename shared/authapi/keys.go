@@ -32,7 +32,7 @@ type Key struct {
 	Secret  int            // number of the secret that was sent; each rotation adds one
 	Allow   []netip.Prefix // networks of its users; empty for all
 	Limits  Limits
-	GoodFor time.Duration // how long it stays valid at most; 0 for no known end
+	GoodFor time.Duration // how long the key stays valid at most; 0 for no known end
 
 	Raise     int64         // factor by which the limits of all keys are raised for this one; 0: they are not raised
 	RaisedFor time.Duration // how long the limits stay raised at most
@@ -47,7 +47,7 @@ func (k Key) Allows(addr netip.Addr) bool {
 // WatchKeysRequest asks which keys have changed. The answer comes when a key
 // changes, or after WaitMS milliseconds.
 type WatchKeysRequest struct {
-	Since  string `json:"since"` // At of the last answer; "" at first
+	Since  string `json:"since"` // the field At of the last answer; "" at first
 	WaitMS int64  `json:"wait_ms"`
 }
 
@@ -90,7 +90,7 @@ const MaxReport = 200
 type ReportUsageResponse struct{}
 
 // WatchKeys returns the keys that changed since an earlier answer. It returns as
-// soon as one changes, or after wait.
+// soon as a key changes, or after the time wait.
 func (c *Client) WatchKeys(ctx context.Context, since string, wait time.Duration) (WatchKeysResponse, error) {
 	var answer WatchKeysResponse
 	request := WatchKeysRequest{Since: since, WaitMS: wait.Milliseconds()}

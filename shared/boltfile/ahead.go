@@ -8,8 +8,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// leafPages is how many pages Ahead asks for per leaf. It does not read how many pages a leaf really has. bbolt
-// puts at least two values into a leaf, and with values of 4 KiB such a leaf has three pages.
+// leafPages is how many pages Ahead asks for per leaf. Ahead does not read how many pages a leaf really has.
+// bbolt puts at least two values into a leaf, and with values of 4 KiB such a leaf has three pages.
 const leafPages = 3
 
 // maxOverflow is larger than the number of overflow pages of any branch.

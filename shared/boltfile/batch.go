@@ -12,8 +12,8 @@ type call struct {
 	done   chan error
 }
 
-// Batch is like Update, but changes that wait at the same time share a
-// transaction. It may call change more than once. bbolt's own Batch would crash the
+// Batch is like Update, but changes that wait at the same time share a transaction.
+// It may call the function change more than once. bbolt's own Batch would crash the
 // process on a damaged page.
 func (f *File) Batch(change func(*bbolt.Tx) error) error {
 	c := &call{change, make(chan error, 1)}
@@ -46,8 +46,8 @@ func (f *File) runBatches() {
 	}
 }
 
-// makeAll carries out changes in one transaction. If a change fails, it is tried again alone, since another
-// change may be the cause; the other changes are tried again together.
+// makeAll carries out changes in one transaction. If a change fails, makeAll carries it out again alone,
+// since another change may be the cause, and carries out the other changes again together.
 func (f *File) makeAll(calls []*call) {
 	for len(calls) > 0 {
 		refused := -1

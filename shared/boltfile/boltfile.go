@@ -4,7 +4,7 @@
 // bbolt maps the file into memory and trusts every page. A damaged page can make
 // it panic, loop for ever or read unmapped memory. So Open verifies the file
 // first, and each transaction turns a panic or a memory fault into an error. A
-// damaged file takes no more writes.
+// damaged file accepts no more writes.
 package boltfile
 
 import (
@@ -50,8 +50,8 @@ var (
 	formatKey  = []byte("format")
 )
 
-// Errors of a file. A caller that cannot decode a value may return an error that
-// wraps ErrDamaged from a transaction. The file then takes no more writes.
+// Errors of a file. Inside a transaction, a caller that cannot decode a value
+// may return an error that wraps ErrDamaged. The file then takes no more writes.
 var (
 	ErrDamaged = errors.New("the file is damaged")
 	ErrInUse   = errors.New("it is in use by another process")
@@ -82,7 +82,7 @@ type File struct {
 	writing  sync.Mutex  // held from the start of a change until its outcome is noted
 	running  sync.WaitGroup
 	updates  atomic.Int64 // successful transactions that changed the file
-	updating atomic.Int64 // how long they took together, in nanoseconds
+	updating atomic.Int64 // total time of these transactions, in nanoseconds
 
 	mu       sync.Mutex
 	closed   bool
@@ -114,7 +114,7 @@ const createTries = 8
 
 // create writes the whole file under a temporary name and then links it to path.
 // So a crash never leaves a file that a later Open refuses. If another process
-// creates the file at the same time, the first one stays.
+// creates the file at the same time, the file that has the name first stays.
 func create(path string, o Options) error {
 	if err := removeUnfinished(path); err != nil {
 		return err
@@ -124,7 +124,7 @@ func create(path string, o Options) error {
 		if err = createOnce(path, o); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		// Another process took the temporary file for one that a crash has left, and is creating the file.
+		// Another process has removed our temporary file, as if a crash had left it, and is creating the file itself.
 		if _, absent := os.Stat(path); absent == nil {
 			return nil
 		}
@@ -209,9 +209,9 @@ func openToWrite(path string, depth verifyDepth, log *slog.Logger) (_ *File, err
 	if err := withLock(own, syscall.LOCK_EX, verified); err != nil {
 		return nil, err
 	}
-	// The file keeps the list of free pages. Without it, writes would not be
-	// measurably faster, and a start with a million assets would take a second
-	// longer.
+	// The file keeps the list of free pages. Without the list, writes would not
+	// be measurably faster, and a start with a million assets would take a
+	// second longer.
 	info, err := own.Stat()
 	if err != nil {
 		return nil, err
@@ -248,8 +248,8 @@ func newFile(own *os.File, log *slog.Logger) *File {
 	return f
 }
 
-// withLock runs do while it holds a lock on the file: syscall.LOCK_EX or LOCK_SH. It
-// returns ErrInUse if it does not get the lock in time.
+// withLock runs the function do while it holds a lock on the file: syscall.LOCK_EX
+// or LOCK_SH. It returns ErrInUse if it does not get the lock in time.
 func withLock(file *os.File, lock int, do func() error) error {
 	for end := time.Now().Add(lockTimeout); ; time.Sleep(lockRetry) {
 		err := syscall.Flock(int(file.Fd()), lock|syscall.LOCK_NB)
@@ -284,8 +284,8 @@ func rewriteMeta(file *os.File) error {
 	return file.Sync()
 }
 
-// prepare checks the file against o, creates the added buckets and stores the current secret. If
-// the file has all of them, it writes nothing, so that a service can start on a full disk.
+// prepare checks the file against the options, creates the added buckets and stores the current secret. If the file
+// has all of them, it writes nothing, so that a service can start on a full disk.
 func (f *File) prepare(o Options) error {
 	var current bool
 	err := f.View(func(tx *bbolt.Tx) (err error) {
@@ -342,7 +342,7 @@ func (o Options) fill(tx *bbolt.Tx) error {
 }
 
 // View runs a read-only transaction. It returns an error that wraps ErrDamaged if
-// read meets a damaged part of the file.
+// the function read meets a damaged part of the file.
 func (f *File) View(read func(*bbolt.Tx) error) error {
 	if !f.readable.Load() {
 		return unavailable("read", ErrDamaged)
@@ -364,8 +364,8 @@ func (f *File) View(read func(*bbolt.Tx) error) error {
 	return unavailable("read", err)
 }
 
-// Update runs a transaction and commits it durably. After an error of change,
-// nothing is stored. After any other error, the change may or may not be stored.
+// Update runs a transaction and commits it durably. If the function change returns an error, nothing is stored. After
+// any other error, the change may or may not be stored.
 func (f *File) Update(change func(*bbolt.Tx) error) error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -409,9 +409,9 @@ func (f *File) Updates() (count int64, took time.Duration) {
 	return f.updates.Load(), time.Duration(f.updating.Load())
 }
 
-// guard runs do. It turns a panic, and a fault in the mapped memory, into an error that wraps ErrDamaged. It
-// cannot distinguish a panic of our own code from one by which bbolt reports a damaged page. So each panic
-// counts as damage, and ends writes until the next Open.
+// guard runs the function do. It turns a panic, and a fault in the mapped memory, into an error that wraps
+// ErrDamaged. It cannot distinguish a panic of our own code from one by which bbolt reports a damaged page.
+// So each panic counts as damage, and ends writes until the next Open.
 func guard(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

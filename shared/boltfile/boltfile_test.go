@@ -108,8 +108,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestFilesAreCreatedAtOnce creates the same file in many goroutines. They share a process id, as the first
-// processes of different containers do.
+// TestFilesAreCreatedAtOnce creates the same file in many goroutines at the same time. They share a process
+// id, as the first processes of different containers do. All must succeed, and only one file may remain.
 func TestFilesAreCreatedAtOnce(t *testing.T) {
 	for range 5 {
 		dir := t.TempDir()

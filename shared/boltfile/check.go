@@ -41,8 +41,8 @@ func Verify(path string) error {
 }
 
 // Check returns the faults of a file that no process has open: of its structure,
-// its format and its secret. If there are none, it returns the faults that contents
-// finds in a read-only transaction. It does not change the file.
+// its format and its secret. If there are none, it returns the faults that the
+// function contents finds in a read-only transaction. It does not change the file.
 func Check(path string, o Options, contents func(*bbolt.Tx) []error) []error {
 	f, faults := openToRead(path, full)
 	if len(faults) > 0 {
@@ -53,7 +53,7 @@ func Check(path string, o Options, contents func(*bbolt.Tx) []error) []error {
 			faults = append(faults, err)
 			return nil
 		}
-		for fault := range tx.Check() { // read to its end, or bbolt's goroutine leaks
+		for fault := range tx.Check() { // without a break, because bbolt's goroutine would then never end
 			if len(faults) < maxFaults {
 				faults = append(faults, fmt.Errorf("%w: %w", ErrDamaged, fault))
 			}

@@ -17,9 +17,9 @@ const (
 	copyBatch  = 16 << 20   // bytes of keys and values in a transaction of the copy
 )
 
-// Compact rewrites a file that no process has open, and leaves out its free pages:
-// they keep the bytes of removed values until they are used again. It returns the
-// size of the file in bytes before and after.
+// Compact rewrites a file that no process has open, without its free pages, which
+// keep the bytes of removed values until they are used again. It returns the size
+// of the file in bytes before and after.
 //
 // The file keeps its mode and its owner. It is replaced completely or not at all; if the process is killed, the
 // next Open removes the copy. Compact needs disk space for the copy. It fails in the cases in which Open fails,

@@ -84,7 +84,7 @@ func holds(t *testing.T, path, text string) bool {
 	return bytes.Contains(bytesOf, []byte(text))
 }
 
-// onlyFile checks that the file's directory contains nothing else.
+// onlyFile checks that the directory contains only the file.
 func onlyFile(t *testing.T, path string) {
 	t.Helper()
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
@@ -160,6 +160,7 @@ func TestACompactionThatFailsLeavesTheFile(t *testing.T) {
 }
 
 // TestACompactionThatIsKilledLeavesAFile compacts in a second process, which is killed at one of the steps.
+// The file must keep its contents, and Open must accept it.
 func TestACompactionThatIsKilledLeavesAFile(t *testing.T) {
 	const asksStep, asksPath = "BOLTFILE_TEST_KILL_AT", "BOLTFILE_TEST_PATH"
 	if step := os.Getenv(asksStep); step != "" {

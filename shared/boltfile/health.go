@@ -19,7 +19,7 @@ const probeEvery = time.Second
 
 var probeKey = []byte("probe") // in the meta bucket; its value is empty
 
-// health has the reasons why a file takes no writes. All are nil if the file takes writes.
+// health has the reasons why a file accepts no writes. All are nil if the file accepts writes.
 type health struct {
 	stopped error // a reason that lasts until the next Open
 	failing error // the error of the last commit
@@ -30,8 +30,8 @@ type health struct {
 
 func (h *health) cause() error { return cmp.Or(h.stopped, h.failing, h.full) }
 
-// unavailable returns the fault for a client, with the cause for the log. action is a verb for what failed,
-// such as "read".
+// unavailable returns the fault for a client, with the cause for the log. The text action is a verb for
+// what failed, such as "read".
 func unavailable(action string, cause error) error {
 	f := fault.New(fault.Unavailable, fault.URL, "store",
 		"The registry cannot %s now; repeat the request later.", action)
@@ -63,8 +63,8 @@ func (f *File) succeeded() {
 //
 // If the file shows the transaction nevertheless, only the fsync failed. The next
 // transaction would then reuse pages that this one freed, and that the disk may
-// still need after a crash. So the file takes no more writes until the next Open,
-// which makes the transaction durable (rewriteMeta).
+// still need after a crash. So the file accepts no more writes until the next
+// Open, which makes the transaction durable (rewriteMeta).
 //
 // Until then readers see the change, although its writer got a 503, which says that the change may or may not
 // be done. The change is lost only if the machine loses its power before that Open.
@@ -80,12 +80,12 @@ func (f *File) failed(cause error, id int) {
 	}
 	f.note(func(h *health) {
 		h.failing = cause
-		h.probed = time.Time{} // the next Ready probes at once
+		h.probed = time.Time{} // the next call of Ready probes the disk
 	})
 }
 
-// note changes the file's health. It logs when the file stops taking writes, and
-// when it takes them again.
+// note changes the file's health. It logs when the file stops accepting writes,
+// and when it accepts writes again.
 func (f *File) note(change func(*health)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +114,7 @@ func reason(err error) string {
 	}
 }
 
-// Ready returns nil if the file takes writes, and otherwise a fault of kind
+// Ready returns nil if the file accepts writes, and otherwise a fault of kind
 // Unavailable with the reason. It probes the disk at most once in probeEvery.
 func (f *File) Ready(ctx context.Context) error {
 	f.mu.Lock()
@@ -167,7 +167,7 @@ func (f *File) probe() {
 			err = reserve(f.own, used, minReserve)
 		}
 	}
-	again := failing && err == nil // if Update fails, it notes that itself
+	again := failing && err == nil // Update itself notes its failure
 	if again {
 		again = f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(probeKey, nil) }) == nil
 	}
@@ -185,7 +185,7 @@ func (f *File) probe() {
 // small one is enough. After a failure, there must be space for the largest asset,
 // unless the file system is tiny.
 const (
-	minReserve  = 64 << 10 // bytes
-	maxReserve  = 8 << 20  // bytes
+	minReserve  = 64 << 10 // bytes that are enough while changes succeed
+	maxReserve  = 8 << 20  // bytes that must be free after a failure
 	reservePart = 16       // a probe reserves at most a 16th of the file system
 )

@@ -43,7 +43,7 @@ func stopsNobody(t *testing.T, f *File, bucket []byte) {
 	}
 }
 
-// stopped is a receiver that never takes anything.
+// stopped is a receiver of a copy that never accepts anything.
 type stopped struct{ asked, released chan struct{} }
 
 var errReleased = errors.New("the receiver has gone")

@@ -41,7 +41,7 @@ const (
 	magic      = 0xED0CDAED
 	version    = 2
 	noFreelist = math.MaxUint64
-	manyFree   = 0xFFFF // the count in a page's header if the list begins with the real count
+	manyFree   = 0xFFFF // the count in the header if the list of free pages begins with the real count
 )
 
 var native = binary.NativeEndian
@@ -71,8 +71,8 @@ type verifier struct {
 	faults []error
 }
 
-// verify returns the faults of a file that no process writes to: with quick the
-// first fault, with full up to maxFaults.
+// verify returns the faults of a file that no process writes to: at depth quick
+// only the first fault, at depth full up to maxFaults faults.
 func verify(file *os.File, depth verifyDepth) []error {
 	info, err := file.Stat()
 	if err != nil {
@@ -196,7 +196,8 @@ func (v *verifier) header(id uint64) ([]byte, bool) {
 	return head, true
 }
 
-// visit marks a page as in use. It returns false if that is a fault.
+// visit marks a page as in use. If the page does not exist, is free or is
+// already in use, visit notes a fault and returns false.
 func (v *verifier) visit(id uint64) bool {
 	switch {
 	case id < 2 || id >= v.meta.pages:

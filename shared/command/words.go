@@ -206,8 +206,8 @@ func ofSystem(cause error) string {
 	return cause.Error()
 }
 
-// IsControl reports whether a terminal may take a character for a command: control characters (C0, DEL, C1),
-// ends of lines, and characters that change the direction of text.
+// IsControl reports whether a terminal may interpret a character as a command: control characters (C0, DEL,
+// C1), ends of lines, and characters that change the direction of text.
 func IsControl(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }

@@ -63,7 +63,7 @@ func describe(app *kong.Application) Program {
 }
 
 // commandsOf returns the commands below a node that have no commands themselves.
-// prefix is the node's own name with a blank, "" for the program.
+// prefix is the node's own name and a blank, or "" for the program.
 func commandsOf(n *kong.Node, prefix string) (all []Command) {
 	for _, command := range n.Children {
 		name := prefix + command.Name
@@ -100,8 +100,8 @@ func settingsOf(n *kong.Node) []Setting {
 	return all
 }
 
-// typeName returns the name of a setting's type; for an optional setting, a pointer, it is the type that it
-// points to.
+// typeName returns the name of a setting's type. An optional setting is a pointer; its type is the one that
+// the pointer points to.
 func typeName(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -20,6 +20,7 @@ type stored struct {
 }
 
 // TestCheckTellsWhatIsInForceAndWhereItCameFrom sets a value in each source.
+// Check must print each value with its source.
 func TestCheckTellsWhatIsInForceAndWhereItCameFrom(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	text := "timeout: 5s\nmax-body: 20\nothers: ['redis://:pa/ss@h:1?db=1', 'mongodb://u:p%@a/x?authToken=t&w=1']\n"
@@ -65,6 +66,7 @@ func TestCheckTellsWhatIsInForceAndWhereItCameFrom(t *testing.T) {
 }
 
 // TestCheckReadsACommand reads the settings of one command of a program that has two.
+// The other command must not matter.
 func TestCheckReadsACommand(t *testing.T) {
 	var got struct {
 		Serve stored `cmd:""`

@@ -12,7 +12,7 @@ import (
 )
 
 // Types returns readers for types of settings. The errors of kong or Go for these types do not say which form
-// is accepted. Kong itself would also take a bare number as nanoseconds.
+// is accepted. Kong itself would also accept a number without a unit, as nanoseconds.
 func Types() []kong.Option {
 	whole := reading("a whole number, at most 9223372036854775807", func(text string) (int64, error) {
 		return strconv.ParseInt(text, 0, 64)
@@ -31,8 +31,8 @@ func Types() []kong.Option {
 	}
 }
 
-// reading returns a mapper that reads values with parse. If parse refuses a value, the error quotes form, which
-// describes the values that are accepted.
+// reading returns a mapper that reads values with the function parse. If parse refuses a value, the error
+// quotes the text form, which describes the values that are accepted.
 func reading[T any](form string, parse func(string) (T, error)) kong.Mapper {
 	return kong.MapperFunc(func(c *kong.DecodeContext, target reflect.Value) error {
 		read, err := c.Scan.PopValue("value")

@@ -37,8 +37,8 @@ func ReadYAML(r io.Reader, dst any) error {
 	return nil
 }
 
-// jsonOf returns a value that ReadYAML has read, with each text that is a whole number in JSON's form turned
-// into a number.
+// jsonOf returns a value that ReadYAML has read. Each text in it that is a whole number in JSON's form
+// becomes a number.
 func jsonOf(value any) any {
 	switch v := value.(type) {
 	case string:

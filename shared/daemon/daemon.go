@@ -1,5 +1,5 @@
 // Package daemon runs a service as a process: it listens, logs, exports telemetry, answers
-// until it is told to stop, and then ends what is under way.
+// requests until it is told to stop, and then finishes the requests under way.
 package daemon
 
 import (
@@ -39,13 +39,13 @@ type Process struct {
 
 	Certificate httpserver.Certificate   `kong:"-"` // the zero value serves plain HTTP
 	Reloads     bool                     `kong:"-"` // SIGHUP replaces the service by a new one
-	Refusals    func(string) http.Header `kong:"-"` // httpserver.ServeOptions.Refusals
-	Budget      int64                    `kong:"-"` // bytes that the process may use; 0: no limit but the system's
+	Refusals    func(string) http.Header `kong:"-"` // see httpserver.ServeOptions.Refusals
+	Budget      int64                    `kong:"-"` // bytes that the process may use; 0: only the system's limit
 }
 
-// Run runs a process with one service. It listens on addr, calls start, and
-// answers until ctx is done. Then it finishes the requests under way and closes
-// the service. The log goes to standard error as JSON.
+// Run runs a process with one service. It listens on addr, calls the function
+// start, and answers until ctx is done. Then it finishes the requests under way
+// and closes the service. The log goes to standard error as JSON.
 func Run(
 	ctx context.Context, addr string, p Process, start func(*slog.Logger, *telemetry.Telemetry) (Service, error),
 ) (err error) {

@@ -29,7 +29,7 @@ func New(t *testing.T, mib int) string {
 	return dir
 }
 
-// Fill uses up all space of a file system. It returns a function that frees it.
+// Fill uses up all space of a file system. It returns a function that frees the space.
 func Fill(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "filler")

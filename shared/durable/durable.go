@@ -70,7 +70,7 @@ func Link(written, file string) error {
 }
 
 // Rename gives a synced file its final name in the same directory. A file that has this name already is
-// replaced. After an error, written does not exist.
+// replaced. After an error, the file written does not exist.
 func Rename(written, file string) error {
 	if err := os.Rename(written, file); err != nil {
 		return errors.Join(err, os.Remove(written))
@@ -108,7 +108,7 @@ func Resemble(w *os.File, like fs.FileInfo) error {
 func private(*os.File) error { return nil }
 
 // writeBeside writes data into a new file of mode 0600 in the same directory, syncs it,
-// and returns its name. It calls adapt before it writes.
+// and returns its name. It calls the function adapt before it writes.
 func writeBeside(file string, data []byte, adapt func(*os.File) error) (string, error) {
 	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+Unfinished) // of mode 0600
 	if err != nil {

@@ -13,21 +13,22 @@ import (
 type Asset struct {
 	line   []byte
 	record record
-	cells  []cell // of its row of the table of assets
+	cells  []cell // cells of the asset's row in the table of assets
 }
 
-// lenient reads what the stores have, as encoding/json does. It takes a third of its time.
+// lenient accepts all JSON that the stores may have, as encoding/json does. Reading takes
+// a third of the time of encoding/json.
 var lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
-// Read reads an asset of JSON, which must stay as it is. ok is false for one that no search finds: in test mode,
-// removed, or a draft. A value of another type than its field has is left out.
+// Read reads an asset from a line of JSON. The caller must not change the line afterwards. ok is false for an
+// asset that no search finds: one in test mode, a deleted one, or a draft. A value of a wrong type is dropped.
 func Read(line []byte) (a *Asset, ok bool, err error) {
 	a = &Asset{line: line}
 	if err = json.Unmarshal(line, &a.record, lenient); err != nil {
 		a.record = record{}
 		var wrong *jsonv1.UnmarshalTypeError
 		if err = jsonv1.Unmarshal(line, &a.record); errors.As(err, &wrong) {
-			err = nil // all other values were read
+			err = nil // only values of a wrong type are missing
 		}
 	}
 	if err != nil {

@@ -13,18 +13,18 @@ type kind int
 
 const (
 	text   kind = iota
-	number      // or nothing
-	loose       // numbers, and texts that are none
+	number      // a number, or empty
+	loose       // a number, or any text
 )
 
-// column is a column of a table. Its name is the path of the field in the record, an item or a document.
+// column is a column of a table. Its name is the path of a field in an asset, an item or a document.
 type column struct {
 	name string
 	kind kind
-	of   func(r *record, row int) string // of a row of the record
+	of   func(r *record, row int) string // value in a row of the asset
 }
 
-// columnOf is a column of something within a record.
+// columnOf is a column with values from a T: an asset, an item or a document.
 type columnOf[T any] struct {
 	name string
 	kind kind
@@ -89,14 +89,14 @@ var documentColumns = []columnOf[document]{
 	{"dateModified", text, func(d *document) string { return d.DateModified }},
 }
 
-// Table is a table of assets, or of what they have several of.
+// Table is a table of assets, of their items or of their documents.
 type Table struct {
 	Name    string
 	columns []column
-	rows    func(*record) int // that an asset has
+	rows    func(*record) int // number of rows for an asset
 }
 
-// Tables are all tables. Exports have the columns of the first.
+// Tables are all tables. The export of a search has the columns of the first table.
 var Tables = []Table{
 	{"assets", assetColumns(), func(*record) int { return 1 }},
 	{"items", itemsColumns(), func(r *record) int { return len(r.Items) }},
@@ -106,7 +106,7 @@ var Tables = []Table{
 // OfAsset is the column of items and documents that has the id of their asset.
 const OfAsset = "asset.id"
 
-// ofAsset is the first column of what assets have several of.
+// ofAsset is the first column of the tables of items and documents.
 var ofAsset = column{OfAsset, text, func(r *record, _ int) string { return r.ID }}
 
 func assetColumns() (all []column) {
@@ -178,20 +178,20 @@ func scalar(value jsontext.Value) string {
 	var text string
 	switch value.Kind() {
 	case '"':
-		_ = json.Unmarshal(value, &text) // a string that was read
+		_ = json.Unmarshal(value, &text) // cannot fail: the string was read before
 	case '0':
 		text = string(value)
 	}
 	return text
 }
 
-// isNumber tells whether a text is a number of JSON.
+// isNumber reports whether a text is a JSON number.
 func isNumber(text string) bool {
 	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text))
 }
 
-// harmless returns a text that no spreadsheet takes for a formula. One that begins with + or - and goes on
-// with signs of numbers and telephones only stays as it is.
+// harmless returns the text, with a ' in front if a spreadsheet could read it as a formula. A text such as
+// -5 or +380 (44) 123-45-67 does not change.
 func harmless(text string) string {
 	if text == "" {
 		return ""

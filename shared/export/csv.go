@@ -14,7 +14,7 @@ type csvFile struct {
 	cells []cell
 }
 
-// openCSV returns what begins a file of a table.
+// openCSV returns a function that begins a CSV file of the table with this index in Tables.
 func openCSV(table int) func(io.Writer) (writer, error) {
 	return func(w io.Writer) (writer, error) {
 		f := &csvFile{table: Tables[table], to: w}
@@ -42,7 +42,7 @@ func (f *csvFile) add(a *Asset) (rows int, err error) {
 	return rows, nil
 }
 
-// cell adds a cell to the line. encoding/csv would change line breaks within texts.
+// cell adds a cell to the line. It does not use encoding/csv, because that package changes line breaks within texts.
 func (f *csvFile) cell(i int, text string) {
 	if i > 0 {
 		f.line.WriteByte(',')

@@ -3,9 +3,9 @@ package export
 
 import "io"
 
-// Form is a form of an export.
+// Form is a format in which assets can be exported.
 type Form struct {
-	Name        string // of a file of a whole copy; the ending of an export of a search
+	Name        string // name of a file of a whole copy, or ending of the file of a search
 	ContentType string
 	open        func(io.Writer) (writer, error)
 }
@@ -15,14 +15,14 @@ const (
 	placesType = "application/geo+json"
 )
 
-// Searches are the forms of an export of a search.
+// Searches are the formats for the results of a search.
 var Searches = []Form{
 	{"csv", csvType, openCSV(0)},
 	{"xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", openXLSX},
 	{"geojson", placesType, openGeoJSON},
 }
 
-// Whole are the files of a whole copy.
+// Whole are the files of a copy of the whole registry.
 var Whole = []Form{
 	{"assets.csv", csvType, openCSV(0)},
 	{"items.csv", csvType, openCSV(1)},
@@ -31,7 +31,7 @@ var Whole = []Form{
 	{"assets.geojson", placesType, openGeoJSON},
 }
 
-// writer writes assets in a form.
+// writer writes assets in one format.
 type writer interface {
 	add(a *Asset) (rows int, err error)
 	close() error // writes the end
@@ -43,7 +43,7 @@ type Export struct {
 	rows int
 }
 
-// Open begins a file in a form.
+// Open begins a file in a format.
 func (f Form) Open(w io.Writer) (*Export, error) {
 	to, err := f.open(w)
 	return &Export{to: to}, err

@@ -13,7 +13,7 @@ import (
 	"unicode/utf16"
 )
 
-// asset returns an asset with fields in place of those of a usual one.
+// asset returns a usual asset in which the given fields replace others.
 func asset(t *testing.T, fields map[string]any) []byte {
 	t.Helper()
 	a := map[string]any{
@@ -32,13 +32,13 @@ func asset(t *testing.T, fields map[string]any) []byte {
 	return text
 }
 
-// items returns one item with a quantity and a place.
+// items returns a list of one item with a quantity and a place.
 func items(quantity string, latitude, longitude any) []any {
 	return []any{map[string]any{"quantity": json.Number(quantity), "location": map[string]any{
 		"latitude": latitude, "longitude": longitude}}}
 }
 
-// add adds an asset of JSON, unless no search finds it.
+// add adds an asset, given as JSON, unless no search may find the asset.
 func add(e *Export, line []byte) error {
 	a, ok, err := Read(line)
 	if err != nil || !ok {
@@ -47,7 +47,7 @@ func add(e *Export, line []byte) error {
 	return e.Add(a)
 }
 
-// exported returns a file of assets.
+// exported returns a file of assets in a format of Searches.
 func exported(t *testing.T, form string, assets ...[]byte) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -122,7 +122,7 @@ func sheetOf(t *testing.T, file []byte) (all []map[string]string) {
 	return all
 }
 
-// TestTextsAreNoFormulas exports texts that a spreadsheet would calculate.
+// TestTextsAreNoFormulas exports texts that a spreadsheet would calculate. Each must begin with a ' in the file.
 // Promises: export-formulas
 func TestTextsAreNoFormulas(t *testing.T) {
 	for _, c := range []struct{ sent, want string }{
@@ -138,7 +138,7 @@ func TestTextsAreNoFormulas(t *testing.T) {
 			"csv": tableOf(t, file)[0], "xlsx": sheetOf(t, exported(t, "xlsx", a))[0],
 		} {
 			for _, column := range []string{"title", "assetCustodian.name", "assetCustodian.contactPoint.telephone"} {
-				// The reader of CSV makes one character of each line break.
+				// encoding/csv reads CR LF as LF.
 				if got := row[column]; got != c.want && got != strings.ReplaceAll(c.want, "\r\n", "\n") {
 					t.Errorf("%s: %q as %s: got %q, want %q", form, c.sent, column, got, c.want)
 				}
@@ -150,7 +150,7 @@ func TestTextsAreNoFormulas(t *testing.T) {
 	}
 }
 
-// TestNumbersKeepTheirDigits exports quantities that floats would round.
+// TestNumbersKeepTheirDigits exports quantities that floats would round. Each file must have all digits.
 // Promises: export-numbers
 func TestNumbersKeepTheirDigits(t *testing.T) {
 	for _, c := range []struct{ quantity, sheet string }{
@@ -174,7 +174,8 @@ func TestNumbersKeepTheirDigits(t *testing.T) {
 	}
 }
 
-// TestPlacesHaveTheLongitudeFirst holds the order of RFC 7946, and that assets without a place have no feature.
+// TestPlacesHaveTheLongitudeFirst checks that coordinates have the order of RFC 7946, and that an asset without
+// a place has no feature.
 // Promises: export-places
 func TestPlacesHaveTheLongitudeFirst(t *testing.T) {
 	two := append(items("1", "50.4500", "30.52"), items("1", 49.84, " +24.0300")...)
@@ -217,7 +218,8 @@ func TestPlacesHaveTheLongitudeFirst(t *testing.T) {
 	}
 }
 
-// TestAssetsThatNoSearchFindsAreLeftOut adds assets that have changed since they were found.
+// TestAssetsThatNoSearchFindsAreLeftOut adds assets that became drafts, test assets or
+// deleted ones after the search. The file must not have them.
 func TestAssetsThatNoSearchFindsAreLeftOut(t *testing.T) {
 	good := asset(t, nil)
 	for _, changed := range []map[string]any{{"status": "deleted"}, {"status": "draft"}, {"mode": "test"}} {

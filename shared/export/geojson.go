@@ -63,7 +63,7 @@ func quoted(text string) string {
 	return string(encoded)
 }
 
-// geometryOf returns the places of items; "": they have none.
+// geometryOf returns the places of items as a GeoJSON geometry, or "" if no item has a place.
 func geometryOf(items []item) string {
 	var all []string
 	for _, i := range items {
@@ -82,14 +82,15 @@ func geometryOf(items []item) string {
 	return `{"type":"MultiPoint","coordinates":[` + strings.Join(all, ",") + `]}`
 }
 
-// degrees returns a coordinate as a number of JSON with the digits that were sent.
+// degrees returns a coordinate as a JSON number with the digits that were sent. ok
+// is false for a text that is not a number from -most to most.
 func degrees(text string, most float64) (number string, ok bool) {
 	text = strings.TrimSpace(text)
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n >= -most && n <= most) {
 		return "", false
 	}
-	if !isNumber(text) { // such as +24.5
+	if !isNumber(text) { // for example +24.5
 		text = strconv.FormatFloat(n, 'f', -1, 64)
 	}
 	return text, true

@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// whole returns the files of a whole copy of assets, by name, and the numbers of their rows.
+// whole returns the files of a whole copy of the assets, and the number of rows of each file, both by file name.
 func whole(t *testing.T, assets ...string) (files map[string]string, rows map[string]int) {
 	t.Helper()
 	files, rows = map[string]string{}, map[string]int{}
@@ -45,7 +45,8 @@ const (
 	removed = `{"id":"a4","status":"deleted"}`
 )
 
-// TestAWholeCopyHasThreeTables reads the tables back.
+// TestAWholeCopyHasThreeTables reads the tables back. They must have a row for
+// each asset that searches find, and for each of its items and documents.
 // Promises: whole-rows, whole-columns, whole-files, export-formulas
 func TestAWholeCopyHasThreeTables(t *testing.T) {
 	files, rows := whole(t, hotel, land, test, removed)
@@ -87,7 +88,7 @@ func TestAWholeCopyHasThreeTables(t *testing.T) {
 	}
 }
 
-// TestTheLinesOfAWholeCopyAreExact compares the lines with the assets.
+// TestTheLinesOfAWholeCopyAreExact compares the lines with the assets. They must be equal byte by byte.
 // Promises: whole-lines
 func TestTheLinesOfAWholeCopyAreExact(t *testing.T) {
 	files, _ := whole(t, hotel, test, land)
@@ -104,7 +105,7 @@ func TestTheLinesOfAWholeCopyAreExact(t *testing.T) {
 	}
 }
 
-// TestAValueOfAnotherTypeIsLeftOut has values as no rule of today lets in.
+// TestAValueOfAnotherTypeIsLeftOut exports values of types that today's rules refuse. Their cells must be empty.
 func TestAValueOfAnotherTypeIsLeftOut(t *testing.T) {
 	files, _ := whole(t, `{"id":"a1","title":5,"items":[{"quantity":{},"description":"Дах"}],"documents":7,"status":"active"}`)
 	row := tableOf(t, []byte(files["assets.csv"]))[0]
@@ -116,7 +117,7 @@ func TestAValueOfAnotherTypeIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestEmptyFilesAreWhole has a copy of no assets.
+// TestEmptyFilesAreWhole exports no assets. The files must be valid nevertheless.
 func TestEmptyFilesAreWhole(t *testing.T) {
 	files, _ := whole(t)
 	for _, table := range Tables {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf16"
 )
 
-// sheet is an XLSX file (ECMA-376) with one sheet. Rows are sent as they come.
+// sheet is an XLSX file (ECMA-376) with one sheet. Each row is written to the file when its asset is added.
 type sheet struct {
 	file *zip.Writer
 	to   io.Writer
@@ -82,7 +82,7 @@ func (s *sheet) addRow(row []cell) error {
 			if code.MatchString(text) {
 				text = strings.ReplaceAll(text, "_x", "_x005F_x")
 			}
-			_ = xml.EscapeText(&s.line, []byte(text)) // a buffer takes every write
+			_ = xml.EscapeText(&s.line, []byte(text)) // writing to a buffer never fails
 			s.line.WriteString("</t></is></c>")
 		}
 	}
@@ -98,15 +98,15 @@ func (s *sheet) close() error {
 	return s.file.Close()
 }
 
-// code matches what spreadsheets take for a code of a character in a text.
+// code matches an escaped character, such as _x0041_, which a spreadsheet would show as A.
 var code = regexp.MustCompile(`_x[0-9A-Fa-f]{4}_`)
 
-// mostInCell is the number of UTF-16 units of a cell.
+// mostInCell is the largest number of UTF-16 units in a cell.
 const mostInCell = 32_767
 
-// shortened returns what a cell can hold of a text. An ellipsis stands for the rest.
+// shortened returns a text that fits into a cell. An ellipsis replaces the part that does not fit.
 func shortened(text string) string {
-	units, last := 0, 0 // last is where the ellipsis may stand
+	units, last := 0, 0 // last is the byte position at which the ellipsis replaces the rest
 	for at, r := range text {
 		if units < mostInCell {
 			last = at
@@ -118,7 +118,8 @@ func shortened(text string) string {
 	return text
 }
 
-// isDouble tells whether a spreadsheet keeps all digits of a number. It has 64-bit floats and shows 15 digits.
+// isDouble reports whether a spreadsheet keeps all digits of a number. A spreadsheet stores 64-bit floats and
+// shows 15 digits.
 func isDouble(number string) bool {
 	digits, _, _ := strings.Cut(strings.ToLower(number), "e")
 	digits = strings.TrimLeft(strings.NewReplacer("-", "", ".", "").Replace(digits), "0")

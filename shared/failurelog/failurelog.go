@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	over      = 10 * time.Second // after so long without a failure, the failures have ended
+	over      = 10 * time.Second // after this time without a failure, the failures count as ended
 	tellEvery = time.Minute      // least time between two lines while failures go on
 )
 
@@ -32,7 +32,7 @@ type Log struct {
 	closed bool
 }
 
-// New returns a Log whose lines begin with what, such as "requests are refused".
+// New returns a Log whose lines begin with the text what, such as "requests are refused".
 func New(log *slog.Logger, what string) *Log { return &Log{log: log, what: what} }
 
 // NewState returns a Log whose failures have ended only after a call of Worked. It is for failures that may

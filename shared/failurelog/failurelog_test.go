@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestAnOutageIsAState simulates two outages. In the first, a failure comes every
-// 99 ms, so none comes at the same time as the log's timer.
+// TestAnOutageIsAState simulates two outages. In the first, a failure comes every 99 ms, so none comes at the same
+// time as the log's timer. The log must have the first failure, a line per minute, and the end.
 func TestAnOutageIsAState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
@@ -42,7 +42,8 @@ level=INFO msg="it fails: no more" times=1 seconds=0
 	})
 }
 
-// TestSilenceIsNoEnd simulates an outage of an hour in which a request comes every half a minute.
+// TestSilenceIsNoEnd simulates an outage of an hour in which a request comes every 30 s. The log
+// must show the end only after a call of Worked.
 func TestSilenceIsNoEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer

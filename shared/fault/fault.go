@@ -1,7 +1,7 @@
 // Package fault has errors that a caller can act on. A fault has a kind, which
 // callers switch on, and details, which clients see in the error body
-// (docs/contract.md, "Errors"). It knows nothing about HTTP; package faulthttp
-// translates.
+// (docs/contract.md, "Errors"). The package knows nothing about HTTP; package
+// faulthttp turns faults into answers.
 //
 // Every other error is internal: its text goes to the log and never leaves the
 // process.
@@ -31,10 +31,10 @@ const (
 	Unsatisfiable                // the object does not have the asked range of bytes
 	TooMany                      // a rate limit is reached
 	Unavailable                  // a dependency is down; the same request may work later
-	Misdirected                  // another server takes this request, as the origin of a mirror does
+	Misdirected                  // another server accepts this request, as the origin of a mirror does
 	Unprocessable                // a value has the wrong form (422, in the API of files only)
 	Full                         // the disk has no room
-	Gone                         // the object was removed for good
+	Gone                         // the object was removed permanently
 )
 
 // The locations of a detail (docs/contract.md, "Errors").
@@ -65,8 +65,8 @@ func New(kind Kind, location, name, format string, args ...any) *Error {
 	return &Error{Kind: kind, Details: []Detail{{location, name, fmt.Sprintf(format, args...)}}}
 }
 
-// BrokenJSON returns the fault of a body that is not one JSON value. near is the byte at which reading ended.
-// All APIs use it, so that they report this fault in the same words.
+// BrokenJSON returns the fault of a body that is not one JSON value. The number near is the byte at which
+// reading ended. All APIs use it, so that they report this fault in the same words.
 func BrokenJSON(near int64) *Error {
 	return New(Invalid, Body, "data", "The body is not JSON: it breaks off or has a fault near byte %d.", near)
 }

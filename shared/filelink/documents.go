@@ -21,7 +21,7 @@ func (d Document) File() (id string, isKept bool) {
 	return id, d.SHA256 != "" && IsID(id)
 }
 
-// Documents returns the documents of an asset, those of its parts too.
+// Documents returns the documents of an asset, also the documents of its parts.
 func Documents(asset []byte) (found []Document, err error) {
 	var value any
 	if err := json.Unmarshal(asset, &value); err != nil {

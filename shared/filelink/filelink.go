@@ -149,7 +149,7 @@ func (b Base) Address(id string) string { return string(b) + GetPath + "/" + id 
 // UploadAddress returns the address to which the bytes of a file are sent.
 func (b Base) UploadAddress(id string) string { return string(b) + UploadPath + "/" + id }
 
-// Illustration is the type of documents whose files have pictures.
+// Illustration is the type of documents of whose files small pictures are made.
 const Illustration = "illustration"
 
 // pictureTypes are the types of pictures.
@@ -159,9 +159,9 @@ var pictureTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"
 // are made.
 func IsPicture(media string) bool { return slices.Contains(pictureTypes, media) }
 
-// PictureOf returns the id of the file of a document from which pictures are drawn. It is empty if the
-// document is no illustration, or its file is not the registry's, has not come yet or is no picture.
-// A file that nobody could draw or that was removed has an id, too.
+// PictureOf returns the id of a document's file if small pictures are made of that file. The id is
+// empty if the document is no illustration, or its file is not the registry's, has not come yet or is
+// no picture. A removed file has an id, too, and so has a file of which no picture could be made.
 func PictureOf(documentType, format, sha256, address string) string {
 	id := path.Base(address)
 	if documentType != Illustration || !IsPicture(format) || sha256 == "" || !IsID(id) {

@@ -80,7 +80,8 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// TestRotation takes the three steps of a rotation (package keyring).
+// TestRotation takes the three steps of a rotation (package keyring). Services
+// before and after each step must accept each other's signatures.
 func TestRotation(t *testing.T) {
 	before := signer(t, secret(1))
 	added, turned := signer(t, secret(1), secret(2)), signer(t, secret(2), secret(1))

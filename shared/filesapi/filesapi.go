@@ -1,4 +1,4 @@
-// Package filesapi is what other services ask the file service for (docs/files.md, "Binding").
+// Package filesapi has the requests between the file service and other services (docs/files.md, "Binding").
 package filesapi
 
 import (
@@ -17,41 +17,42 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// The paths that other services ask for.
+// The paths of requests between the file service and other services.
 const (
-	// ClaimPath is the path of claims; the id of the file follows.
+	// ClaimPath is the path of claims. The id of the file follows it.
 	ClaimPath = "/claims/"
-	// FormPath takes the form of a document with its file. It answers with the document.
+	// FormPath is the path for a form that has a document and its file. The answer has the document.
 	FormPath = "/forms"
-	// CompletePath is the path of completions at the asset service; the id of the asset follows.
+	// CompletePath is the path of completions at the asset service. The id of the asset follows it.
 	CompletePath = "/completions/"
 )
 
-// Completion is what documents of an asset say about a file whose bytes came after they did.
+// Completion is sent when the bytes of a file arrive and documents of an asset already refer to the file. It
+// has the facts that these documents then get.
 type Completion struct {
-	File   string `json:"file"`   // id
+	File   string `json:"file"`   // id of the file
 	SHA256 string `json:"sha256"` // 64 hexadecimal digits
 	Size   int64  `json:"size"`
 	Broker string `json:"broker"` // tenant that uploaded the file
-	KeyID  string `json:"key"`    // its API key
+	KeyID  string `json:"key"`    // id of the API key that the tenant used
 }
 
-// Claim is a document that is about to name a file.
+// Claim says that a document is about to refer to a file.
 type Claim struct {
-	MD5    string `json:"md5"`    // the hash of the document: 32 hexadecimal digits
-	Broker string `json:"broker"` // who writes the document
-	Signed bool   `json:"signed"` // the address of the document had the right signature
+	MD5    string `json:"md5"`    // hash in the document: 32 hexadecimal digits
+	Broker string `json:"broker"` // broker that writes the document
+	Signed bool   `json:"signed"` // the address in the document had a valid signature
 }
 
-// Claimed is what a document says about the file that it names.
+// Claimed has the facts that a document gets about the file that it refers to.
 type Claimed struct {
-	SHA256 string `json:"sha256,omitempty"` // 64 hexadecimal digits; "": the bytes have not come
+	SHA256 string `json:"sha256,omitempty"` // 64 hexadecimal digits; "": the bytes have not been uploaded yet
 	Size   int64  `json:"size,omitempty"`
 }
 
 const (
-	callTimeout = 30 * time.Second // the caller's context ends sooner
-	maxAnswer   = 64 << 10         // bytes
+	callTimeout = 30 * time.Second // the context of the caller ends earlier
+	maxAnswer   = 64 << 10         // most bytes of an answer
 )
 
 // Client calls the file service. It is safe for concurrent use.
@@ -61,8 +62,8 @@ type Client struct {
 	caller identity.Identity
 }
 
-// NewClient returns a client of the file service behind a transport. The calls carry the name
-// of the calling service.
+// NewClient returns a client of the file service. transport leads to that service. The calls carry the name of
+// the calling service, signed by signer.
 func NewClient(transport http.RoundTripper, signer *identity.Signer, service string) *Client {
 	return &Client{
 		http:   httpclient.New(telemetry.Transport(transport)),
@@ -71,8 +72,8 @@ func NewClient(transport http.RoundTripper, signer *identity.Signer, service str
 	}
 }
 
-// Claim keeps a file for another day, so that a document can be committed that names it. It
-// returns the fault in the answer, and one of kind Unavailable without an answer in time.
+// Claim keeps a file for another day, so that a document that refers to it can be committed. It returns the
+// fault in the answer. If no answer comes in time, the fault has the kind Unavailable.
 func (c *Client) Claim(ctx context.Context, id string, claim Claim) (answer Claimed, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

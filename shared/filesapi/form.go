@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// FormBoundary returns the boundary of a body that is a form that may have a file
-// (multipart/form-data). A form without a boundary is none.
+// FormBoundary returns the boundary of a body that is a form in which files can be sent (multipart/form-data).
+// isForm is false if the header has no boundary.
 func FormBoundary(h http.Header) (boundary string, isForm bool) {
 	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	boundary = params["boundary"]

@@ -44,7 +44,7 @@ const (
 	EntryKind Kind = iota
 	// BookmarkKind means that all entries up to its position were sent.
 	BookmarkKind
-	// GapKind means that entries up to its position were left out. They are on pages.
+	// GapKind means that the stream skipped entries up to its position. Followers read them from pages.
 	GapKind
 )
 
@@ -157,8 +157,8 @@ func (r *Reader) word() (text string, end byte, err error) {
 	}
 }
 
-// Data returns the JSON of the current entry. If it has more bytes than most allows, Data skips it and returns
-// nil.
+// Data returns the JSON of the current entry. If the JSON has more than the given number of bytes, Data skips
+// the JSON and returns nil.
 func (r *Reader) Data(most int) ([]byte, error) {
 	to := limited{most: most}
 	err := r.CopyData(&to)

@@ -12,7 +12,7 @@ type Entry struct {
 	Position int64
 	Data     []byte
 	Terms    []string     // terms of assetfilter, if the selection asks for them
-	held     atomic.Int32 // how many views hold it
+	held     atomic.Int32 // how many views hold the entry
 }
 
 // entrySize is about how many bytes an Entry takes besides its Data.
@@ -48,7 +48,7 @@ type Ring struct {
 	mu      sync.Mutex
 	entries []*Entry // in the order of their positions
 	dropped []*Entry // no longer in entries, but held by views
-	bytes   int      // bytes of entries and dropped
+	bytes   int      // bytes of the lists entries and dropped together
 	started bool
 	from    int64         // the ring is complete after here
 	upto    int64         // the ring is complete up to here
@@ -56,7 +56,7 @@ type Ring struct {
 	changed chan struct{} // closed at the next change
 }
 
-// NewRing returns a Ring whose limit is most bytes. It is empty and covers nothing until Restart.
+// NewRing returns a Ring with a limit in bytes. The Ring is empty and covers nothing until Restart.
 func NewRing(most int) *Ring { return &Ring{most: most, changed: make(chan struct{})} }
 
 // View is what a Ring has after a position. The caller must call Release when it no longer needs the entries.
@@ -76,7 +76,7 @@ func (v View) Release() {
 	}
 }
 
-// Read returns the entries after a position. most is about how many bytes of them it returns, but it returns at
+// Read returns the entries after a position. The number most limits their bytes roughly, but Read returns at
 // least one entry if there is any.
 func (r *Ring) Read(after int64, most int) View {
 	r.mu.Lock()
@@ -125,7 +125,7 @@ func (r *Ring) restart(position int64, offset string) {
 	r.started, r.from, r.upto, r.offset = true, position, position, offset
 }
 
-// Append adds entries. upto is the position up to which the ring is complete then. Append ignores entries that
+// Append adds entries. The position upto says how far the ring is complete afterwards. Append ignores entries that
 // the ring has already. Entries must be in order, and the first must follow the ring's last one without a gap.
 func (r *Ring) Append(entries []*Entry, upto int64, offset string) {
 	r.mu.Lock()
@@ -146,8 +146,7 @@ func (r *Ring) Append(entries []*Entry, upto int64, offset string) {
 	}
 }
 
-// Skip makes the ring go on after an entry that it leaves out because of its size: followers read that entry
-// from a page.
+// Skip makes the ring go on after an entry that is too large for it: followers read that entry from a page.
 func (r *Ring) Skip(position int64, offset string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

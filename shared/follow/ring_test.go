@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// entryOf returns an entry that takes a number of bytes in a ring.
+// entryOf returns an entry that counts as the given number of bytes in a ring.
 func entryOf(position int64, size int) *Entry {
 	return &Entry{Position: position, Data: bytes.Repeat([]byte("x"), size-entrySize)}
 }
@@ -88,6 +88,7 @@ func TestRingWakes(t *testing.T) {
 }
 
 // TestRingBoundsItsBytes lets followers hold entries that the ring has dropped.
+// These entries must count against the ring's limit.
 func TestRingBoundsItsBytes(t *testing.T) {
 	const most = 10_000
 	random := rand.New(rand.NewPCG(1, 2))

@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// quietKey is where Quiet marks a request.
+// quietKey is the key under which Quiet marks a request.
 const quietKey = "quiet"
 
 // Quiet is middleware for health checks: their requests are logged at debug.
@@ -29,7 +29,7 @@ func RequestID(ctx context.Context) string {
 }
 
 // accessLog logs a line when a request ends, also if it ends by a panic. It
-// counts answers with 503 in refused.
+// counts answers with 503 in the log refused.
 func accessLog(o Options, refused *failurelog.Log) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start, path := time.Now(), c.Request.URL.Path // a handler may change the path

@@ -45,8 +45,8 @@ func (c Certificate) Config(log *slog.Logger) (*tls.Config, error) {
 }
 
 // MeasureCertificate registers a metric of the time when the first certificate of a chain expires; it is 0
-// while there is no certificate yet. config comes from Certificate.Config, or has a GetCertificate that accepts
-// nil. With a nil config there is no metric.
+// while there is no certificate yet. The parameter config comes from Certificate.Config, or has a
+// GetCertificate that accepts nil. With a nil config there is no metric.
 func MeasureCertificate(meter metric.Meter, config *tls.Config) error {
 	if config == nil {
 		return nil
@@ -87,7 +87,7 @@ func firstExpiry(chain *tls.Certificate) (first time.Time, err error) {
 }
 
 // certReloader loads a certificate again when its files change. If that fails,
-// it keeps the old one.
+// it keeps the old certificate.
 type certReloader struct {
 	files Certificate
 	log   *slog.Logger

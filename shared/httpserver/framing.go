@@ -38,7 +38,7 @@ const (
 	fieldLine
 	chunkLine   // the size of a chunk
 	trailerLine // a line after the last chunk
-	lostState   // the end of the request is not known; net/http will refuse it
+	lostState   // the end of the request is not known; net/http will refuse the request
 )
 
 // longestStart is how many bytes of a line are kept at most. A Content-Length with a valid number is shorter,
@@ -57,7 +57,7 @@ var (
 
 func newFraming() framing { return framing{start: make([]byte, 0, longestStart)} }
 
-// follow takes the next bytes of the connection, and returns how many it could follow. It removes empty lines
+// follow reads the next bytes of the connection, and returns how many it could follow. It removes empty lines
 // before a request (RFC 9112, 2.2) and moves the bytes after them forward. It makes net/http refuse two kinds
 // of requests, and then close the connection, by overwriting a byte: in a header with both fields, the colon of
 // the second one; in a Content-Length that is too long or goes on in a second line, a byte of the value.

@@ -16,7 +16,7 @@ import (
 )
 
 // TestOneFramingIsEnough sends requests that have one framing but look as if they had two, and then a request
-// that has two. It sends the bytes in pieces of different sizes.
+// that has two. The server must refuse only the last. The test sends the bytes in pieces of different sizes.
 func TestOneFramingIsEnough(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
 	addr, _ := serveFor(t, echo, ServeOptions{}, defaultTimeouts)
@@ -29,7 +29,7 @@ func TestOneFramingIsEnough(t *testing.T) {
 	)
 	sent := length + chunked + length + both + length
 	for size := 1; size < len(sent); size += 7 {
-		conn := connect(t, addr) // Go sends each piece at once (TCP_NODELAY)
+		conn := connect(t, addr) // Go sends each piece without delay (TCP_NODELAY)
 		go func() {
 			for rest := sent; rest != ""; rest = rest[min(size, len(rest)):] {
 				if _, err := io.WriteString(conn, rest[:min(size, len(rest))]); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Headers that travel with a request from service to service. They are in the form of
-// http.CanonicalHeaderKey; for another form, each Get and Set makes a copy.
+// Headers that travel with a request from service to service. They are in the form of http.CanonicalHeaderKey; for
+// another form, each Get and Set makes a copy of the name.
 const (
 	// RequestIDHeader identifies the request in every log line about it.
 	RequestIDHeader = "X-Request-Id"

@@ -13,7 +13,7 @@ type readiness struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
-	since time.Time // when it stopped being ready; zero while it is ready
+	since time.Time // when the service stopped being ready; zero while it is ready
 	times int       // checks that failed since then
 }
 

@@ -121,8 +121,8 @@ func TestTheLogHasTheErrorAndNoQueryOrHeader(t *testing.T) {
 	}
 }
 
-// TestAnOutageIsNotLoggedRequestByRequest sends many requests and health checks
-// before, during and after an outage. Then it counts the log's lines by level.
+// TestAnOutageIsNotLoggedRequestByRequest sends many requests and health checks before, during and after an outage.
+// Then it counts the log's lines. The outage must have one line at its beginning and one at its end.
 func TestAnOutageIsNotLoggedRequestByRequest(t *testing.T) {
 	var log bytes.Buffer
 	var away error
@@ -183,7 +183,7 @@ func TestAClientThatHasGoneIsNoError(t *testing.T) {
 }
 
 // TestABodyThatEndsEarlyIsAnswered sends a part of a body, and then closes its side of the connection or leaves
-// it open.
+// it open. The handler's refusal must arrive.
 func TestABodyThatEndsEarlyIsAnswered(t *testing.T) {
 	engine := newEngine(io.Discard, nil)
 	engine.POST("/body", Handle(func(c *gin.Context) error {
@@ -220,7 +220,7 @@ func TestABodyThatEndsEarlyIsAnswered(t *testing.T) {
 }
 
 // TestALateRequestIsAnswered uses a context that net/http has cancelled because the deadline of the context
-// ended a read. The client still waits.
+// ended a read. The client still waits, so it must get an answer.
 func TestALateRequestIsAnswered(t *testing.T) {
 	var log bytes.Buffer
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -119,7 +119,7 @@ type streamWriter struct {
 	header http.Header
 	pipe   *io.PipeWriter
 	once   sync.Once
-	begun  chan struct{} // closed once status and sent are set
+	begun  chan struct{} // closed once the fields status and sent are set
 	status int
 	sent   http.Header
 }
@@ -151,5 +151,5 @@ func (w *streamWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // SetWriteDeadline is for an http.ResponseController. It does nothing: a write ends when the body is closed.
 func (w *streamWriter) SetWriteDeadline(time.Time) error { return nil }
 
-// Flush implements http.Flusher. Each Write passes its bytes on at once.
+// Flush implements http.Flusher. Each Write passes its bytes on without delay.
 func (w *streamWriter) Flush() { w.WriteHeader(http.StatusOK) }

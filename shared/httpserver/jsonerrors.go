@@ -31,9 +31,9 @@ func (l jsonListener) Accept() (net.Conn, error) {
 	return withJSONErrors(conn, nil, l.headers), nil
 }
 
-// withJSONErrors returns a connection for net/http on which refusals have our error body. Its Read first
-// returns rest. A connection with HTTP/2 is returned unchanged: it has no such refusals, and net/http needs the
-// *tls.Conn itself. headers is ServeOptions.Refusals.
+// withJSONErrors returns a connection for net/http on which refusals have our error body. The connection's Read
+// first returns the bytes in rest. A connection with HTTP/2 is returned unchanged: it has no such refusals, and
+// net/http needs the *tls.Conn itself. headers is ServeOptions.Refusals.
 func withJSONErrors(conn net.Conn, rest []byte, headers func(origin string) http.Header) net.Conn {
 	if !isHTTP1(conn) {
 		return conn
@@ -87,7 +87,7 @@ func jsonConnOf(conn net.Conn) *jsonConn {
 
 type jsonConnKey struct{}
 
-// tellPhases makes server tell each jsonConn in which phase it is. more is ServeOptions.Refusals.
+// tellPhases makes the server tell each jsonConn its phase. The parameter more is ServeOptions.Refusals.
 func tellPhases(server *http.Server, more func(origin string) http.Header) {
 	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		if c := jsonConnOf(conn); c != nil {
@@ -174,7 +174,7 @@ func (c *jsonConn) read(p []byte) (n int, err error) {
 		if followed == 0 {
 			return 0, io.ErrUnexpectedEOF
 		}
-		// An error with these bytes would end the request's context before its answer.
+		// To return an error with these bytes would end the request's context before the request is answered.
 		return followed, nil
 	}
 	return n, err
@@ -216,7 +216,7 @@ func (c *jsonConn) Write(p []byte) (int, error) {
 
 // Limits on readOn.
 const (
-	restOfHead     = 64 << 10 // bytes
+	restOfHead     = 64 << 10 // most bytes that readOn reads
 	restOfHeadTime = time.Second
 )
 
@@ -269,7 +269,7 @@ func errorBody(f fault.Detail) []byte {
 	return append(body, '\n')
 }
 
-// refusal returns a whole answer with one error. more are further headers of it.
+// refusal returns a whole answer with one error, and with the further headers in more.
 func refusal(code int, f fault.Detail, more http.Header) []byte {
 	body := errorBody(f)
 	var fields bytes.Buffer

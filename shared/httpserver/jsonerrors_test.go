@@ -95,7 +95,7 @@ func refused(t *testing.T, dial func() (net.Conn, error), sent string, status in
 }
 
 // TestRefusalsHaveTheHeadersOfTheServer sends what the HTTP server itself refuses, with the origin
-// of a page before or after the fault.
+// of a page before or after the fault. Each refusal must have the headers for that origin.
 // Promises: cors-refusals
 func TestRefusalsHaveTheHeadersOfTheServer(t *testing.T) {
 	served := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") })
@@ -138,8 +138,8 @@ func TestRefusalsHaveTheHeadersOfTheServer(t *testing.T) {
 	}
 }
 
-// TestLongHeadsOverTLS sends heads below and above the limit over HTTP/2 and HTTP/1.1. net/http's own answer
-// to HTTP/2 would be HTML without the headers of the server.
+// TestLongHeadsOverTLS sends heads below and above the limit over HTTP/2 and HTTP/1.1. Each refusal must be JSON and
+// have the server's headers. net/http's own answer to HTTP/2 would be HTML without the headers of the server.
 func TestLongHeadsOverTLS(t *testing.T) {
 	config, pool := withTLS(t)
 	config.NextProtos = []string{"h2", "http/1.1"}
@@ -184,7 +184,7 @@ func TestLongHeadsOverTLS(t *testing.T) {
 }
 
 // TestEmptyLinesBeforeARequestAreSkipped sends empty lines before and between requests. Some clients send an
-// empty line after a body (RFC 9112, 2.2).
+// empty line after a body (RFC 9112, 2.2). All requests must be answered.
 func TestEmptyLinesBeforeARequestAreSkipped(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, r.Method)

@@ -13,15 +13,15 @@ const (
 	restTimeout = 5 * time.Second
 
 	// strayTimeout limits how long net/http waits, after the answer, for the
-	// body of a method that has none.
+	// body of a request whose method has no body.
 	strayTimeout = time.Second
 )
 
-// lingering reads the rest of a refused request's body after next has answered
-// and no longer holds memory for it. Many clients and load balancers look for
-// the answer only after they have sent the whole body. If the server closed the
-// connection before that, they would get a reset and lose the answer. HTTP/2
-// does not need this (RFC 9113, section 8.1).
+// lingering reads the rest of a refused request's body after the handler next
+// has answered and no longer holds memory for the body. Many clients and load
+// balancers look for the answer only after they have sent the whole body. If
+// the server closed the connection before that, they would get a reset and lose
+// the answer. HTTP/2 does not need this (RFC 9113, section 8.1).
 func lingering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 1 || r.Body == http.NoBody {
@@ -32,7 +32,7 @@ func lingering(next http.Handler) http.Handler {
 		switch r.Method {
 		case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodDelete:
 			// In full duplex net/http answers without reading the body. It must
-			// then close the connection, or it would take the body for a request.
+			// then close the connection, or it would read the body as a request.
 			b.closes = b.control.EnableFullDuplex() == nil
 			if b.closes {
 				w.Header().Set("Connection", "close")
@@ -99,6 +99,6 @@ func (b *body) linger() {
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(b, maxRest)) // b notes how reading ended
 	if !b.whole && !b.closes {
-		panic(http.ErrAbortHandler) // otherwise net/http takes the rest for the next request
+		panic(http.ErrAbortHandler) // otherwise net/http reads the rest as the next request
 	}
 }

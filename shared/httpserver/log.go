@@ -18,15 +18,15 @@ const (
 
 // NewLog returns a log of JSON lines. Lines below warn wait for others for at most 100 ms
 // and are written together; a line that is written alone takes 1.4 times as long
-// (BenchmarkLog). A warning or an error is written at once, with all lines before it. flush
-// writes the lines that wait; call it before the process ends. A process that is killed
-// loses them.
+// (BenchmarkLog). A warning or an error is written without delay, with all lines before it.
+// flush writes the lines that wait; call it before the process ends. A process that is
+// killed loses these lines.
 func NewLog(w io.Writer, level slog.Level) (log *slog.Logger, flush func() error) {
 	lines := &lineBuffer{w: w}
 	return slog.New(bufferedHandler{slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: level}), lines}), lines.flush
 }
 
-// bufferedHandler writes lines at once from warn on.
+// bufferedHandler writes lines of level warn and above without delay.
 type bufferedHandler struct {
 	slog.Handler
 	lines *lineBuffer
@@ -60,7 +60,7 @@ const (
 	lineFrame    = 256 // the part of a limit for the time, the level and what the log adds to each line
 )
 
-// shortened returns a record whose line has at most as many bytes as most says. It cuts the longest values.
+// shortened returns a record whose line has at most the given number of bytes. It cuts the longest values.
 func shortened(r slog.Record, most int) slog.Record {
 	const number = 32 // the most bytes of a value that is not a text
 	cut := most
@@ -124,7 +124,7 @@ func widthOf(r rune) int {
 	return utf8.RuneLen(r)
 }
 
-// cutTo returns a text that needs at most as many bytes in JSON as most says. If it has to cut the text, it
+// cutTo returns a text that needs at most the given number of bytes in JSON. If it has to cut the text, it
 // adds "…".
 func cutTo(text string, most int) string {
 	const more = "…"
@@ -149,7 +149,7 @@ type lineBuffer struct {
 	timer   *time.Timer // flushes; nil before the first line
 }
 
-// Write implements io.Writer. It takes one line.
+// Write implements io.Writer. Each call has one line.
 func (b *lineBuffer) Write(line []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -84,7 +84,7 @@ func TestLogLinesAreWrittenTogether(t *testing.T) {
 		<-time.After(2 * logDelay)
 		synctest.Wait()
 		w.check(t, 2, 2, 1, 1)
-		for range 2 * logBytes / 1000 { // the first half is written at once, perhaps the second too
+		for range 2 * logBytes / 1000 { // the first half is written without delay, perhaps the second too
 			log.Info(strings.Repeat("x", 1000))
 		}
 		if got := w.sizes(); len(got) < 5 || got[4] < logBytes || got[4] > logBytes+maxLine {
@@ -177,6 +177,7 @@ func BenchmarkLog(b *testing.B) {
 }
 
 // TestALogLineIsBounded logs long values that a client may choose in a request.
+// The line must be short and valid JSON.
 func TestALogLineIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		name, path, cause string

@@ -23,14 +23,14 @@ import (
 // traced.
 const TraceIDHeader = "X-Trace-Id"
 
-// tenantKey is where SetTenant stores the class.
+// tenantKey is the key under which SetTenant stores the class.
 const tenantKey = "tenant class"
 
 // SetTenant sets the class of tenant that metrics show for a request: the role
 // of its key.
 func SetTenant(c *gin.Context, class string) { c.Set(tenantKey, class) }
 
-// asideKey is where Aside marks a request.
+// asideKey is the key under which Aside marks a request.
 const asideKey = "aside"
 
 // Aside marks a request for an addition to the API, such as the search: a 503 for it does not count as a

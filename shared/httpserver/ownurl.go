@@ -13,8 +13,8 @@ func (c Certificate) Scheme() string {
 	return "http"
 }
 
-// OwnURL returns the URL of a listener as its machine reaches it. It returns "" for
-// an address that is no host with a port, and for one with a zone.
+// OwnURL returns the URL at which programs on the same machine reach a listener. It returns "" for an address that is
+// not a host and a port, and for an address with a zone.
 func OwnURL(scheme, addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -91,8 +91,8 @@ func (s *Sender) SendFrom(from io.Reader) (sent int64, err error) {
 	return sent, nil
 }
 
-// counter is a writer of answers that counts the bytes of the body itself. So a file can be sent past the
-// layers above it, which would count otherwise.
+// counter is a writer of answers that counts the bytes of the body itself. So a file can bypass the
+// layers above this writer, which would otherwise count the bytes.
 type counter interface {
 	io.ReaderFrom
 	Sent() int64
@@ -123,8 +123,8 @@ func sentBytes(w gin.ResponseWriter) int64 {
 	return int64(max(w.Size(), 0))
 }
 
-// SendAll sends a whole answer. After ctx is done it goes on only as long as
-// isCrowded returns false: other requests do not need the memory.
+// SendAll sends a whole answer. After ctx is done it goes on only as long as isCrowded returns false, which means
+// that other requests do not need the memory.
 func (s *Sender) SendAll(ctx context.Context, body []byte, isCrowded func() bool) error {
 	for len(body) > 0 {
 		n, err := s.Write(body[:min(len(body), s.pace.Bytes)])

@@ -116,8 +116,8 @@ func TestALateAnswerGivesWayToOthers(t *testing.T) {
 	}
 }
 
-// TestASlowBodyHearsWhy uses a client that sends too slowly. It gets the refusal of the handler, although
-// net/http cancels the context of the request.
+// TestASlowBodyHearsWhy uses a client that sends too slowly. The client must get the refusal of the
+// handler, although net/http cancels the context of the request.
 func TestASlowBodyHearsWhy(t *testing.T) {
 	engine := NewEngine(Options{Log: slog.New(slog.DiscardHandler), Ready: func(context.Context) error { return nil },
 		TimeoutOf: func(*gin.Context) time.Duration { return Unlimited }})

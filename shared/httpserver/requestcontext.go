@@ -8,7 +8,7 @@ import (
 
 // requestContext is the context of a request. It knows the request's id, and ends at a deadline if the request
 // has one. It makes its timer only when somebody waits for the end or derives a context from it. A request that
-// is answered at once needs no timer.
+// is answered immediately needs no timer.
 type requestContext struct {
 	context.Context // the context of the connection
 	id              string

@@ -11,7 +11,7 @@ import (
 func TestARequestsContextBehavesLikeOneOfPackageContext(t *testing.T) {
 	type end struct {
 		err      error
-		at       time.Duration // when it ended
+		at       time.Duration // when the context ended
 		deadline bool
 	}
 	// Each case runs with our context and with one of package context.

@@ -23,7 +23,7 @@ func CheckCallback(name string) error {
 }
 
 // Script returns JSON as a script that calls a function with it. The script is ASCII, so it means the same in
-// each encoding, and also to engines that take U+2028 and U+2029 for ends of lines.
+// each encoding, and also to engines that treat U+2028 and U+2029 as ends of lines.
 func Script(callback string, json []byte) (contentType string, script []byte) {
 	script = make([]byte, 0, len(callback)+len(json)+len(json)/4)
 	script = append(append(script, callback...), '(')

@@ -35,8 +35,8 @@ func (l lines) Write(p []byte) (int, error) {
 }
 
 // sendingFile starts a server with two layers of gin, like a service that shares a process. The path /SIZE
-// sends the file with a Content-Length of SIZE. With shout, a layer between the two changes the body. It
-// returns the server's address, its log, and the errors of the answers.
+// sends the file with a Content-Length of SIZE. If shout is true, a layer between the two changes the
+// body. It returns the server's address, its log, and the errors of the answers.
 func sendingFile(t *testing.T, pace Pace, path string, shout bool) (addr string, logged lines, ended <-chan error) {
 	t.Helper()
 	logged, errs := make(lines, 100), make(chan error, 10)

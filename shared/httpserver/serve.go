@@ -35,8 +35,8 @@ var defaultTimeouts = timeouts{
 // ServeOptions configure Serve. The zero value is plain HTTP without a drain
 // delay.
 type ServeOptions struct {
-	// DrainDelay is how long the server still takes requests after its context
-	// is done. Meanwhile /readyz answers 503 and each answer closes its
+	// DrainDelay is how long the server still accepts requests after its
+	// context is done. Meanwhile /readyz answers 503 and each answer closes its
 	// connection, so that clients and load balancers turn to other servers.
 	DrainDelay time.Duration
 	TLS        *tls.Config // nil for plain HTTP
@@ -95,7 +95,7 @@ func serve(
 			First: t.header, Idle: t.idle, Write: t.write,
 		})
 		listener = simple
-		// While simple drains, it may still hand connections over.
+		// While the listener simple drains, it may still hand connections over.
 		shutdown = func(ctx context.Context) error { return errors.Join(simple.Shutdown(ctx), server.Shutdown(ctx)) }
 	}
 	failed := make(chan error, 1)

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// maxUnsent is how many unsent bytes the kernel holds for a connection. Its
-	// default is megabytes, which count as the process's memory in a control group.
+	// maxUnsent is how many unsent bytes the kernel holds for a connection. The kernel's default is megabytes, which
+	// count as the process's memory in a control group.
 	maxUnsent = 128 << 10
-	// ackWithin is how long bytes may wait for the peer to acknowledge or take them.
-	// Then the connection ends. The default is a quarter of an hour, so streams of a
-	// client that has vanished would stay open.
+	// ackWithin is how long bytes may wait for the peer to acknowledge or accept
+	// them. Then the connection ends. The default is a quarter of an hour, so
+	// streams of a client that has vanished would stay open.
 	ackWithin = 15 * time.Second
 )
 
 // tune applies both limits to a connection. A setting of the listener would not reach
-// it: Go listens for Multipath TCP, which does not pass it on.
+// the connection: Go listens for Multipath TCP, which does not pass such settings on.
 func tune(conn *net.TCPConn) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // Unlimited is a result of Options.TimeoutOf: the request has no deadline.
 const Unlimited time.Duration = -1
 
-// longKey is where Long marks a request.
+// longKey is the key under which Long marks a request.
 const longKey = "long"
 
 // Long marks a request that waits for events. Its duration is not measured, because it says nothing about the
@@ -74,7 +74,7 @@ func Detach(r *http.Request, w http.ResponseWriter, left func()) (*Detached, err
 }
 
 // watch waits until the client leaves. A client that sends something on this connection
-// does not wait for the end of the answer; it has left.
+// does not wait for the end of the answer, so it counts as gone.
 func (d *Detached) watch(hasSent bool, left func()) {
 	defer close(d.gone)
 	defer left()
@@ -141,7 +141,8 @@ func (d *Detached) release() {
 	}
 }
 
-// Close ends the connection. If whole, it first ends the answer, so that the client takes it for complete.
+// Close ends the connection. If whole is true, Close first ends the answer, so that the client knows that
+// the answer is complete.
 func (d *Detached) Close(whole bool) {
 	if whole && d.FlushError() == nil {
 		_, _ = d.conn.Write([]byte("0\r\n\r\n")) // the client may have left

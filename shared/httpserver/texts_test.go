@@ -58,7 +58,7 @@ type request struct {
 
 // requestsFor returns requests whose answers all have the same body. The server answers a POST with the
 // request's body, and a GET with text. Without isSized the server does not send the length of an answer, so a
-// connection of HTTP/1.0 ends after it.
+// connection of HTTP/1.0 ends after the answer.
 func requestsFor(text []byte, size int, isSized bool) map[string]request {
 	const get, post = "GET / HTTP/1.1\r\nHost: a\r\n", "POST / HTTP/1.1\r\nHost: a\r\n"
 	sized := append(fmt.Appendf(nil, post+"Content-Length: %d\r\n\r\n", len(text)), text...)
@@ -83,8 +83,8 @@ type way struct {
 	dial func() (net.Conn, error)
 }
 
-// sayText is a handler that answers with a text in pieces. It sends each piece at once, so that each piece
-// begins a write to the socket. A POST is answered with its body.
+// sayText is a handler that answers with a text in pieces. It sends each piece without delay, so that each
+// piece begins a write to the socket. A POST is answered with its body.
 type sayText struct {
 	text  []byte
 	size  int // size of a piece
@@ -170,6 +170,7 @@ func sayTwice(t testing.TB, dial func() (net.Conn, error), first, last request, 
 }
 
 // TestTextsLikeHTTPStayWhole sends each text through each kind of request and connection.
+// The text must arrive unchanged.
 // Promises: texts
 func TestTextsLikeHTTPStayWhole(t *testing.T) {
 	var handler http.Handler

@@ -36,8 +36,8 @@ func Fields(lines string, refuse map[string]bool) (http.Header, bool) {
 	return header, true
 }
 
-// AppendField adds the lines of a field to b. As in net/http, it leaves out a field whose name is not a token,
-// and replaces line ends in a value by spaces. So no value can add a field.
+// AppendField adds the lines of a field to b. As in net/http, it drops a field whose name is not a token, and
+// replaces line ends in a value by spaces. So no value can add a field.
 func AppendField(b []byte, name string, values []string) []byte {
 	if !isToken(name) {
 		return b

@@ -12,9 +12,9 @@ import (
 // Parse reads an ISO 8601 timestamp of the years 1 to 9999: a date, and
 // optionally T or a blank and a time of day. The time of day has hours and
 // minutes, optionally seconds, a fraction of any length (cut to microseconds) and
-// an offset: Z, +hh, +hhmm or +hh:mm. The result keeps the offset; without one it
-// is in zone. Parse returns ErrRange for other years, and ErrForm for
-// any other text.
+// an offset: Z, +hh, +hhmm or +hh:mm. The result keeps the offset; without one
+// the result is in the given zone. Parse returns ErrRange for other years, and
+// ErrForm for any other text.
 func Parse(text string, zone *time.Location) (time.Time, error) {
 	s := scanner{rest: text}
 	year, month, day := s.number(4), s.after("-"), s.after("-")
@@ -47,8 +47,8 @@ var offsetForm = regexp.MustCompile(
 
 // ParseOffset reads an offset in the feed (docs/contract.md, "Offsets"). Besides all that Parse accepts, it
 // accepts the basic format without hyphens and colons, and a time of day without minutes. A blank before the
-// zone counts as a '+' that the client did not escape. Without a zone the result is in zone. ParseOffset
-// returns the errors of Parse.
+// zone counts as a '+' that the client did not escape. If the text has no zone, the result is in the given
+// zone. ParseOffset returns the errors of Parse.
 func ParseOffset(text string, zone *time.Location) (time.Time, error) {
 	f := offsetForm.FindStringSubmatch(text)
 	if f == nil || f[2] != f[4] || f[10] != "" && f[7] != f[9] {

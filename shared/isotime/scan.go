@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// scanner reads the parts of a timestamp from left to right. Its methods set bad
-// if a part is malformed.
+// scanner reads the parts of a timestamp from left to right. Its methods set the
+// field bad if a part is malformed.
 type scanner struct {
 	rest string // not read yet
 	bad  bool
 }
 
-// skip reads the next byte if it is one of set, and reports whether it did.
+// skip reads the next byte if the text set contains it, and reports whether it has read a byte.
 func (s *scanner) skip(set string) bool {
 	if s.rest == "" || !strings.Contains(set, s.rest[:1]) {
 		return false
@@ -51,7 +51,7 @@ func (s *scanner) fraction() int {
 	return six.number(6)
 }
 
-// zone reads a zone: Z or a difference to UTC. It returns fallback if the text has none.
+// zone reads a zone: Z or a difference to UTC. It returns fallback if the text has no zone.
 func (s *scanner) zone(fallback *time.Location) *time.Location {
 	if s.skip("Zz") {
 		return time.UTC

@@ -1,7 +1,7 @@
 // Package keyring holds the secrets that the services of one registry share.
 //
-// The first secret of a Ring is the current one. Only this secret is used for signing and sealing; for
-// verifying and opening all secrets are tried. So services with the same secrets in any order understand each
+// The first secret of a Ring is the current one. Only this secret is used for signing and sealing; every
+// secret is used for verifying and opening. So services with the same secrets in any order understand each
 // other.
 //
 // A rotation takes three rolling restarts: add the new secret as the second,

@@ -82,8 +82,8 @@ func (s *Source) read(ctx context.Context, path string, limit int64) ([]byte, er
 	}
 }
 
-// readOnce sends one request. If it may be repeated after an error, after is the
-// pause that the server asks for, or 0; if not, after is negative.
+// readOnce sends one request. If the request may be repeated after an error, the result after is the pause that the
+// server asks for, or 0; otherwise it is negative.
 func (s *Source) readOnce(ctx context.Context, path string, limit int64) (data []byte, after time.Duration, err error) {
 	target := s.prefix.JoinPath(path).String()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)

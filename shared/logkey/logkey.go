@@ -22,7 +22,7 @@ const (
 	// MaxKeys is the most keys that a file may have. Each of them signs each
 	// checkpoint.
 	MaxKeys = 16
-	maxFile = 64 << 10 // bytes
+	maxFile = 64 << 10 // most bytes of a file of keys
 )
 
 // Read returns the keys of a file, the newest first. There is at least one, and at

@@ -8,10 +8,10 @@ import (
 // Semaphore.
 const Small = 64 << 10
 
-// largeShare is how many quarters of a budget larger amounts may use.
+// largeShare is how many quarters of a budget amounts above Small may use.
 const largeShare = 3
 
-// Budget limits the bytes that are held at once. It is safe for concurrent use.
+// Budget limits the bytes that are held at the same time. It is safe for concurrent use.
 type Budget struct {
 	size    int64
 	used    atomic.Int64
@@ -21,8 +21,8 @@ type Budget struct {
 // NewBudget returns a budget of size bytes.
 func NewBudget(size int64) *Budget { return &Budget{size: size} }
 
-// Hold takes n bytes until Release. If they do not fit, it takes nothing and
-// returns false.
+// Hold reserves n bytes until Release. If they do not fit, it reserves nothing
+// and returns false.
 func (b *Budget) Hold(n int64) bool {
 	most := b.size
 	if n > Small {
@@ -36,7 +36,7 @@ func (b *Budget) Hold(n int64) bool {
 	return true
 }
 
-// Release gives back n bytes that Hold took.
+// Release gives back n bytes that Hold reserved.
 func (b *Budget) Release(n int64) { b.used.Add(-n) }
 
 // IsCrowded reports whether more than half of the budget is in use.

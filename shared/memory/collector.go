@@ -15,10 +15,10 @@ const (
 	garbage     = 32 << 20 // the bytes that a heap may grow by, if leastGrowth is less than that
 )
 
-// RelaxCollector lets a heap grow further before a collection: a small one to five times its live size, a large
-// one by 32 MiB or 60 percent, whichever is more. The variable GOGC switches it off. In a process with a small
-// live heap, a request then costs a tenth to a third less. In a process with many streams, a stream costs
-// little more than its live memory. A memory limit still applies: near it, collections come more often.
+// RelaxCollector lets a heap grow further before a collection: a small one to five times its live size, a large one
+// by 32 MiB or 60 percent, whichever is more. If the variable GOGC is set, RelaxCollector does nothing. In a process
+// with a small live heap, a request then costs a tenth to a third less. In a process with many streams, a stream
+// costs little more than its live memory. A memory limit still applies: near it, collections come more often.
 func RelaxCollector() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -52,10 +52,10 @@ func liveBytes() uint64 {
 	return sum
 }
 
-// afterCollections calls f after each collection, as long as the process runs. It makes an object to which
-// nothing refers; after a collection the finalizer of the object runs, and makes the next object.
+// afterCollections calls the function f after each collection, as long as the process runs. It makes an object to
+// which nothing refers; after a collection the finalizer of the object runs, and makes the next object.
 func afterCollections(f func()) {
-	type object struct{ _ *int } // the pointer keeps it from being a tiny object, which others would keep alive
+	type object struct{ _ *int } // without a pointer, other tiny objects could keep it alive
 	var next func(*object)
 	next = func(*object) {
 		f()

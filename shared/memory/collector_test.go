@@ -19,7 +19,7 @@ func TestGrowthFollowsTheLiveHeap(t *testing.T) {
 	}
 }
 
-// TestTheCollectorIsRelaxedWhileTheHeapIsSmall lets the live heap grow and shrink again.
+// TestTheCollectorIsRelaxedWhileTheHeapIsSmall lets the live heap grow and shrink again. GOGC must follow it.
 func TestTheCollectorIsRelaxedWhileTheHeapIsSmall(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(100)

@@ -19,7 +19,7 @@ type InFlight struct {
 // shared is a large answer.
 type shared struct {
 	body    []byte
-	readers int // clients that it is being sent to
+	readers int // clients to which the answer is being sent
 }
 
 // NewInFlight returns InFlight with a budget of size bytes.

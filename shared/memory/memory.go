@@ -1,6 +1,6 @@
-// Package memory limits how many bytes requests hold in a process at once. So no
-// number of requests, slow readers or large assets makes the process run out of
-// memory.
+// Package memory limits how many bytes requests hold in a process at the same
+// time. So no number of requests, slow readers or large assets makes the process
+// run out of memory.
 //
 // A Budget counts bytes that a client can hold for long, such as answers being sent and bodies being received.
 // It never waits: if bytes do not fit, it refuses. Large amounts may use only three quarters of it, so that
@@ -23,9 +23,9 @@ import (
 // kernel's buffers and cached pages of files.
 const heapShare = 0.8
 
-// RespectLimit sets the garbage collector's limit to a share of the memory limit
-// of the process's control group, or of bytes if these are less. 0 bytes stand for
-// no limit. RespectLimit changes nothing if GOMEMLIMIT is set.
+// RespectLimit sets the garbage collector's limit to a share of the smaller of two
+// limits: the memory limit of the process's control group, and the given bytes. 0
+// bytes stand for no limit. RespectLimit changes nothing if GOMEMLIMIT is set.
 func RespectLimit(log *slog.Logger, bytes int64) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxWaiting = 256 // requests
+	maxWaiting = 256 // most requests that may wait
 	maxWait    = 2 * time.Second
 )
 
@@ -18,8 +18,7 @@ const (
 // wait already.
 var ErrFull = errors.New("there is no memory for this request now")
 
-// Semaphore limits the bytes that requests work with at once. It is safe for
-// concurrent use.
+// Semaphore limits how many bytes all requests together may hold at the same time. It is safe for concurrent use.
 type Semaphore struct {
 	size    int64
 	free    *semaphore.Weighted
@@ -33,9 +32,9 @@ func NewSemaphore(size int64) *Semaphore {
 	return &Semaphore{size: size, free: semaphore.NewWeighted(size)}
 }
 
-// Acquire waits up to 2 s for n bytes. It returns a function that gives them
-// back, which may be called more than once. If n is more than Size, it acquires
-// Size. It returns ErrFull or the context's error.
+// Acquire waits up to 2 s for n bytes. It returns a function that gives the
+// bytes back; that function may be called more than once. If n is more than
+// Size, it acquires Size. It returns ErrFull or the context's error.
 //
 // A request must not acquire twice: two requests could wait for each other.
 func (r *Semaphore) Acquire(ctx context.Context, n int64) (release func(), err error) {

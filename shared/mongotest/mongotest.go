@@ -25,8 +25,8 @@ const startTimeout = 20 * time.Second
 
 // Server is a MongoDB server or the rig.
 type Server struct {
-	// Real is true for the server of MONGODB_URI. It is fast, keeps its data after
-	// the test, and cannot be killed.
+	// Real is true for the server of MONGODB_URI. Such a server is fast, keeps its
+	// data after the test, and cannot be killed.
 	Real bool
 	Addr string // host and port; empty for a real server
 
@@ -35,8 +35,8 @@ type Server struct {
 	cmd              *exec.Cmd
 }
 
-// RunVariable is the name of an environment variable. On a real server, the names of all databases of a run
-// begin with its value. Whoever sets it also drops these databases (deploy/test/cmd/mongodrop).
+// RunVariable is the name of an environment variable. On a real server, the names of all databases of a run begin
+// with its value. The program that sets the variable also drops these databases (deploy/test/cmd/mongodrop).
 const RunVariable = "MONGODB_RUN"
 
 // Start returns the real server, or builds and starts the rig. The rig ends with
@@ -86,9 +86,9 @@ func (s *Server) URI(tb testing.TB, database string) string {
 	return uri
 }
 
-// Through returns uri with addr as its only host, and the hosts of uri. Whatever listens on addr must pass on
-// to host what it gets. The option in the address keeps the driver from asking other members of the replica
-// set.
+// Through returns the address uri with addr as its only host, and the hosts that uri had. The program that
+// listens on addr must pass all bytes on to these hosts. The option in the address keeps the driver from
+// asking other members of the replica set.
 func Through(tb testing.TB, uri, addr string) (through, host string) {
 	tb.Helper()
 	user, hosts, database, _ := parts(tb, uri)
@@ -117,7 +117,7 @@ func (s *Server) Restart(tb testing.TB) {
 	}
 }
 
-// Kill ends the rig at once, like a crash.
+// Kill ends the rig immediately, like a crash.
 func (s *Server) Kill(tb testing.TB) {
 	tb.Helper()
 	if s.cmd.ProcessState != nil {

@@ -8,6 +8,7 @@ import (
 )
 
 // TestAMissingNeedIsToldOrFails lets recorders, in place of real tests, miss something.
+// Each must be skipped and reported, or fail with CI set.
 func TestAMissingNeedIsToldOrFails(t *testing.T) {
 	for _, c := range []struct {
 		name, ci        string

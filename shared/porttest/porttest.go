@@ -1,5 +1,5 @@
 // Package porttest gives a test, a benchmark or a program for developers a free port. Other processes that ask
-// for one at the same time get another port.
+// for a port at the same time get another one.
 package porttest
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 // The ports of FreeAddr. The operating system chooses ports above these for other connections and listeners. So
-// none of those takes a port from FreeAddr before the program that asked for it listens.
+// none of these connections and listeners gets a port of FreeAddr before the program that asked for it listens.
 const (
 	firstPort = 15_000
 	ports     = 15_000

@@ -10,7 +10,7 @@ import (
 )
 
 // TestFreeAddrsDiffer asks for addresses in several processes, which hold them until all
-// have theirs.
+// have theirs. No two may be equal.
 func TestFreeAddrsDiffer(t *testing.T) {
 	const each, child = 100, "FREE_ADDR_TEST_CHILD"
 	if os.Getenv(child) != "" {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestASeedRepeatsEachPlace draws numbers at two places, and then, with the same seed, at only one of them.
+// TestASeedRepeatsEachPlace asks for numbers at two places, and then, with the same seed, at only one of
+// them. This place must get the same numbers again.
 func TestASeedRepeatsEachPlace(t *testing.T) {
 	restart := func(seed uint64) {
 		all.seed, all.places = seed, map[string]*rand.Rand{}

@@ -1,6 +1,6 @@
 // Package redisclient opens the connections to Redis of every service. A call fails
-// within its timeouts and is not repeated: the callers do that. An error never quotes
-// an address, which may hold a password.
+// within its timeouts. It is not repeated: callers themselves repeat calls. An error
+// never quotes an address, which may hold a password.
 package redisclient
 
 import (
@@ -26,7 +26,7 @@ type Timeouts struct {
 }
 
 // IsShortage reports whether a call failed because all connections of this process were in use. The server was
-// not asked, so the error says nothing about it.
+// not asked, so the error says nothing about the server.
 func IsShortage(err error) bool {
 	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
 }
@@ -64,7 +64,7 @@ func OpenServer(address string, t Timeouts) (*redis.Client, error) {
 		return openSentinels(address, t)
 	}
 	o, err := redis.ParseURL(address)
-	if err != nil || !strings.Contains(address, "://") { // the library takes redis:x for the server of this machine
+	if err != nil || !strings.Contains(address, "://") { // the library reads redis:x as the server of this machine
 		return nil, ErrMalformed
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = t.Dial, t.Call, t.Call, t.Pool

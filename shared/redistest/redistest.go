@@ -109,8 +109,8 @@ func (s *Server) answer(command string) (string, error) {
 	return string(text), err
 }
 
-// Replicate starts a replica of s, with the arguments of s and args. It returns the
-// replica once it has all data of s.
+// Replicate starts a replica of the server, with the server's arguments and also
+// args. It returns the replica once the replica has all data of the server.
 func (s *Server) Replicate(t testing.TB, args ...string) *Server {
 	t.Helper()
 	host, port, err := net.SplitHostPort(s.Addr)
@@ -122,8 +122,9 @@ func (s *Server) Replicate(t testing.TB, args ...string) *Server {
 	return replica
 }
 
-// Watch starts a sentinel that makes the replica of s the primary when s is down. It returns the sentinel's
-// address once the sentinel knows the replica. password is the password of both servers, "" if they have none.
+// Watch starts a sentinel that makes the server's replica the primary when the server is down. It returns the
+// sentinel's address once the sentinel knows the replica. password is the password of both servers, "" if they
+// have none.
 func (s *Server) Watch(t testing.TB, name, password string) (sentinel string) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(s.Addr)
@@ -158,7 +159,7 @@ func (s *Server) says(command, text string) error {
 	return err
 }
 
-// await calls try until it succeeds, for startTimeout at most.
+// await calls the function try until it succeeds, for startTimeout at most.
 func await(t testing.TB, what string, try func() error) {
 	t.Helper()
 	deadline := time.Now().Add(startTimeout)
@@ -183,7 +184,7 @@ func (s *Server) Hang(t testing.TB) {
 	}
 }
 
-// Kill ends the server at once, like a crash.
+// Kill ends the server immediately, like a crash.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	if s.cmd.ProcessState != nil {

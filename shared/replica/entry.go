@@ -19,17 +19,17 @@ const (
 	positionBytes = 8
 )
 
-// Entry is an asset as the feed shows it.
+// Entry is an asset in the form in which the feed shows it.
 type Entry struct {
 	ID       string
 	Position int64  // dateModified, in microseconds since the epoch
-	Test     bool   // in test mode
-	JSON     []byte // as the registry writes it
+	Test     bool   // the asset is in test mode
+	JSON     []byte // text of the asset, as the registry writes it
 }
 
-// parseEntry reads the entry that text holds. The entry keeps text. Text is one JSON value on
-// one line, without repeated names, that begins with the id and the dateModified: readers of
-// a copy cut its texts there, and export them as lines.
+// parseEntry parses an entry. The entry keeps the given text itself, not a copy. The text must be one JSON
+// value on one line, without repeated names. It must begin with the id and the dateModified, because programs
+// that read a copy cut the text after these fields.
 func parseEntry(text []byte) (Entry, error) {
 	var head head
 	if err := json.Unmarshal(text, &head); err != nil {
@@ -49,14 +49,14 @@ func parseEntry(text []byte) (Entry, error) {
 	return Entry{ID: head.ID, Position: at.UnixMicro(), Test: head.Mode == client.TestMode, JSON: text}, nil
 }
 
-// head is what the copy needs to know of an entry.
+// head has the fields of an entry that the copy needs.
 type head struct {
 	ID           string           `json:"id"`
 	DateModified client.Timestamp `json:"dateModified"`
-	Mode         client.Mode      `json:"mode"` // of few assets
+	Mode         client.Mode      `json:"mode"` // missing for most assets
 }
 
-// keyOf returns the key of an id in the bucket of assets.
+// keyOf returns the key under which the bucket of assets has an id.
 func keyOf(id string) ([]byte, error) {
 	key, err := hex.DecodeString(id)
 	if err != nil || len(key) != idBytes || hex.EncodeToString(key) != id {
@@ -67,21 +67,21 @@ func keyOf(id string) ([]byte, error) {
 
 func positionKey(position int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(position)) }
 
-// buckets are the buckets of the assets and of their feeds.
+// buckets are the bucket of assets and the buckets of their two feeds.
 type buckets struct{ assets, real, test *bbolt.Bucket }
 
 func bucketsOf(tx *bbolt.Tx) buckets {
 	return buckets{tx.Bucket(assetsBucket), tx.Bucket(feedBucket), tx.Bucket(testBucket)}
 }
 
-// ahead is how far the clock of a registry may be ahead of this machine's.
+// ahead is how far the clock of a registry may be ahead of the clock of this machine.
 const ahead = time.Minute
 
-// Latest returns the latest position that a change may have now.
+// Latest returns the latest position that is accepted for a change now.
 func Latest() int64 { return time.Now().Add(ahead).UnixMicro() }
 
-// until returns ErrEntry for an entry after a position. Such an entry would never be replaced:
-// all states that follow are earlier.
+// until returns ErrEntry for an entry after a position. An entry in the future could never be replaced, because
+// all later states of the asset would have earlier positions.
 func (e Entry) until(position int64) error {
 	if e.Position > position {
 		return fmt.Errorf("%w: asset %s is of %s, and may not be later than %s", ErrEntry, e.ID,
@@ -92,7 +92,7 @@ func (e Entry) until(position int64) error {
 
 func timeOf(position int64) string { return time.UnixMicro(position).UTC().Format(time.RFC3339Nano) }
 
-// put stores an entry, unless the copy has a later state of the asset.
+// put stores an entry, unless the copy already has a later state of the asset.
 func (b buckets) put(e Entry) error {
 	key, err := keyOf(e.ID)
 	if err != nil {
@@ -130,13 +130,13 @@ func (b buckets) put(e Entry) error {
 	return b.assets.Put(key, append(append(at[:positionBytes:positionBytes], state), e.JSON...))
 }
 
-// The byte after the position of a stored asset.
+// Values of the byte after the position of a stored asset.
 const (
 	isReal byte = iota
 	isTest
 )
 
-// valueOf returns the entry that the bucket of assets holds. It shares memory with value.
+// valueOf parses an entry of the bucket of assets. The entry shares memory with value.
 func valueOf(key, value []byte) (Entry, error) {
 	if len(key) != idBytes || len(value) <= positionBytes || value[positionBytes] > isTest {
 		return Entry{}, fmt.Errorf("%w: asset %x has no position", ErrUnsound, key)

@@ -18,18 +18,18 @@ import (
 	"asset-registry.example/client"
 )
 
-// fake is a registry over HTTP. Tests change what it has.
+// fake is a registry that answers over HTTP. Tests change its data.
 type fake struct {
 	*httptest.Server
 	mu       sync.Mutex
-	data     string            // the cookie SERVER_ID
-	assets   map[string]int    // the position of each asset, as a second
-	padding  string            // in each asset
-	manifest string            // the answer of /snapshot; empty: 404
+	data     string            // value of the cookie SERVER_ID
+	assets   map[string]int    // position of each asset, in seconds
+	padding  string            // text in each asset, to make it longer
+	manifest string            // answer of /snapshot; "": 404
 	files    map[string][]byte // segments by path
 	read     []string          // paths of segments that were read
-	reading  func(path string) // is called before a segment is read, if not nil
-	paging   func()            // is called before a page is read, with the lock, if not nil
+	reading  func(path string) // nil, or called before a segment is read
+	paging   func()            // nil, or called with the lock held before a page is read
 }
 
 func newFake(t *testing.T) *fake {
@@ -57,7 +57,7 @@ func (f *fake) entry(id string) string {
 	return fmt.Sprintf(`{"id":%q,"dateModified":%q,"quantity":240.50,"x":%q}`, id, stampOf(f.assets[id]), f.padding)
 }
 
-// export returns the lines of all assets in the order of ids.
+// export returns the lines of all assets, in the order of their ids.
 func (f *fake) export() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,8 +68,8 @@ func (f *fake) export() string {
 	return lines.String()
 }
 
-// snapshot makes a snapshot with a file for each asset, and returns the paths of its
-// files. It removes the files of the snapshot before that it does not name.
+// snapshot makes a snapshot with one file for each asset, and returns the paths of the files. Files of the
+// previous snapshot are removed if the new one does not have them.
 func (f *fake) snapshot(t *testing.T, date string) []string {
 	t.Helper()
 	f.mu.Lock()
@@ -148,7 +148,7 @@ func (f *fake) page(offset string) string {
 	return fmt.Sprintf(`{"data":[%s],"next_page":{"offset":%q}}`, strings.Join(entries, ","), next)
 }
 
-// end returns the descending page with the newest entry.
+// end returns the page with the newest entry, in descending order.
 func (f *fake) end() string {
 	var entries []string
 	for id, second := range f.assets {
@@ -169,7 +169,7 @@ func lastStamp(entries []string) string {
 	return stamp
 }
 
-// source returns the registry as a source.
+// source returns a Source that reads from the fake registry.
 func (f *fake) source(t *testing.T) Source {
 	t.Helper()
 	c, err := client.New(client.Config{URL: f.URL, Retry: client.Retry{Tries: 1}})
@@ -179,7 +179,7 @@ func (f *fake) source(t *testing.T) Source {
 	return Source{Client: c, Address: f.URL, Pause: time.Millisecond}
 }
 
-// pathsRead returns the paths of the segments that were read, and forgets them.
+// pathsRead returns the paths of the segments that were read since the last call.
 func (f *fake) pathsRead() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,18 +10,17 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// FeedQuery asks for a part of the feed of a copy.
+// FeedQuery says which part of a copy's feed to read.
 type FeedQuery struct {
-	After      int64 // exclusive; of a descending feed, entries are before it. 0: from the start
+	After      int64 // entries start after this position, or before it if Descending; 0: from the start
 	Descending bool
-	Real, Test bool // which entries: those in test mode, those not, or both
-	Texts      bool // return Entry.JSON too
+	Real, Test bool // include real assets, and include assets in test mode
+	Texts      bool // Entry.JSON is set
 }
 
-// Feed calls visit for entries in the order of their positions until it returns false. It
-// reads the copy as of one moment, at which it had everything up to upto. It leaves out
-// entries after upto, which files of a snapshot may have. The JSON of an entry is valid
-// during the call only.
+// Feed calls the function visit with entries, in the order of their positions, until visit returns false. It
+// reads the copy at one moment; at that moment the copy had everything up to upto. Files of a snapshot may
+// have entries after upto, which Feed skips. The JSON of an entry is valid only during the call.
 func (r *Replica) Feed(q FeedQuery, visit func(Entry) bool) (upto int64, err error) {
 	err = r.file.View(func(tx *bbolt.Tx) error {
 		state, err := stateOf(tx)
@@ -52,8 +51,7 @@ func (r *Replica) Feed(q FeedQuery, visit func(Entry) bool) (upto int64, err err
 	return upto, err
 }
 
-// Upto returns the position of a state in microseconds since the epoch, 0 before the first
-// change.
+// Upto returns the position of a state, in microseconds since the epoch. It is 0 before the first change.
 func (s State) Upto() (int64, error) {
 	if s.Position.Offset == "" {
 		return 0, nil
@@ -65,7 +63,7 @@ func (s State) Upto() (int64, error) {
 	return at.UnixMicro(), nil
 }
 
-// entryAt returns the entry at a place, with its text if that is wanted.
+// entryAt returns the entry at a place. It has its text only if text is true.
 func entryAt(p boltfile.Place, b buckets, text bool) (Entry, error) {
 	if !text {
 		e, err := valueOf(p.ID, append(bytes.Clone(p.Position), isReal))
@@ -75,7 +73,8 @@ func entryAt(p boltfile.Place, b buckets, text bool) (Entry, error) {
 	return valueOf(p.ID, b.assets.Get(p.ID))
 }
 
-// over iterates over the places that q asks for, in its order.
+// over returns a function that returns the places for the query q, one after the other, in the order that q
+// asks for.
 func (q FeedQuery) over(b buckets) (next func() boltfile.Place) {
 	real, test := boltfile.Feed{Bucket: b.real}, boltfile.Feed{Bucket: b.test, Test: true}
 	switch {
@@ -88,8 +87,8 @@ func (q FeedQuery) over(b buckets) (next func() boltfile.Place) {
 	}
 }
 
-// From calls visit for entries in the order of ids, from an id on, until it returns false.
-// An id that is malformed is the lowest. The JSON of an entry is valid during the call only.
+// From calls the function visit with entries in the order of ids, beginning with the given id, until visit
+// returns false. A malformed id counts as the lowest one. The JSON of an entry is valid only during the call.
 func (r *Replica) From(id string, visit func(Entry) bool) error {
 	from, err := hex.DecodeString(id)
 	if err != nil {

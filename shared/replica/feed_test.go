@@ -9,8 +9,8 @@ import (
 	"asset-registry.example/client"
 )
 
-// withModes returns a copy up to second 150. Assets at even seconds are in test mode; one is
-// after the copy's position, as files of a snapshot may have it.
+// withModes returns a copy that is complete up to second 150. Assets at even seconds up to there are in test
+// mode. One asset is after the copy's position, as it can be if it comes from a file of a snapshot.
 func withModes(t *testing.T) *Replica {
 	t.Helper()
 	r := open(t, t.TempDir())

@@ -16,27 +16,26 @@ import (
 
 const (
 	askWithin  = 10 * time.Second
-	mostGoals  = 64       // answers that the copy has not caught up with
-	mostAnswer = 64 << 10 // bytes; the answer has one entry without fields
+	mostGoals  = 64       // limit of the remembered ends of the feed that the copy has not reached
+	mostAnswer = 64 << 10 // bytes; the answer has one entry, with few fields
 )
 
-// Seen is what the end of the origin's feed was.
+// Seen is the end of the origin's feed at one moment.
 type Seen struct {
-	Position int64     // of the newest entry; 0: none
-	At       time.Time // when it was so
+	Position int64     // position of the newest entry; 0: the feed was empty
+	At       time.Time // the moment when the feed ended there
 }
 
-// Freshness knows when a copy was last as new as its origin. The zero value is of a copy that
-// never was. It is safe for concurrent
-// use.
+// Freshness knows when a copy was last as new as its origin. The zero value is for a copy that has never
+// been as new as its origin. It is safe for concurrent use.
 type Freshness struct {
 	mu       sync.Mutex
-	position int64     // of the copy
-	goals    []Seen    // that the copy has not reached, the oldest first
-	equal    time.Time // when the copy was last as new as the origin
+	position int64     // position of the copy
+	goals    []Seen    // ends of the feed that the copy has not reached, oldest first
+	equal    time.Time // last time when the copy was as new as the origin
 }
 
-// Saw notes what the end of the origin's feed was.
+// Saw records where the origin's feed ended.
 func (f *Freshness) Saw(s Seen) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,7 +45,7 @@ func (f *Freshness) Saw(s Seen) {
 	f.advance()
 }
 
-// Reached notes the position of the copy.
+// Reached records the position of the copy.
 func (f *Freshness) Reached(position int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +62,7 @@ func (f *Freshness) advance() {
 	}
 }
 
-// Restart begins with another copy, which was as new as the origin at a time.
+// Restart begins with another copy. The time equal is when that copy was last as new as the origin.
 func (f *Freshness) Restart(equal time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,14 +81,14 @@ func (f *Freshness) Behind() time.Duration {
 	return max(0, time.Since(f.Equal()))
 }
 
-// End is the answer to a question for the end of a feed.
+// End says where a feed ends, and to which data the feed belongs.
 type End struct {
 	Seen
-	ServerID string // the cookie SERVER_ID
+	ServerID string // value of the cookie SERVER_ID
 }
 
-// AskEnd asks a registry or a mirror for the newest entry of its feed. A mirror's answer is
-// as old as its Age says. agent is the User-Agent of the question.
+// AskEnd asks a registry or a mirror for the newest entry of its feed. The header Age of a mirror's answer says
+// how old the answer is. agent is the User-Agent of the request.
 func AskEnd(ctx context.Context, c *http.Client, of, agent string) (End, error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
@@ -137,7 +136,8 @@ func AskEnd(ctx context.Context, c *http.Client, of, agent string) (End, error) 
 	return e, nil
 }
 
-// ageOf returns the value of Age, and one second for what it leaves out. 0: there is none.
+// ageOf returns the value of the header Age plus one second, because Age has no fractions of a second. Without
+// the header it returns 0.
 func ageOf(h http.Header) time.Duration {
 	seconds, err := strconv.ParseUint(h.Get("Age"), 10, 31)
 	if err != nil {

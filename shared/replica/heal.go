@@ -10,9 +10,9 @@ import (
 	"asset-registry.example/client"
 )
 
-// heal removes the entries that are later than any change can be, which an earlier version
-// has accepted. No state of their assets could replace them (K3). If there are any, or the
-// position is so late, the copy is loaded anew over what it has.
+// heal removes entries with a position that is too far in the future, which an earlier version accepted. No
+// later state of their assets could replace them (K3). If it finds one, or if the position of the copy itself
+// is in the future, the whole copy is loaded again over the existing data.
 func (r *Replica) heal() error {
 	latest, removed := Latest(), 0
 	upto, err := r.state.Upto()
@@ -47,7 +47,7 @@ func (r *Replica) heal() error {
 	return nil
 }
 
-// cut removes all entries after a position, and their assets.
+// cut removes all entries of the feeds after a position, and the assets of these entries.
 func (b buckets) cut(after int64) error {
 	for _, feed := range []*bbolt.Bucket{b.real, b.test} {
 		cursor := feed.Cursor()

@@ -20,7 +20,7 @@ import (
 	"asset-registry/shared/httpclient"
 )
 
-// hostile is a server that answers each path with a text.
+// hostile returns a server that answers each path with the given text.
 func hostile(t *testing.T, answers map[string]string) Source {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,8 +39,8 @@ func hostile(t *testing.T, answers map[string]string) Source {
 	return Source{Client: c, Address: server.URL, Pause: time.Millisecond}
 }
 
-// bomb returns a zstd file of one frame that does not say how much comes out of it: one entry,
-// whose text has so many bytes.
+// bomb returns a zstd file of one frame that does not say how long its output is. Its output is one entry,
+// whose text has size bytes.
 func bomb(t *testing.T, size int) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -62,8 +62,8 @@ func bomb(t *testing.T, size int) []byte {
 	return packed.Bytes()
 }
 
-// TestAFileHasTheBytesThatTheSnapshotSays gives files of which more or less comes out than the
-// snapshot says. The output is not held in memory.
+// TestAFileHasTheBytesThatTheSnapshotSays unpacks files whose output is longer or shorter than the snapshot
+// says. Both must be refused, and a long output must not be held in memory.
 func TestAFileHasTheBytesThatTheSnapshotSays(t *testing.T) {
 	whole := bomb(t, 1000)
 	decoder, err := newDecoder()
@@ -104,8 +104,8 @@ func TestAFileHasTheBytesThatTheSnapshotSays(t *testing.T) {
 	}
 }
 
-// TestASnapshotOfSmallFilesTakesLittleMemory reads files that claim no lines, of which 64 MiB
-// each come out.
+// TestASnapshotOfSmallFilesTakesLittleMemory reads a snapshot that says that its files are empty. The output of
+// each file has 64 MiB. Such files must be refused without memory for their output.
 func TestASnapshotOfSmallFilesTakesLittleMemory(t *testing.T) {
 	packed := bomb(t, 64<<20)
 	sum := sha256.Sum256(packed)
@@ -124,7 +124,7 @@ func TestASnapshotOfSmallFilesTakesLittleMemory(t *testing.T) {
 	r := open(t, t.TempDir())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // shorter than the pause before a repeat
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // shorter than the pause before the next attempt
 	defer cancel()
 	err := r.CatchUp(ctx, source, func(Progress) {})
 	runtime.ReadMemStats(&after)
@@ -227,7 +227,8 @@ func TestEntriesOfTheFutureAreRefused(t *testing.T) {
 	}
 }
 
-// TestACopyWithAnEntryOfTheFutureHeals takes a copy as an earlier version has left it.
+// TestACopyWithAnEntryOfTheFutureHeals opens a copy as an earlier version could leave it.
+// The copy must become equal to the registry again.
 func TestACopyWithAnEntryOfTheFutureHeals(t *testing.T) {
 	const far = "9999-01-01T00:00:00.000000+00:00"
 	for _, mode := range []string{"", `,"mode":"test"`} {

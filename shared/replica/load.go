@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	maxWindow   = 16 << 20 // bytes that a decoder keeps of a file
-	mostRepeats = 5        // readings of one snapshot some of whose files cannot be had
+	maxWindow   = 16 << 20 // bytes of a file that a decoder keeps in memory
+	mostRepeats = 5        // attempts to read one snapshot while files of it are missing or damaged
 	repeatPause = 2 * time.Second
 )
 
-// load stores the newest snapshot. If there is none, it leaves the copy to the feed.
-// If files of the snapshot are gone, it goes on with the newest one.
+// load stores the newest snapshot. If the registry has no snapshot, load stores nothing, and the feed fills the
+// copy. If files of the snapshot are gone, load continues with the newest snapshot.
 func (r *run) load(ctx context.Context) error {
 	var before client.Timestamp
 	for repeats := 0; ; {
@@ -52,15 +52,14 @@ func (r *run) load(ctx context.Context) error {
 	}
 }
 
-// withoutSnapshot leaves the rest of a copy to the feed.
+// withoutSnapshot ends the loading of a snapshot, so that the feed fills the rest of the copy.
 func (r *run) withoutSnapshot() error {
 	c := Change{State: r.State()}
 	c.State.Loading = false
 	return r.store(c)
 }
 
-// snapshot stores all files of a snapshot that the copy does not have, and then the
-// position.
+// snapshot stores all files of a snapshot that the copy does not have yet, and after them the position.
 func (r *run) snapshot(ctx context.Context, s client.Snapshot) error {
 	r.done.Snapshots++
 	loaded, err := r.Loaded()
@@ -88,14 +87,14 @@ func (r *run) snapshot(ctx context.Context, s client.Snapshot) error {
 	return r.store(Change{State: state})
 }
 
-// file is a segment that was read, or the error.
+// file is a segment with its entries, or the error of reading it.
 type file struct {
 	segment client.Segment
 	entries []Entry
 	err     error
 }
 
-// segments stores the files in their order. Some are read ahead, at the same time.
+// segments stores the files in order. It reads several files ahead, concurrently.
 func (r *run) segments(ctx context.Context, missing []client.Segment, state State) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -104,7 +103,7 @@ func (r *run) segments(ctx context.Context, missing []client.Segment, state Stat
 		return fmt.Errorf("start zstd: %w", err)
 	}
 	files := r.readAhead(ctx, missing, decoder)
-	defer func() { // the readers end before the decoder
+	defer func() { // the decoder is closed after the readers have ended
 		cancel()
 		for read := range files {
 			<-read
@@ -115,7 +114,7 @@ func (r *run) segments(ctx context.Context, missing []client.Segment, state Stat
 	for read := range files {
 		f := <-read
 		if f.err != nil {
-			return errors.Join(f.err, r.store(c)) // the files before this one are whole
+			return errors.Join(f.err, r.store(c)) // the files before the broken one are stored
 		}
 		c.Entries = append(c.Entries, f.entries...)
 		c.Segments = append(c.Segments, f.segment.SHA256)
@@ -129,10 +128,10 @@ func (r *run) segments(ctx context.Context, missing []client.Segment, state Stat
 	return errors.Join(r.store(c), ctx.Err())
 }
 
-// readAhead reads files, at most parallel at a time. It returns them in their order, and
-// closes the channel after the last one or when ctx is done.
+// readAhead reads files, several of them at the same time (the constant parallel). The channel that it
+// returns has them in order. The channel is closed after the last file, or when ctx is done.
 func (r *run) readAhead(ctx context.Context, segments []client.Segment, decoder *zstd.Decoder) <-chan chan file {
-	files := make(chan chan file, parallel-1) // one more is with the receiver
+	files := make(chan chan file, parallel-1) // the receiver has one more
 	go func() {
 		defer close(files)
 		for _, s := range segments {
@@ -148,7 +147,7 @@ func (r *run) readAhead(ctx context.Context, segments []client.Segment, decoder 
 	return files
 }
 
-// read reads a file.
+// read fetches and decodes one file.
 func (r *run) read(ctx context.Context, s client.Segment, decoder *zstd.Decoder) file {
 	packed, err := r.source.Segment(ctx, s)
 	if err != nil {
@@ -161,16 +160,17 @@ func (r *run) read(ctx context.Context, s client.Segment, decoder *zstd.Decoder)
 	return file{s, entries, err}
 }
 
-// newDecoder returns a decoder that ends where its room ends, whatever a file says of itself.
+// newDecoder returns a decoder that writes no more bytes than its buffer has room for, whatever a file says
+// about its size.
 func newDecoder() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(maxWindow),
 		zstd.WithDecoderConcurrency(parallel))
 }
 
-// unpack returns the entries of a file. Their number and their bytes are as the segment
-// says. They have ids of its range, in order.
+// unpack returns the entries of a file. It returns an error unless the number of entries, their bytes and their
+// ids are as the segment says, and the ids are in order.
 func unpack(s client.Segment, packed []byte, decoder *zstd.Decoder) ([]Entry, error) {
-	lines, err := decoder.DecodeAll(packed, make([]byte, 0, s.UncompressedBytes)) // client has bounded it
+	lines, err := decoder.DecodeAll(packed, make([]byte, 0, s.UncompressedBytes)) // the client has limited this size
 	if err != nil {
 		return nil, err
 	}
@@ -199,8 +199,8 @@ func unpack(s client.Segment, packed []byte, decoder *zstd.Decoder) ([]Entry, er
 	return entries, nil
 }
 
-// otherData adds ErrOtherData to the refusal of a position if the answer names other data. The
-// registry sets its cookie then; without it the refusal is no reason to begin anew.
+// otherData adds ErrOtherData to err if err refuses a position and the answer's cookie SERVER_ID names other
+// data. Without that cookie, the refusal does not mean that the copy must begin anew.
 func (r *run) otherData(err error) error {
 	refusal, ok := errors.AsType[*client.Error](err)
 	if ok && errors.Is(err, client.ErrStartOver) && refusal.ServerID != "" &&

@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Get returns an asset. ok is false if the copy does not have it.
+// Get returns an asset of the copy. ok is false if the copy does not have the asset.
 func (r *Replica) Get(id string) (e Entry, ok bool, err error) {
 	key, err := keyOf(id)
 	if err != nil {
@@ -28,8 +28,8 @@ func (r *Replica) Get(id string) (e Entry, ok bool, err error) {
 	return e, ok, err
 }
 
-// Walk calls visit for each asset in the order of ids, until it returns an error. The
-// JSON of an entry is valid during the call only.
+// Walk calls the function visit with each asset, in the order of ids, until visit returns an error. The JSON
+// of an entry is valid only during the call.
 func (r *Replica) Walk(visit func(Entry) error) error {
 	return r.file.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(assetsBucket).ForEach(func(key, value []byte) error {
@@ -42,8 +42,8 @@ func (r *Replica) Walk(visit func(Entry) error) error {
 	})
 }
 
-// Changes calls visit for the assets that changed after a position, in the order of their positions,
-// until it returns false. The text is valid during the call only.
+// Changes calls the function visit with each asset that changed after a position, in the order of
+// positions, until visit returns false. The text is valid only during the call.
 func (r *Replica) Changes(after int64, visit func(position int64, id string, text []byte) bool) error {
 	_, err := r.Feed(FeedQuery{After: after, Real: true, Test: true, Texts: true}, func(e Entry) bool {
 		return visit(e.Position, e.ID, e.JSON)
@@ -51,14 +51,14 @@ func (r *Replica) Changes(after int64, visit func(position int64, id string, tex
 	return err
 }
 
-// Text returns the text of an asset; nil if the copy does not have it.
+// Text returns the text of an asset, or nil if the copy does not have the asset.
 func (r *Replica) Text(id string) ([]byte, error) {
 	e, _, err := r.Get(id)
 	return e.JSON, err
 }
 
-// Sample returns the ids of count assets that are chosen at random, or all if there are
-// fewer.
+// Sample returns the ids of count assets that are chosen at random. If the copy has fewer assets, it returns
+// the ids of all.
 func (r *Replica) Sample(count int) ([]string, error) {
 	var ids []string
 	seen := 0
@@ -78,8 +78,8 @@ func (r *Replica) Sample(count int) ([]string, error) {
 	return ids, err
 }
 
-// Check reads the whole copy. It returns the number of assets, and an error that wraps
-// ErrUnsound if the copy breaks K1, or if an entry is not the one of its id and position.
+// Check reads the whole copy. It returns the number of assets. If the copy violates K1, or if the text of an
+// entry has another id or position than the entry, the error wraps ErrUnsound.
 func (r *Replica) Check() (assets int, err error) {
 	err = r.file.View(func(tx *bbolt.Tx) error {
 		b, entries := bucketsOf(tx), 0
@@ -101,7 +101,7 @@ func (r *Replica) Check() (assets int, err error) {
 	return assets, err
 }
 
-// check returns an error unless an asset has its text, and a place in its feed.
+// check returns an error unless the asset's text belongs to the asset, and its feed has an entry for it.
 func (b buckets) check(key, value []byte) error {
 	e, err := valueOf(key, value)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// FileName is the file of a copy in its directory.
+// FileName is the name of a copy's file in its directory.
 const FileName = "copy.db"
 
 const format = "registry-copy-2"
@@ -39,22 +39,22 @@ var (
 	ErrNoCopy    = errors.New("the directory has no copy")
 )
 
-// State says how far a copy is.
+// State says how complete and how new a copy is.
 type State struct {
 	Origin   string          `json:"origin"`   // address of the registry
-	Position client.Position `json:"position"` // in the feed; everything up to it is in the copy
+	Position client.Position `json:"position"` // position in the feed; the copy has everything up to it
 	Loading  bool            `json:"loading"`  // some files of a snapshot are missing
-	Complete bool            `json:"complete"` // the copy has once reached the end that the feed then had
+	Complete bool            `json:"complete"` // the copy has once reached the end of the feed
 }
 
 // Replica is an open copy. It is safe for concurrent use, and only one process may have
 // it open.
 type Replica struct {
 	file  *boltfile.File
-	state State // as it is stored; only Apply changes it
+	state State // the stored state; only Apply changes it
 }
 
-// Open opens the copy in a directory, and creates both unless they exist.
+// Open opens the copy in a directory. It creates the directory and the copy if they do not exist.
 func Open(dir string) (*Replica, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the directory of the copy: %w", err)
@@ -73,7 +73,7 @@ func Open(dir string) (*Replica, error) {
 	return r, nil
 }
 
-// OpenExisting opens a copy, and returns ErrNoCopy if the directory has none.
+// OpenExisting opens a copy. It returns ErrNoCopy if the directory has no copy.
 func OpenExisting(dir string) (*Replica, error) {
 	if _, err := os.Stat(filepath.Join(dir, FileName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s", ErrNoCopy, dir)
@@ -81,7 +81,7 @@ func OpenExisting(dir string) (*Replica, error) {
 	return Open(dir)
 }
 
-// Remove removes the copy in a directory. No process may have it open.
+// Remove removes the copy in a directory. The copy must not be open in any process.
 func Remove(dir string) error {
 	err := os.Remove(filepath.Join(dir, FileName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +93,7 @@ func Remove(dir string) error {
 // Close closes the copy.
 func (r *Replica) Close() error { return r.file.Close() }
 
-// State returns how far the copy is. No other goroutine may change the copy meanwhile.
+// State returns the state of the copy. No other goroutine may change the copy at the same time.
 func (r *Replica) State() State { return r.state }
 
 func (r *Replica) readState() (s State, err error) {
@@ -115,14 +115,14 @@ func stateOf(tx *bbolt.Tx) (s State, err error) {
 	return s, nil
 }
 
-// Change is one atomic change of a copy.
+// Change is a change of a copy that is applied completely or not at all.
 type Change struct {
 	Entries  []Entry
 	Segments []string // hashes of the files that the entries come from
 	State    State
 }
 
-// Apply makes a change.
+// Apply applies a change.
 func (r *Replica) Apply(c Change) error {
 	var sound error
 	err := r.file.Update(func(tx *bbolt.Tx) error {
@@ -139,10 +139,10 @@ func (r *Replica) Apply(c Change) error {
 	return nil
 }
 
-// notStored returns ErrNotStored with the reason.
+// notStored returns ErrNotStored, with err as the reason.
 func notStored(err error) error {
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
-		err = number // boltfile's text is for clients of a registry
+		err = number // without boltfile's text, which is for clients of a registry
 	}
 	return fmt.Errorf("%w: %w", ErrNotStored, err)
 }
@@ -150,7 +150,7 @@ func notStored(err error) error {
 func (c Change) put(tx *bbolt.Tx) error {
 	to := bucketsOf(tx)
 	if c.State.Loading {
-		to.assets.FillPercent = 0.95 // entries come in the order of ids
+		to.assets.FillPercent = 0.95 // pages can be full, because entries come in the order of ids
 	}
 	for _, e := range c.Entries {
 		if err := to.put(e); err != nil {
@@ -186,7 +186,7 @@ func clearBucket(tx *bbolt.Tx, name []byte) error {
 	return err
 }
 
-// Loaded returns the hashes of the files of a snapshot that are in the copy.
+// Loaded returns the hashes of the snapshot files that are already in the copy.
 func (r *Replica) Loaded() (map[string]bool, error) {
 	found := map[string]bool{}
 	err := r.file.View(func(tx *bbolt.Tx) error {

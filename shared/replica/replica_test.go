@@ -40,7 +40,7 @@ func mustCatchUp(t *testing.T, r *Replica, f *fake) {
 	equal(t, r, f)
 }
 
-// equal compares a copy with the registry.
+// equal fails the test unless the copy and the registry have the same assets.
 func equal(t *testing.T, r *Replica, f *fake) {
 	t.Helper()
 	if _, err := r.Check(); err != nil {
@@ -102,7 +102,7 @@ func TestARunGoesOnWithTheFilesThatAreMissing(t *testing.T) {
 	broken := f.files[paths[12]]
 	f.files[paths[12]] = broken[:len(broken)-1]
 	r := open(t, dir)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // shorter than the pause before a repeat
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // shorter than the pause before the next attempt
 	defer cancel()
 	if err := r.CatchUp(ctx, f.source(t), func(Progress) {}); err == nil {
 		t.Error("a truncated file: got no error, want one")
@@ -111,7 +111,7 @@ func TestARunGoesOnWithTheFilesThatAreMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.pathsRead()
-	f.mu.Lock() // a request of the first run may be under way, and count again
+	f.mu.Lock() // a request of the first run may still be in progress, and add a path
 	f.files[paths[12]] = broken
 	f.mu.Unlock()
 	f.publish(1, 300)
@@ -134,7 +134,7 @@ func TestASnapshotThatIsReplacedMeanwhile(t *testing.T) {
 	}
 	first := f.snapshot(t, "one")
 	replaced := false
-	f.reading = func(path string) { // is called by several goroutines
+	f.reading = func(path string) { // called from several goroutines
 		f.mu.Lock()
 		now := path == first[10] && !replaced
 		replaced = replaced || now
@@ -211,7 +211,7 @@ func TestAFullDiskStopsARunThatGoesOnLater(t *testing.T) {
 	}
 	free()
 	for i := 15; i < 30; i++ {
-		delete(f.assets, idOf(i)) // they fit on the disk
+		delete(f.assets, idOf(i)) // the remaining assets fit on the disk
 	}
 	f.snapshot(t, "two")
 	mustCatchUp(t, open(t, dir), f)
@@ -280,7 +280,7 @@ func TestEntriesThatAreNotOfAFeedAreRefused(t *testing.T) {
 	}
 }
 
-// entryWith returns an entry with more members.
+// entryWith returns an entry that also has the given members.
 func entryWith(members string) string {
 	return `{"id":"` + idOf(1) + `","dateModified":"` + stampOf(100) + `",` + members + `}`
 }
@@ -314,7 +314,7 @@ func FuzzParseEntry(f *testing.F) {
 	})
 }
 
-// TestCheckFindsAWrongCopy breaks K1 in each way.
+// TestCheckFindsAWrongCopy violates K1 in each possible way. Check must return an error.
 func TestCheckFindsAWrongCopy(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -370,8 +370,8 @@ func TestASampleHasDifferentAssets(t *testing.T) {
 	}
 }
 
-// TestACatchUpEndsWhileTheFeedGrows has an asset change before each page, so that no page is
-// empty. The copy has everything that the registry had at the beginning.
+// TestACatchUpEndsWhileTheFeedGrows changes an asset before each page, so that no page is empty. The copy must
+// have everything that the registry had when CatchUp began.
 func TestACatchUpEndsWhileTheFeedGrows(t *testing.T) {
 	f, r := newFake(t), open(t, t.TempDir())
 	for n := range 10 {

@@ -15,32 +15,32 @@ import (
 const (
 	parallel  = 4        // files of a snapshot that are read at the same time
 	pageLimit = 1000     // entries of a page
-	batchSize = 32 << 20 // bytes of lines of one transaction, or one file more
+	batchSize = 32 << 20 // bytes of text in one transaction; the last file may exceed it
 )
 
 // Source is the registry that is copied, as client.Client calls it.
 type Source struct {
 	*client.Client
 	Address string
-	Pause   time.Duration // between pages, if the registry has no streams
+	Pause   time.Duration // pause between pages, if the registry has no streams
 }
 
-// Progress says what one run has done.
+// Progress says how much one run has done.
 type Progress struct {
-	Assets, Bytes       int64 // that were stored: entries and bytes of their text
-	OfAssets, OfBytes   int64 // of the snapshot that is read; 0: the feed is read
+	Assets, Bytes       int64 // entries that were stored, and bytes of their text
+	OfAssets, OfBytes   int64 // the same for the whole snapshot that is read; 0: the feed is read
 	Position            client.Timestamp
-	Snapshots, Segments int // lists of files, and files, that were read
+	Snapshots, Segments int // lists of files that were read, and files that were read
 }
 
 // Store is a place for a copy. One goroutine at a time calls Apply and Loaded.
 type Store interface {
-	// State returns how far the copy is: that of the last change.
+	// State returns the state of the copy after the last change.
 	State() State
-	// Apply makes a change. After a crash the store is as after an earlier change, and may
-	// have some of the entries of later ones. The error wraps ErrNotStored.
+	// Apply applies a change. After a crash, the store has the state after an earlier change, and perhaps some
+	// entries of later changes. The error wraps ErrNotStored.
 	Apply(Change) error
-	// Loaded returns the hashes of the files of a snapshot that are in the copy.
+	// Loaded returns the hashes of the snapshot files that are already in the copy.
 	Loaded() (map[string]bool, error)
 }
 
@@ -50,14 +50,14 @@ type run struct {
 	source Source
 	tell   func(Progress)
 	done   Progress
-	goal   int64 // position of the newest entry when the run began; never: there is no goal
+	goal   int64 // position of the newest entry when the run began; never: the run has no goal
 }
 
-// never is a position that no feed reaches.
+// never is a position that the feed never reaches.
 const never = math.MaxInt64
 
-// CatchUp heals the copy, then brings it to the end of the registry's feed with the function
-// CatchUp.
+// CatchUp heals the copy, and then calls the function CatchUp, which brings it to the end of the registry's
+// feed.
 func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress)) error {
 	if err := r.heal(); err != nil {
 		return err
@@ -65,14 +65,14 @@ func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress
 	return CatchUp(ctx, r, source, tell)
 }
 
-// Follow stores each change as it comes, with the function Follow.
+// Follow calls the function Follow, which stores each change as it comes.
 func (r *Replica) Follow(ctx context.Context, source Source, tell func(Progress)) error {
 	return Follow(ctx, r, source, tell)
 }
 
-// CatchUp brings a copy to where the registry's feed ended when it was called: an empty one by
-// the newest snapshot, if there is one, and by the feed after it. So it ends, however fast the
-// feed grows. It calls tell after each change of the copy.
+// CatchUp brings a copy up to the end that the registry's feed had when CatchUp was called. So it ends, however
+// fast the feed grows. An empty copy first gets the newest snapshot, if the registry has one, and then the feed
+// after it. The function tell is called after each change of the copy.
 func CatchUp(ctx context.Context, to Store, source Source, tell func(Progress)) error {
 	run := &run{Store: to, source: source, tell: tell}
 	var err error
@@ -87,8 +87,8 @@ func CatchUp(ctx context.Context, to Store, source Source, tell func(Progress)) 
 	return run.pages(ctx)
 }
 
-// Follow stores each change as it comes, until ctx is done or an error occurs. The copy
-// must have caught up. The caller may go on after an error.
+// Follow stores each change as it comes, until ctx is done or an error occurs. CatchUp must have succeeded
+// before. After an error, the caller may call Follow again.
 func Follow(ctx context.Context, to Store, source Source, tell func(Progress)) error {
 	run := &run{Store: to, source: source, tell: tell, goal: never}
 	feed := run.feed()
@@ -104,14 +104,14 @@ func Follow(ctx context.Context, to Store, source Source, tell func(Progress)) e
 	return ctx.Err()
 }
 
-// feed returns the feed after the copy's position.
+// feed returns a query for the feed after the copy's position.
 func (r *run) feed() client.Feed {
 	return client.Feed{
 		Position: r.State().Position, Limit: pageLimit, Mode: client.AllModes, Fields: []string{"*"}, Raw: true,
 	}
 }
 
-// end returns the position of the newest entry of the feed, 0 if there is none.
+// end returns the position of the newest entry of the feed, or 0 if the feed is empty.
 func (r *run) end(ctx context.Context) (int64, error) {
 	page, err := r.source.Page(ctx, client.Feed{Descending: true, Limit: 1, Mode: client.AllModes})
 	if err != nil {
@@ -120,15 +120,14 @@ func (r *run) end(ctx context.Context) (int64, error) {
 	if err := r.same(page.Next); err != nil {
 		return 0, err
 	}
-	end, err := positionOf(page.Next) // that of the page's last entry
+	end, err := positionOf(page.Next) // in a descending feed, this is the position of the page's last entry
 	if err != nil || end > Latest() {
 		return 0, fmt.Errorf("%w: the feed ends at %.50q", ErrAnswer, page.Next.Offset)
 	}
 	return end, nil
 }
 
-// pages stores the feed up to the goal, or to its end. The next page is read while one is
-// stored.
+// pages stores the feed up to the goal, or up to its end. While it stores a page, it reads the next one.
 func (r *run) pages(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	read, feed := make(chan client.Page), r.feed()
@@ -160,11 +159,11 @@ func (r *run) pages(ctx context.Context) error {
 	return group.Wait()
 }
 
-// positionOf returns a position in microseconds since the epoch, 0 before the first change.
+// positionOf returns a position in microseconds since the epoch. It is 0 before the first change.
 func positionOf(p client.Position) (int64, error) { return State{Position: p}.Upto() }
 
-// page stores a page of the feed. Its entries are in order, after the copy's position and up to
-// that of the next page, which is not in the future.
+// page stores a page of the feed. It returns an error unless the entries are in order, after the copy's
+// position and not after the position of the next page, and unless that position is not in the future.
 func (r *run) page(page client.Page) error {
 	if err := r.same(page.Next); err != nil {
 		return err
@@ -194,8 +193,8 @@ func (r *run) page(page client.Page) error {
 	return r.store(c)
 }
 
-// same returns ErrOtherData if a position is one of other data than the copy's. An answer that
-// names no data is none of a registry.
+// same returns ErrOtherData if a position belongs to other data than the copy. It returns ErrAnswer if the
+// position does not say to which data it belongs: every position of a registry says so.
 func (r *run) same(p client.Position) error {
 	if p.ServerID == "" {
 		return fmt.Errorf("%w: it has no cookie SERVER_ID", ErrAnswer)
@@ -206,7 +205,7 @@ func (r *run) same(p client.Position) error {
 	return nil
 }
 
-// store makes a change, unless nothing changes, and tells of it.
+// store applies a change, unless it changes nothing, and reports the progress.
 func (r *run) store(c Change) error {
 	if len(c.Entries) > 0 || len(c.Segments) > 0 || c.State != r.State() {
 		if err := r.Apply(c); err != nil {

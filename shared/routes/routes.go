@@ -206,9 +206,9 @@ func All() []Route {
 // page in the language that the browser prefers.
 const AnyLanguage = "/assets/:id"
 
-// Site returns the routes of the pages for people, which the search service answers (docs/site.md). Their
-// patterns are whole paths. A page needs a search or several readings, so it costs as much as a page of the
-// feed. GET / is not among the routes: the gateway answers programs there, and passes browsers on.
+// Site returns the routes of the pages for people, which the search service answers (docs/site.md). Their patterns
+// are whole paths. A page needs a search or several readings, so it costs as much as a page of the feed. GET / is not
+// among the routes: the gateway answers programs there, and passes requests of browsers on.
 func Site() []Route {
 	var all []Route
 	for _, r := range []Route{
@@ -294,7 +294,7 @@ func Public() []PublicPath {
 	}
 }
 
-// IsPublic reports whether Public has a path, or has one above it that is not Exact.
+// IsPublic reports whether Public has this path, or a path above it that is not Exact.
 func IsPublic(path string) bool {
 	return slices.ContainsFunc(Public(), func(p PublicPath) bool {
 		return path == p.Path || !p.Exact && strings.HasPrefix(path, p.Path+"/")

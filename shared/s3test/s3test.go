@@ -34,8 +34,8 @@ type Server struct {
 // Environment has the credentials, in the form of os.Environ.
 var Environment = []string{"AWS_ACCESS_KEY_ID=tester", "AWS_SECRET_ACCESS_KEY=secret-of-the-tests"}
 
-// Start starts a server that ends with the test, and makes buckets. If versions, the buckets keep old versions
-// of objects.
+// Start starts a server that ends with the test, and makes buckets. If versions is true, the buckets keep old
+// versions of objects.
 func Start(tb testing.TB, versions bool, buckets ...string) *Server {
 	tb.Helper()
 	for _, pair := range Environment {
@@ -103,7 +103,7 @@ func value(pair string) string {
 	return v
 }
 
-// Kill ends the server at once, like a crash.
+// Kill ends the server immediately, like a crash.
 func (s *Server) Kill() {
 	s.tb.Helper()
 	if s.cmd.ProcessState != nil {

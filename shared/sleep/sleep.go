@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// For waits for d, or not at all if d is not positive. It returns false if ctx ends before, and then it does
-// not wait any longer.
+// For waits for the time d, or not at all if d is not positive. It returns false if ctx ends before, and
+// then it does not wait any longer.
 func For(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -38,7 +38,7 @@ func New(contentType, cache string, content []byte) *File {
 func compress(content []byte) []byte {
 	var to bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&to, gzip.BestCompression) // fails for an unknown level only
-	_, _ = w.Write(content)                                // a buffer takes every write
+	_, _ = w.Write(content)                                // writing to a buffer never fails
 	_ = w.Close()
 	return to.Bytes()
 }

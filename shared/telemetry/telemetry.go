@@ -27,8 +27,8 @@ type Telemetry struct {
 	share   float64 // share of the edge's requests that are traced, from 0 to 1
 }
 
-// New returns telemetry with these providers; a nil one makes nothing. The edge traces a
-// share of its requests, from 0 to 1.
+// New returns telemetry with these providers; a nil provider makes nothing. The edge
+// traces a share of its requests, from 0 to 1.
 func New(tracers trace.TracerProvider, meters metric.MeterProvider, share float64) *Telemetry {
 	return &Telemetry{tracers: tracers, meters: meters, share: share}
 }

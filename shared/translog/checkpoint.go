@@ -71,7 +71,7 @@ func Sign(c Checkpoint, keys ...Key) ([]byte, error) {
 	return note.Sign(&note.Note{Text: c.Text()}, signers...)
 }
 
-// Cosign returns the line with a witness's cosignature of a signed checkpoint. at is the time in the
+// Cosign returns the line with a witness's cosignature of a signed checkpoint. The time at is written into the
 // cosignature. The caller must have verified the checkpoint. The use of the key must be ForWitness.
 func Cosign(checkpoint []byte, key Key, at time.Time) ([]byte, error) {
 	text, err := cutNote(checkpoint)
@@ -117,8 +117,8 @@ func Unverified(signed []byte) (Checkpoint, error) {
 }
 
 // open verifies a signed checkpoint with keys. It returns the checkpoint and the
-// signatures of these keys. Without a valid signature of one of them, or with a
-// wrong one, it returns an error with the cause ErrSignature.
+// signatures of these keys. If none of these keys has signed, or a signature is
+// wrong, it returns an error with the cause ErrSignature.
 func open(signed []byte, keys []PublicKey) (Checkpoint, []note.Signature, error) {
 	text, err := cutNote(signed)
 	if err != nil {

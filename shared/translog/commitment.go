@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Salt hides what a commitment is made of: without the salt, nobody can guess the
-// asset. Its text form is hexadecimal.
+// Salt is mixed into a commitment, so that nobody without the salt can guess the
+// asset. The text form of a salt is hexadecimal.
 type Salt [32]byte
 
 // NewSalt returns a new random salt.

@@ -157,7 +157,7 @@ func cutKey(text string) (name string, use Use, hash uint32, raw []byte, err err
 	return name, Use(raw[0]), uint32(n), raw[1:], nil
 }
 
-// print returns the text form of a key. raw has the bytes of the public key, or the seed of the secret one.
+// print returns the text form of a key. raw has the bytes of the public key, or the seed of the secret key.
 func (k PublicKey) print(raw []byte) string {
 	typed := append([]byte{byte(k.use)}, raw...)
 	return fmt.Sprintf("%s+%08x+%s", k.name, k.hash, base64.StdEncoding.EncodeToString(typed))

@@ -109,8 +109,8 @@ func ParseLeaf(entry []byte) (Leaf, error) {
 	return l, nil
 }
 
-// member returns the text from after a member's name to the end of a simple value.
-// The caller compares the whole leaf afterwards.
+// member returns the text after a member's name, up to the next quote, comma or
+// brace. The caller compares the whole leaf afterwards.
 func member(text, name string) string {
 	_, rest, _ := strings.Cut(text, name)
 	return rest[:max(strings.IndexAny(rest, `",}`), 0)]

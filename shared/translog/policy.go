@@ -186,8 +186,8 @@ func (p *Policy) setQuorum(name string) error {
 	return nil
 }
 
-// witnessed reports whether the witness or the group with a name has witnessed a checkpoint. cosigned has the
-// names of the witnesses that cosigned it.
+// witnessed reports whether the witness or the group with a name has witnessed a checkpoint. The map cosigned
+// has the names of the witnesses that cosigned the checkpoint.
 func (p *Policy) witnessed(name string, cosigned map[string]bool) bool {
 	g := p.groups[name]
 	if len(g.members) == 0 {

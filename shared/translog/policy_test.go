@@ -155,6 +155,7 @@ func TestAPolicyHasABoundedSize(t *testing.T) {
 }
 
 // TestOnlyTheWitnessThatCosignedCounts uses two witnesses whose keys have the same name.
+// A cosignature must count only for the witness whose key made it.
 func TestOnlyTheWitnessThatCosignedCounts(t *testing.T) {
 	first, second := seeded(t, ForWitness, "w.example", 3), seeded(t, ForWitness, "w.example", 4)
 	p, err := ParsePolicy([]byte("log " + goldenPublic + "\nwitness a " + first.Public().String() + "\nwitness b " +
@@ -172,6 +173,7 @@ func TestOnlyTheWitnessThatCosignedCounts(t *testing.T) {
 }
 
 // TestALogSignsUnderItsOwnOrigin uses a log of the policy that signs a checkpoint of another log.
+// The policy must refuse this checkpoint.
 func TestALogSignsUnderItsOwnOrigin(t *testing.T) {
 	other := seeded(t, ForLog, "other.example/log", 9)
 	p, err := LogPolicy(logKey(t).Public(), other.Public())

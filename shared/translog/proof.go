@@ -114,8 +114,9 @@ type Evidence struct {
 // Encode returns the evidence as the extra data of a proof.
 func (e Evidence) Encode() ([]byte, error) { return json.Marshal(e) }
 
-// VerifyAsset verifies a proof of the registry: what Verify does, and that the leaf commits to the asset, if
-// Evidence has one. Its errors have the causes of Verify or of Leaf.Match, ErrProof or ErrLeaf.
+// VerifyAsset verifies a proof of the registry. It makes the checks of Verify. If Evidence has an asset, it also
+// checks that the leaf commits to this asset. The errors are those of Verify and of Leaf.Match; their causes are
+// ErrProof and ErrLeaf.
 func (p Proof) VerifyAsset(policy Opener) (Leaf, Evidence, Signed, error) {
 	var e Evidence
 	if err := json.Unmarshal(p.Extra, &e, json.RejectUnknownMembers(true)); err != nil {
@@ -176,8 +177,8 @@ func CheckConsistency(older, newer Checkpoint, proof []tlog.Hash) error {
 }
 
 // PartReader reads the parts of a log. It reads at most MaxBundle bytes of a part. For a part that it does not
-// have, it returns an error with the cause fs.ErrNotExist. If that is a partial part, the caller asks for the
-// full part instead.
+// have, it returns an error with the cause fs.ErrNotExist. If the missing part is a partial one, the caller
+// asks for the full part instead.
 type PartReader interface {
 	ReadPart(ctx context.Context, tile Tile) ([]byte, error)
 }
@@ -193,8 +194,8 @@ func Include(ctx context.Context, c Checkpoint, index int64, parts PartReader) (
 	return path, read.cause(err)
 }
 
-// Consistent returns a proof that the tree of the checkpoint begins with the tree that had older leaves. It
-// verifies the tiles that it reads, as Include does. If older is 0, the proof is empty.
+// Consistent returns a proof that the tree of the checkpoint begins with an older tree; the parameter older is its
+// number of leaves. It verifies the tiles that it reads, as Include does. If older is 0, the proof is empty.
 func Consistent(ctx context.Context, older int64, c Checkpoint, parts PartReader) ([]tlog.Hash, error) {
 	if older < 0 || older > c.Size || c.Size > MaxSize {
 		return nil, fmt.Errorf("no tree of %d leaves in a log of %d", older, c.Size)

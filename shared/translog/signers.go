@@ -20,7 +20,7 @@ type Signer struct {
 // than the year 9999.
 const (
 	cosignatureSize = 4 + 8 + 64
-	latest          = 253402300799 // seconds
+	latest          = 253402300799 // seconds since the epoch
 )
 
 // Signers lists the signatures of a signed checkpoint, without verifying them. For a malformed checkpoint it

@@ -167,7 +167,7 @@ func EdgeTiles(size int64) []Tile {
 	return tiles
 }
 
-// BundleOf returns the entry bundle that holds a leaf of a tree of a size.
+// BundleOf returns the entry bundle that holds a leaf, in a tree of the given size.
 func BundleOf(leaf, size int64) Tile {
 	index := leaf / TileWidth
 	return Tile{Level: Entries, Index: index, Width: int(min(TileWidth, size-index*TileWidth))}

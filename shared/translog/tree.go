@@ -21,8 +21,8 @@ type Part struct {
 // the partial tiles and the partial entry bundle. The zero value is an empty log.
 // A Tree is a value: its methods change nothing.
 //
-// A store keeps all full parts, and the Tree of the newest size. Each part of each earlier size is the
-// beginning of a part of these (Tile.Cut, Tree.Part).
+// A store keeps all full parts, and the Tree of the newest size. Each part of an earlier size is the
+// beginning of one of these parts (Tile.Cut, Tree.Part).
 type Tree struct {
 	size   int64
 	levels [][]byte // the partial tile of each level
@@ -60,7 +60,7 @@ func (t Tree) Append(leaves [][]byte) (Tree, []Part, error) {
 }
 
 // push appends a hash to the partial tile of a level. A tile that is then full is
-// appended to full, and its root is pushed to the level above.
+// appended to the list full, and its root is pushed to the level above.
 func (t *Tree) push(full []Part, level int, hash tlog.Hash) []Part {
 	if level == len(t.levels) {
 		t.levels = append(t.levels, make([]byte, 0, TileWidth*tlog.HashSize))
@@ -76,8 +76,8 @@ func (t *Tree) push(full []Part, level int, hash tlog.Hash) []Part {
 	return t.push(full, level+1, subtree(data))
 }
 
-// subtree returns the root of a complete subtree. data has the hashes of its leaves, whose number is a power of
-// two.
+// subtree returns the root of a complete subtree. The bytes in data are the hashes of its leaves, whose number
+// is a power of two.
 func subtree(data []byte) tlog.Hash {
 	if len(data) == tlog.HashSize {
 		return tlog.Hash(data)

@@ -107,7 +107,7 @@ func codeKey(code string) string {
 	return cut(key, maxCode)
 }
 
-// numberKey returns the key of a number or a code of digits: it leaves out zeros that do not change the value.
+// numberKey returns the key of a number or a code of digits, without the zeros that do not change the value.
 func numberKey(code string) string {
 	digits := len(code) - len(strings.TrimLeft(code, "0123456789"))
 	whole, fraction, ok := strings.Cut(code, ".")
@@ -155,8 +155,8 @@ var (
 )
 
 // Tokens returns the parts of a question between blanks. If a part is a pasted address with an id, it returns
-// the id instead. It joins the letter of a house to its number. For texts, Each also gives the key of both
-// joined.
+// the id instead. It joins the letter of a house to its number. For texts, Each also gives the key of the
+// number and the letter joined.
 func Tokens(text string) []string {
 	var tokens []string
 	wasHouse := false

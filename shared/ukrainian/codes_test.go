@@ -3,7 +3,7 @@ package ukrainian
 import "testing"
 
 // TestNumbersAndCodesHaveOneKeyAKind searches for each way to write a code in texts that have each of its other
-// ways.
+// ways. Each search must find the text.
 // Promises: search-numbers
 func TestNumbersAndCodesHaveOneKeyAKind(t *testing.T) {
 	for _, kind := range [][]string{
@@ -47,7 +47,7 @@ func TestNumbersAndCodesHaveOneKeyAKind(t *testing.T) {
 }
 
 // TestLettersAfterOtherNumbersStayWords searches for texts in which a letter follows a number that is not the
-// number of a house. So the letter is a separate word.
+// number of a house. So the letter is a separate word. Each text must find itself.
 func TestLettersAfterOtherNumbersStayWords(t *testing.T) {
 	for _, text := range []string{"A0 A", "1.5 A", "10/2 Б", "12345 В", "x5 C", "7-8 D", "5's A", "5 AB", "5 A-1"} {
 		if !meets(text, text) {

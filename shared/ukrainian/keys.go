@@ -27,7 +27,7 @@ func (k *keySet) add(stem string) {
 	}
 }
 
-// finish removes from a stem what only some forms of a word have.
+// finish removes the letters and signs of a stem that only some forms of a word have.
 func finish(stem string) string {
 	stem = smooth.Replace(stem)
 	letters := []rune(stem)
@@ -181,8 +181,8 @@ func isWhole(word string) bool {
 		!slices.Contains(shortStems, string(letters[:2]))
 }
 
-// derivations are suffixes of adjectives that are made of nouns. least is the least number of letters of the
-// noun. Adjectives of places are excluded: the name of a region is not the name of a town.
+// derivations are suffixes of adjectives that are made of nouns. The field least is the least number of
+// letters of the noun. Adjectives of places are excluded: the name of a region is not the name of a town.
 var derivations = []struct {
 	suffix string
 	least  int

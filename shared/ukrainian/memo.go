@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// memo remembers the keys of words. Most words of an asset have come before: without a memo
-// a quarter of the time to build an index is spent on their endings.
+// memo remembers the keys of words. Most words of an asset have occurred before: without a
+// memo, a quarter of the time to build an index is spent on the endings of words.
 type memo struct {
 	mu    sync.RWMutex
 	found map[string][]string // keys by the word in its normal form; nobody changes the lists

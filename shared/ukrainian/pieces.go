@@ -9,13 +9,13 @@ import (
 // A text is processed in pieces, so that no time is spent on what comes after the words that count.
 const (
 	pieceSize = 256     // characters after which a piece ends at the next blank
-	pieceMost = 1024    // characters after which it ends at the next place that cuts no word
+	pieceMost = 1024    // characters after which a piece ends at the next place outside a word
 	maxRun    = maxWord // the most letters, digits and apostrophes in a row that are kept
-	maxMarks  = maxWord // the most marks among them that are kept
+	maxMarks  = maxWord // the most marks in such a row that are kept
 )
 
 // pieces returns the pieces of a text. If more letters and digits follow each other than a word may have, it
-// leaves out the further ones. The characters are not in their normal form yet.
+// drops the rest of them. The characters are not in their normal form yet.
 func pieces(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {
@@ -32,13 +32,13 @@ func nextPiece(text string) (piece, rest string) {
 	var (
 		kept           strings.Builder
 		letters, marks int // in the current row of letters
-		size           int // characters of the piece
-		from           int // where the text begins that is not in kept yet
+		size           int // characters of the piece so far
+		from           int // start of the text that the builder kept does not have yet
 		isCut          bool
 	)
 	for i, r := range text {
 		switch {
-		case isLetter(r): // most are
+		case isLetter(r): // most runes are letters
 			letters++
 		case unicode.IsMark(r):
 			marks++
@@ -81,7 +81,7 @@ func isRow(r rune) bool {
 // cutWord returns a word in its normal form with at most maxWord letters and marks.
 func cutWord(word string) string { return cut(word, maxWord) }
 
-// cut returns the first characters of a text. most limits their number.
+// cut returns at most the given number of characters from the beginning of a text.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

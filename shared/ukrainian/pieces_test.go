@@ -35,7 +35,8 @@ var long = map[string]string{
 	"dotted capitals":           strings.Repeat("İ", 10_000),
 }
 
-// TestNoWordIsLong counts the characters that are worked on at once, whatever the text.
+// TestNoWordIsLong counts the characters that are processed at the same time. Their
+// number must be bounded, whatever the text.
 func TestNoWordIsLong(t *testing.T) {
 	const mostNormal = 20 * (pieceMost + maxRun + maxMarks) // a sign stands for up to 18 letters
 	for name, text := range long {
@@ -120,6 +121,7 @@ func TestTheWordsOfAQuestionAreCountedAsTheyAreCompared(t *testing.T) {
 }
 
 // TestPiecesAreTheText compares the words of a long text of ordinary words with the words of its sentences.
+// They must be the same.
 func TestPiecesAreTheText(t *testing.T) {
 	const sentence = "Нежитлове приміщення «Ганок» №5 — об’єкт, м. Івано-Франківськ (04121000-2); e\u0301té "
 	var got, want []string

@@ -6,8 +6,8 @@ import (
 )
 
 // regionNames are the regions of Ukraine: the key, the Ukrainian and the English name, and other spellings in
-// Ukrainian, Russian and English, also colloquial ones. Words such as область are missing, because Place leaves
-// them out.
+// Ukrainian, Russian and English, also colloquial ones. Words such as область are missing, because Place drops
+// them.
 var regionNames = `
 крим = Автономна Республіка Крим = Autonomous Republic of Crimea: автономна республіка крим, ар крим, арк,
 	республіка крим, автономная республика крым, ар крым, крым, crimea, autonomous republic of crimea, krym

@@ -89,8 +89,8 @@ func replace(word string, letters map[rune]rune) string {
 	}, word)
 }
 
-// lookAlike returns a word of Latin letters in Cyrillic ones, if each letter looks like a Cyrillic one:
-// somebody may have typed a Ukrainian word in this way. ok is false for other words.
+// lookAlike returns a word of Latin letters, written in Cyrillic ones, if each letter looks like a
+// Cyrillic one: somebody may have typed a Ukrainian word in this way. ok is false for other words.
 func lookAlike(word string) (other string, ok bool) {
 	if scriptOf(word) != latin {
 		return "", false

@@ -10,8 +10,8 @@ func fold(word string) string { return folding.Replace(word) }
 
 var folding = strings.NewReplacer("ґ", "г", "ё", "е", "ы", "и", "э", "е", "ъ", "")
 
-// smooth removes from a stem what only some of its forms have: apostrophes, soft signs, and the sound й before
-// a vowel.
+// smooth removes the parts of a stem that only some of its forms have: apostrophes, soft signs, and the sound
+// й before a vowel.
 var smooth = strings.NewReplacer("'", "", "ь", "", "ї", "і", "є", "е", "йо", "о")
 
 // endings are the endings of nouns and adjectives. The first line has the longest ones.

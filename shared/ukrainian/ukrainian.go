@@ -15,15 +15,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the most letters of a word. Further ones are left out before anything else is done with the word,
-// and once more after its characters have got their normal form.
+// maxWord is the most letters of a word. Further letters are dropped before anything else is done with the
+// word, and once more after its characters have got their normal form.
 const maxWord = 40
 
 // maxCode is the most characters of a code.
 const maxCode = 64
 
-// Each calls visit for the keys of the words of a text, and returns the number of these words. most limits the
-// number; further words are ignored. A key may come several times.
+// Each calls the function visit with the keys of the words of a text, and returns the number of these words.
+// It stops after the given number of words. A key may come several times.
 func Each(text string, most int, visit func(key string)) (words int) {
 	number := ""
 	for w := range split(text) {
@@ -59,7 +59,7 @@ type Form struct {
 	Key  string // one of its keys: the one that most of its forms have
 }
 
-// Written returns the first words of a text. most limits their number.
+// Written returns at most the given number of words from the beginning of a text.
 func Written(text string, most int) iter.Seq[Form] {
 	return func(yield func(Form) bool) {
 		words := 0
@@ -231,7 +231,7 @@ func trimSigns(field string) string {
 const apostrophe = '\''
 
 // apostrophes replaces each kind of apostrophe by one form, and № by a blank, because NFKC would make a word of
-// it. It must be used before NFKC: Unicode takes some apostrophes for letters, and NFKC makes a blank of
+// it. It must be used before NFKC: Unicode counts some apostrophes as letters, and NFKC makes a blank of
 // another one.
 var apostrophes = strings.NewReplacer(
 	"№", " ", "ʼ", "'", "ʻ", "'", "ʹ", "'", "’", "'", "‘", "'", "‛", "'", "`", "'", "´", "'", "′", "'",
@@ -279,7 +279,7 @@ func normal(text string) string {
 	return out.String()
 }
 
-// visible leaves out characters that have no width. Programs put them into words.
+// visible removes characters that have no width. Programs put them into words.
 func visible(r rune) rune {
 	switch {
 	case r == '\u00ad', r >= '\u200b' && r <= '\u200f', r >= '\u202a' && r <= '\u202e',
@@ -309,7 +309,7 @@ func decimalPoints(text string) string {
 func isASCIIDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 // isUsual reports whether a text has only ASCII and Ukrainian letters, and no ` as an apostrophe, so that NFKC
-// does not change it. Most texts are so.
+// does not change it. Most texts are usual.
 func isUsual(text string) bool {
 	for _, r := range text {
 		if (r > unicode.MaxASCII || r == '`') && (r < 'Ѐ' || r > 'џ') && r != 'ґ' && r != 'Ґ' {

@@ -35,6 +35,7 @@ func TestUsualCharactersAreNormal(t *testing.T) {
 }
 
 // TestTheMemoChangesNoKeys gets the keys of words more than once, and of more words than a memo remembers.
+// A word must have the same keys each time.
 func TestTheMemoChangesNoKeys(t *testing.T) {
 	var m memo
 	for range 3 {

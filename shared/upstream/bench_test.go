@@ -19,12 +19,12 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// clients is the number of goroutines that send requests at once.
+// clients is the number of goroutines that send requests at the same time.
 const clients = 64
 
 // BenchmarkRoundTrip compares a Pool with the standard library's two ways to
 // send a request. The server runs in the same process, so its cost is part of
-// every figure. cpu-ns/op is the process's user and system time of a request.
+// every figure. cpu-ns/op is the process's user and system time per request.
 //
 //	go test -run '^$' -bench RoundTrip -count 10 ./shared/upstream | benchstat -col /transport -
 func BenchmarkRoundTrip(b *testing.B) {
@@ -155,7 +155,7 @@ func (c *clientConns) take(ctx context.Context) (*http.ClientConn, error) {
 
 func (c *clientConns) close() {
 	for _, conn := range c.idle {
-		conn.Close() // the connection is idle, so its error does not matter
+		conn.Close() // the connection is idle, so an error of Close does not matter
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // before the final one.
 const maxInterim = 5
 
-// longAgo is a deadline in the past. It ends every read and write at once.
+// longAgo is a deadline in the past. It ends every read and write immediately.
 var longAgo = time.Unix(1, 0)
 
 // conn is a connection to a server. It carries one request at a time.
@@ -27,7 +27,7 @@ type conn struct {
 	net    net.Conn
 	r      *bufio.Reader
 	w      *bufio.Writer
-	since  time.Time // when it became idle
+	since  time.Time // when the connection became idle
 }
 
 // exchange sends a request and returns the answer as soon as its header was
@@ -60,9 +60,9 @@ func (c *conn) exchange(r *http.Request, body io.ReadCloser) (_ *http.Response, 
 	return resp, true, nil
 }
 
-// send writes a request and reads the head of its answer. failed is the error of writing. send still reads
-// then, because the server may have refused the body early and answered. Only if the body itself could not be
-// read does send give up: no answer will come.
+// send writes a request and reads the head of its answer. failed is the error of writing. After such an error
+// send still reads, because the server may have refused the body early and answered. send gives up only if
+// the body itself could not be read: then no answer will come.
 func (c *conn) send(r *http.Request, body io.ReadCloser) (resp *http.Response, failed, err error) {
 	target := r.URL.RequestURI()
 	isPlain := c.kind == readings && httpwire.IsTarget(target)
@@ -76,7 +76,7 @@ func (c *conn) send(r *http.Request, body io.ReadCloser) (resp *http.Response, f
 	if !isPlain {
 		if failed = out.Write(c.w); failed == nil {
 			failed = c.w.Flush()
-		} else if c.w.Flush() == nil { // the connection is good, so the body has failed
+		} else if c.w.Flush() == nil { // the connection works, so reading the body has failed
 			return nil, nil, failed
 		}
 	}
@@ -133,8 +133,8 @@ type answerBody struct {
 	ended   bool
 }
 
-// Outlast replaces the deadline of the request's context by end, for the rest
-// of the body. It does nothing once the context has ended.
+// Outlast replaces the deadline of the request's context by the time end, for
+// the rest of the body. It does nothing once the context has ended.
 func (b *answerBody) Outlast(end time.Time) {
 	if b.ended || !b.release() {
 		return

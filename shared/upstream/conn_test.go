@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestABodyThatFailsEndsItsRequest sends bodies that end too early.
+// TestABodyThatFailsEndsItsRequest sends bodies that end too early. Each request must return an error.
 func TestABodyThatFailsEndsItsRequest(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 	t.Cleanup(s.Close)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestReadingsAreWrittenAsByNetHTTP compares the requests that a server gets from this package and from
-// net/http.
+// net/http. They must be equal.
 func TestReadingsAreWrittenAsByNetHTTP(t *testing.T) {
 	for _, header := range []http.Header{
 		nil,
@@ -56,7 +56,7 @@ func requestOf(t *testing.T, b []byte) map[string]any {
 }
 
 // FuzzParseAnswer checks that http.ReadResponse returns the same as parseAnswer for each answer that
-// parseAnswer takes.
+// parseAnswer accepts.
 func FuzzParseAnswer(f *testing.F) {
 	for _, answer := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Type: a\r\n\r\nok",

@@ -20,7 +20,7 @@ func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 	check := connCheck(!repeatable || hasBody(r))
 	var (
 		tried    []*server
-		reusable *server // its old connection was stale, so it may be tried again
+		reusable *server // its old connection was stale, so the request may go to it again
 		repeated bool
 		failure  error
 	)
@@ -88,8 +88,8 @@ func closeBody(r *http.Request) {
 	}
 }
 
-// pick returns the best server that is not in tried, or nil if there is none. It prefers servers that are
-// ready, and among these the server with the fewest requests under way.
+// pick returns the best server that is not in the list tried, or nil if there is none. It prefers servers
+// that are ready, and among these the server with the fewest requests under way.
 func (p *Pool) pick(tried []*server) *server {
 	servers := *p.servers.Load()
 	now := time.Now()

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	dialTimeout = 500 * time.Millisecond // short, so that a dead server costs little
+	dialTimeout = 500 * time.Millisecond // short, so that a dead server costs little time
 	idleTimeout = time.Minute            // half of the time that our servers keep an idle connection
-	freshTime   = 5 * time.Millisecond   // after its last use, a connection counts as open
+	freshTime   = 5 * time.Millisecond   // how long after its last use a connection counts as open
 	maxIdle     = 256                    // idle connections per server and kind
 	bufferSize  = 8 << 10                // bytes of each of a connection's two buffers; a typical asset fits
 )
@@ -82,8 +82,8 @@ const (
 type connCheck bool
 
 const (
-	anyConn  connCheck = false // not checked if it was used a moment ago
-	openConn connCheck = true  // always checked
+	anyConn  connCheck = false // the connection is not checked if it was used a moment ago
+	openConn connCheck = true  // the connection is always checked
 )
 
 // exchange sends a request and returns the answer. Without an answer it returns
@@ -113,8 +113,8 @@ type staleConnError struct{ error }
 
 func (e staleConnError) Unwrap() error { return e.error }
 
-// record tells the circuit breaker how a request ended. It does not count as a failure of the server that a
-// client left or that a connection was stale.
+// record tells the circuit breaker how a request ended. If the client left, or the connection was stale,
+// that is no failure of the server.
 func (s *server) record(ctx context.Context, err error) {
 	if err == nil {
 		s.breaker.succeed()

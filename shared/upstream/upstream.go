@@ -27,8 +27,8 @@
 // server is ready. So no request is lost when a service stops, if its /readyz fails for some seconds before.
 //
 // Each server has a circuit breaker. Five failures in a row open it, and a
-// successful /readyz starts the count anew. An open breaker keeps all requests
-// from the server for a second, and then lets one through as a trial.
+// successful /readyz starts the count anew. An open breaker blocks all requests
+// to the server for a second, and then lets one through as a trial.
 //
 // # Why not net/http.Transport
 //
@@ -83,7 +83,7 @@ func Check(urls []string) error {
 	return nil
 }
 
-// isBare reports whether u has nothing but a scheme and a host.
+// isBare reports whether a URL has nothing but a scheme and a host.
 func isBare(u *url.URL) bool {
 	return (u.Path == "" || u.Path == "/") && u.RawQuery == "" && u.Fragment == "" && u.User == nil
 }

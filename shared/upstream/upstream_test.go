@@ -147,7 +147,7 @@ func TestAnswersOfEveryKindArriveOnOneConnection(t *testing.T) {
 			t.Errorf("HEAD: got Content-Length %d, want 5", resp.ContentLength)
 		}
 	}
-	if n := s.connections.Load(); n > 3 { // a health check may need one at the same time
+	if n := s.connections.Load(); n > 3 { // a health check may use a connection of its own
 		t.Errorf("got %d connections, want at most one of each kind, and one of checks", n)
 	}
 	if busy := (*p.servers.Load())[0].busy.Load(); busy > 1 {
@@ -319,7 +319,8 @@ func TestTheEndOfAContextEndsTheRequest(t *testing.T) {
 	}
 }
 
-// TestBrokenAnswers uses a server that answers with the bytes of each case.
+// TestBrokenAnswers uses a server that answers with the bytes of each case. A
+// broken or unfinished answer must be an error.
 func TestBrokenAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name         string

@@ -89,7 +89,7 @@ func lookUp(ctx context.Context, from source, old []*server) []string {
 	return hosts
 }
 
-// check requests /readyz from all servers at once.
+// check requests /readyz from all servers at the same time.
 func (p *Pool) check(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, s := range *p.servers.Load() {

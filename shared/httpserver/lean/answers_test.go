@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// perform runs a program: each byte is a step of a handler.
+// perform runs a program, in which each byte stands for a step of a handler.
 func perform(w http.ResponseWriter, program string) {
 	for i, step := range []byte(program) {
 		switch step {
@@ -86,7 +86,7 @@ func TestSameAnswersAsNetHTTP(t *testing.T) {
 	}
 }
 
-// FuzzSameAnswersAsNetHTTP compares the answers of both servers for a handler that takes any steps.
+// FuzzSameAnswersAsNetHTTP compares the answers of both servers for a handler that does any steps.
 func FuzzSameAnswersAsNetHTTP(f *testing.F) {
 	f.Add("hwfwb", false)
 	f.Add("lwwr", true)

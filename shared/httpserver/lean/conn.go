@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// maxHead is the size in bytes of the largest head that is simple.
+// maxHead is the largest size in bytes of the head of a simple request (see parse).
 const maxHead = 4 << 10
 
 // States of a connection.
@@ -65,8 +65,8 @@ func (l *Listener) serve(connection net.Conn) {
 	}
 }
 
-// loop reads from the connection, and passes the bytes to take, until take returns false or the connection
-// fails.
+// loop reads from the connection, and passes the bytes to the method take, until this returns false or the
+// connection fails.
 func (c *conn) loop() {
 	if raw := rawOf(c.net); raw != nil {
 		_ = readRaw(raw, c.free, c.take) // an error means that the connection failed, or its deadline passed
@@ -88,7 +88,7 @@ func (c *conn) free() []byte { return c.buffer[c.filled:] }
 func (c *conn) take(n int) bool {
 	state := c.state.Load()
 	if state == overState || !c.state.CompareAndSwap(state, busyState) {
-		return false // Shutdown was faster
+		return false // Shutdown has changed the state before
 	}
 	c.filled += n
 	used, served := 0, state == idleState
@@ -140,8 +140,8 @@ func (c *conn) extendWrite(now time.Time) {
 	}
 }
 
-// answer answers the first request in b. size is the size of its head, or 0 if the request is not simple. open
-// is false if no other request can follow on this connection.
+// answer answers the first request in b. size is the size of its head, or 0 if parse does not accept the request.
+// open is false if no other request can follow on this connection.
 func (c *conn) answer(b []byte) (size int, open bool) {
 	ctx, cancel := context.WithCancel(c.base)
 	defer cancel()
@@ -189,8 +189,8 @@ type watch struct {
 	wait   time.Duration      // time until the next look
 }
 
-// A watch looks for the first time between firstLook and twice firstLook. Then it doubles the time between two
-// looks, up to lastLook.
+// A watch looks for the first time between firstLook and twice firstLook after a handler began. Then it
+// doubles the time between two looks, up to lastLook.
 const (
 	firstLook = 100 * time.Millisecond
 	lastLook  = time.Second

@@ -87,7 +87,7 @@ func answerOf(t *testing.T, r *bufio.Reader) (*http.Response, string) {
 func path(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }
 
 // TestNothingThatArrivesIsMissed sends requests in pieces of any size at any time, some
-// while a handler runs. A request that is cut goes to net/http.
+// while a handler runs. Each must be answered. A request that is cut goes to net/http.
 func TestNothingThatArrivesIsMissed(t *testing.T) {
 	l, handed := start(t, path, Options{})
 	var clients sync.WaitGroup
@@ -106,7 +106,7 @@ func TestNothingThatArrivesIsMissed(t *testing.T) {
 					}
 					fmt.Fprintf(&all, "GET /%d/%d HTTP/1.1\r\nHost: a\r\nX: %s\r\n\r\n", round, i, fill)
 				}
-				go func() { // reads the answers meanwhile
+				go func() { // sends while the test reads the answers
 					for all.Len() > 0 {
 						size := all.Len()
 						if seed%4 == 0 {
@@ -133,7 +133,7 @@ func TestNothingThatArrivesIsMissed(t *testing.T) {
 }
 
 // TestAHeadThatFillsTheBuffer sends requests of all sizes around the size of the buffer, each with another
-// request right behind it.
+// request right behind it. Both must be answered.
 func TestAHeadThatFillsTheBuffer(t *testing.T) {
 	l, _ := start(t, path, Options{})
 	const frame = len("GET / HTTP/1.1\r\nHost: a\r\nX: \r\n\r\n")
@@ -173,7 +173,8 @@ func TestAClientThatLeavesEndsTheContext(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatMayWaitSeesAtOnceThatItsClientHasLeft removes the deadline after the client has left.
+// TestAHandlerThatMayWaitSeesAtOnceThatItsClientHasLeft has a handler that removes the read deadline
+// after its client has left. The context of the request must then end.
 func TestAHandlerThatMayWaitSeesAtOnceThatItsClientHasLeft(t *testing.T) {
 	begun, left, ended := make(chan struct{}), make(chan struct{}), make(chan error, 2)
 	l, _ := start(t, func(w http.ResponseWriter, r *http.Request) {
@@ -222,7 +223,7 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	}
 }
 
-// TestAnUnreadAnswerEnds uses a client that reads nothing.
+// TestAnUnreadAnswerEnds uses a client that reads nothing. The handler's write must fail.
 func TestAnUnreadAnswerEnds(t *testing.T) {
 	failed := make(chan error, 1)
 	l, _ := start(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -299,8 +300,8 @@ func TestShutdownCutsOffAtItsEnd(t *testing.T) {
 	}
 }
 
-// TestHijack takes a connection, with what came after the request, in all orders of
-// returning, reading and closing.
+// TestHijack has a handler that takes over its connection. The connection must be usable after the handler, with the
+// bytes that came after the request, and the handler must be able to close it.
 func TestHijack(t *testing.T) {
 	type taken struct {
 		conn net.Conn

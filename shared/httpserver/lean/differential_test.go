@@ -53,8 +53,8 @@ func (t *tape) Close() error {
 	return nil
 }
 
-// CloseWrite closes the tape at once, which saves half a second: net/http calls it after a refusal, that long
-// before Close.
+// CloseWrite closes the tape. net/http calls it after a refusal, and calls Close only half a second later;
+// the test need not wait for that.
 func (t *tape) CloseWrite() error { return t.Close() }
 
 func (t *tape) LocalAddr() net.Addr              { return name("server") }
@@ -258,7 +258,7 @@ func split(data, lengths []byte) (pieces [][]byte) {
 	return pieces
 }
 
-// heads are requests that are simple, and many that only seem so.
+// heads are requests that this package answers, and many that only look like them.
 var heads = []string{
 	"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
 	"GET /a/b?c=d&e HTTP/1.1\r\nHost: a.example:80\r\nUser-Agent: x y\r\naccept: */*\r\nACCEPT: b\r\n\r\n",

@@ -34,7 +34,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // hijacked is a connection that a handler has taken. While the loop still holds it, a read waits for the end of
-// the loop; Close returns at once, and the connection is closed after the loop.
+// the loop; Close returns immediately, and the connection is closed after the loop.
 type hijacked struct {
 	net.Conn
 	mu       sync.Mutex

@@ -1,11 +1,11 @@
 // Package lean answers simple requests of HTTP/1.1 with less work than net/http does, and
-// leaves all others to net/http.
+// leaves all other requests to net/http.
 //
 // A Listener reads from each connection that it accepts. A request is simple if it is a
 // GET or HEAD without a body, its whole head came with one read, and each of its lines is
 // plain (parse has the list). For a simple request the Listener calls the same
 // http.Handler that net/http would call. At the first request that is not simple, it hands
-// the connection over to net/http for good, with all bytes that it has not used. So
+// the connection over to net/http permanently, with all bytes that it has not used. So
 // net/http judges all that is difficult, such as bodies, upgrades, folded lines and
 // mistakes.
 //
@@ -49,7 +49,7 @@ type Options struct {
 	// HandOver prepares a connection for net/http. rest was already read from conn: the Read of the returned
 	// connection must return it first.
 	HandOver func(conn net.Conn, rest []byte) net.Conn
-	// IsMine reports whether a connection can carry HTTP/1.1. Others are handed over at once.
+	// IsMine reports whether a connection can carry HTTP/1.1. Other connections are handed over immediately.
 	IsMine func(net.Conn) bool
 	Log    *slog.Logger
 
@@ -70,7 +70,7 @@ type Listener struct {
 	draining atomic.Bool
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
-	ended    chan struct{} // closed when draining and conns is empty; nil until Shutdown
+	ended    chan struct{} // closed when no connection is left while draining; nil until Shutdown
 }
 
 // accepted is a result of Accept.
@@ -109,7 +109,7 @@ func (l *Listener) hand(conn net.Conn, err error) bool {
 		return true
 	case <-l.closed:
 		if conn != nil {
-			_ = conn.Close() // net/http does not take it any more
+			_ = conn.Close() // net/http accepts no more connections
 		}
 		return false
 	}

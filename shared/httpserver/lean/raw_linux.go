@@ -25,8 +25,8 @@ func rawOf(conn net.Conn) syscall.RawConn {
 	return raw
 }
 
-// readRaw reads into free, and calls take with the number of bytes, until take returns
-// false or the connection ends. It waits before each read but the first.
+// readRaw reads into the memory that the function free returns, and calls the function take with the number of bytes,
+// until take returns false or the connection ends. It waits before each read but the first.
 //
 // Go's poller reports an arrival only once. Within one call of raw.Read it keeps the report for the next wait, also
 // while take runs. A read that did not fill its buffer has emptied the socket, so a wait after it is safe.
@@ -57,8 +57,8 @@ func readRaw(raw syscall.RawConn, free func() []byte, take func(n int) bool) (er
 }
 
 // read reads once. If a signal interrupts the read, it tries again. It uses package syscall because the race
-// detector knows that such a read comes after the write of the other side. Of package unix it does not know
-// that.
+// detector knows that such a read comes after the write of the other side. It does not know this for package
+// unix.
 func read(fd uintptr, p []byte) (int, error) {
 	for {
 		if n, err := syscall.Read(int(fd), p); err != syscall.EINTR {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// rawOf returns nil. How to see whether a client has left is tried on Linux only, so IsSupported is false here.
+// rawOf returns nil. IsSupported is false here: the way to notice that a client has left was tested on Linux only.
 func rawOf(net.Conn) syscall.RawConn { return nil }
 
 func readRaw(syscall.RawConn, func() []byte, func(int) bool) error { return nil }

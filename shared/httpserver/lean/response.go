@@ -99,8 +99,8 @@ func (w *response) WriteHeader(status int) {
 	}
 }
 
-// note notes what a field that the handler has set says about the answer. It reports whether the field is sent
-// unchanged.
+// note records what a field of the handler's header says about the answer. It reports whether the field is
+// sent unchanged.
 func (w *response) note(name string, values []string) (isSent bool) {
 	first := ""
 	if len(values) > 0 {
@@ -187,9 +187,9 @@ func write[T []byte | string](w *response, p T) (int, error) {
 	return len(p), nil
 }
 
-// ReadFrom implements io.ReaderFrom. The connection sends a file of an *io.LimitedReader without a
-// copy in this process, if the answer has a type and a length. A small file is copied, and goes with
-// the header in one write.
+// ReadFrom implements io.ReaderFrom. If from is an *io.LimitedReader of a file, and the answer has a
+// type and a length, the connection sends the file without a copy in this process. A small file is
+// copied, and goes with the header in one write.
 func (w *response) ReadFrom(from io.Reader) (int64, error) {
 	limited, isLimited := from.(*io.LimitedReader)
 	to, canTake := w.conn.net.(io.ReaderFrom)
@@ -212,8 +212,8 @@ func (w *response) Sent() int64 { return w.written }
 // sniffed is how many bytes http.DetectContentType looks at.
 const sniffed = 512
 
-// begin completes the head: it decides how the body is framed. first is the beginning of the body. final means
-// that the handler has returned, so no more of the body follows.
+// begin completes the head: it decides how the body is framed. The bytes first begin the body. If final is
+// true, the handler has returned, and no more of the body follows.
 func (w *response) begin(first []byte, final bool) {
 	if w.begun {
 		return
@@ -241,7 +241,7 @@ func (w *response) begin(first []byte, final bool) {
 	w.head = append(w.head, "\r\n"...)
 }
 
-// send sends all that is buffered, and p. If final, it also ends the answer.
+// send sends all that is buffered, and p. If final is true, send also ends the answer.
 func (w *response) send(p []byte, final bool) {
 	first := w.body
 	if len(first) == 0 {
@@ -339,7 +339,7 @@ func (w *response) SetWriteDeadline(end time.Time) error {
 	return w.conn.net.SetWriteDeadline(end)
 }
 
-// date returns the value of Date for now.
+// date returns the value of the header field Date for the present time.
 func date() string {
 	now := time.Now()
 	d := today.Load()

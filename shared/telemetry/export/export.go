@@ -120,8 +120,8 @@ func (e *Export) startMetrics(ctx context.Context, described *resource.Resource)
 }
 
 // wanted reports whether the environment names an exporter or a collector for a
-// signal. Without one, the standard uses a collector on this machine; we export
-// nothing.
+// signal. Without one, the standard of OpenTelemetry uses a collector on this
+// machine, but this package exports nothing.
 func wanted(signal string) bool {
 	for _, name := range []string{
 		"OTEL_" + signal + "_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT",

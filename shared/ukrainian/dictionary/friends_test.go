@@ -34,7 +34,7 @@ func TestFalseFriendsDoNotMeet(t *testing.T) {
 }
 
 // expectApart searches 2,000 times for a form of one word of a pair, in a text with a form of the other word,
-// and expects hardly any hit. It leaves out forms that both words have.
+// and expects a hit in at most 5 percent of the searches. It skips forms that both words have.
 func expectApart(t *testing.T, name string, byLemma map[string][]string, pairs [][2]string) {
 	t.Helper()
 	const questions = 2000
