@@ -53,7 +53,7 @@ type Asset struct {
 	Unknown Unknown `json:"-"`
 }
 
-// Item is a thing of an asset (docs/contract.md, "Item").
+// Item is one thing in an asset (docs/contract.md, "Item").
 type Item struct {
 	ID                        string              `json:"id,omitempty"`
 	Description               string              `json:"description,omitempty"`
@@ -106,7 +106,7 @@ type Address struct {
 	Unknown Unknown `json:"-"`
 }
 
-// Location is a place in degrees, and in metres of height.
+// Location is a place: its coordinates in degrees, and its height in metres.
 type Location struct {
 	Latitude  Scalar `json:"latitude,omitzero"`
 	Longitude Scalar `json:"longitude,omitzero"`
@@ -172,8 +172,8 @@ type Document struct {
 	// PreviousVersions is set only when one document is read.
 	PreviousVersions []Document `json:"previousVersions,omitempty"`
 	// Thumbnails are small versions of an illustration whose file the registry keeps. They are set from version
-	// 2.5 on, when one document is read. Reading a thumbnail gives a 404 until it is made, or for good if it
-	// cannot be made.
+	// 2.5 on, when one document is read. Reading a thumbnail that is not made yet, or cannot be made, gives a
+	// 404.
 	Thumbnails []Thumbnail `json:"thumbnails,omitempty"`
 
 	Tagged

@@ -32,7 +32,7 @@ func (c *Client) CreateFields(ctx context.Context, asset Fields, key string) (Cr
 	return c.create(ctx, asset, key, "")
 }
 
-// CreateReferenced does what CreateFields does, and gives the asset the broker's own name for it: 1 to 200
+// CreateReferenced does what CreateFields does, and stores the broker's own name for the asset: 1 to 200
 // visible ASCII characters (docs/contract.md, "Own references"). The name stands for the same asset for ever. A
 // later call with the same name and asset returns that asset. The answer has its tokens only if the key is also
 // the same and the call comes within 24 hours. An administrator can give the asset new tokens, with Recover. A
@@ -58,8 +58,8 @@ func (c *Client) Get(ctx context.Context, id string) (Asset, error) {
 	return one[Asset](ctx, c, read(path("assets", id), nil))
 }
 
-// Remove removes a draft for good (docs/contract.md, "Removal of drafts"). If a first try removed it without an
-// answer, the retry returns an *Error with the status 404.
+// Remove removes a draft permanently (docs/contract.md, "Removal of drafts"). If a first try removed the draft
+// but its answer was lost, the retry returns an *Error with the status 404.
 func (c *Client) Remove(ctx context.Context, id string, w Write) error {
 	if err := checkIDs(id); err != nil {
 		return err

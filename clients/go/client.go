@@ -14,7 +14,7 @@ import (
 
 const (
 	prefix    = "/api/2.5"
-	maxAnswer = 32 << 20 // bytes of an answer; the largest one of the registry has under 16 MiB
+	maxAnswer = 32 << 20 // limit of an answer in bytes; the registry's largest answer has under 16 MiB
 )
 
 // Config configures a Client. Only URL is required.
@@ -27,7 +27,7 @@ type Config struct {
 	Retry     Retry
 }
 
-// Client calls one registry. New makes one. It is safe for concurrent use.
+// Client calls one registry. New makes a Client. A Client is safe for concurrent use.
 type Client struct {
 	base      string
 	authorize func(*http.Request) // a function, so that no verb of fmt prints the key

@@ -23,7 +23,7 @@ type reply struct {
 	header map[string]string
 }
 
-// breaks closes the connection instead of a reply.
+// breaks stands for no reply: the fake registry closes the connection.
 var breaks = reply{}
 
 // registry is a fake registry that sends its replies in order and repeats the last
@@ -321,7 +321,8 @@ func TestErrorsNameEveryProblem(t *testing.T) {
 	}
 }
 
-// TestAnAnswerOfAnotherServerTellsWhereToLook uses errors without a problem that the registry has named.
+// TestAnAnswerOfAnotherServerTellsWhereToLook makes errors of answers without the registry's error
+// body, as other servers send them. The text of each error must say where to look.
 func TestAnAnswerOfAnotherServerTellsWhereToLook(t *testing.T) {
 	for status, want := range map[int]string{
 		302: "check the address", 404: "check the address", 405: "check the address",

@@ -28,7 +28,7 @@
 //   - A try with an unknown end is repeated if a repeat does no harm: the answer is
 //     502, 503 or 504, or the connection broke. This holds for all reads; Create,
 //     which sends an Idempotency-Key; CreateTransfer, because an unused transfer
-//     ends by itself; the file of Documents.Upload, because an unused file does too;
+//     ends by itself; the file of Documents.Upload, because the registry removes an unused file;
 //     TakeOver, which the registry lets anyone repeat; and every write with
 //     Write.IfMatch.
 //   - Other writes are not repeated. A write that was answered with 503 was either
@@ -37,11 +37,12 @@
 // If the first try of a write with IfMatch was done but its answer got lost, the repeat gets 412. This error
 // has Uncertain set.
 //
-// Follow with Feed.Live opens a stream again for as long as its loop goes on. Before that it waits as the
-// registry's retry and Retry-After say, or without them in growing pauses. After Retry.Tries failures in a row
-// it yields the error (docs/contract.md, "Streams").
+// Follow with Feed.Live opens a stream again for as long as its loop goes on. Before each new stream it waits
+// as the registry's retry and Retry-After say, or without them in growing pauses. After Retry.Tries failures
+// in a row it yields the error (docs/contract.md, "Streams").
 //
-// Segment goes on after a broken connection where the file ended, for as long as tries bring more bytes.
+// After a broken connection, Segment asks only for the missing bytes of the file, for as long as tries
+// bring more of them.
 //
 // # Errors
 //

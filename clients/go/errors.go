@@ -18,7 +18,7 @@ type Error struct {
 	Details    []Detail      // every problem of the request; empty if another server has answered
 	RetryAfter time.Duration // value of Retry-After; 0: none; at most 999,999,999 s
 	RequestID  string        // names the request in the registry's logs
-	Uncertain  bool          // an earlier try of the same write may have been done
+	Uncertain  bool          // an earlier try of the same write may have changed the asset
 	ServerID   string        // the cookie SERVER_ID that the answer sets; empty: none
 }
 
@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 	return strings.ReplaceAll(text, "\n", " ")
 }
 
-// origin returns a guess at where an answer comes from that the registry has not sent.
+// origin guesses the source of an answer that the registry has not sent.
 func (e *Error) origin() string {
 	switch {
 	case e.Status < 400, e.Status == http.StatusNotFound, e.Status == http.StatusMethodNotAllowed:

@@ -19,7 +19,7 @@ const serverCookie = "SERVER_ID"
 // Feed says which part of the feed to read (docs/contract.md, "Pages"). The zero
 // value is the feed from its beginning, without test assets.
 type Feed struct {
-	Position   Position // where to start, exclusive; zero: at the beginning
+	Position   Position // entries start after this position; zero: at the beginning
 	Descending bool     // newest first
 	Limit      int      // most entries of a page; 0: 100
 	Mode       Mode     // empty: real assets
@@ -172,9 +172,9 @@ func (c *Client) Pages(ctx context.Context, feed Feed) iter.Seq2[Page, error] {
 // defaultPause is the pause that public clients are asked to make (docs/contract.md, "Feed").
 const defaultPause = 5 * time.Minute
 
-// Follow returns the pages from feed.Position on, and does not end: after an empty
-// page it pauses, then asks again. pause gets up to a tenth of jitter; 0 stands for 5
-// minutes. A program that stores Page.Next after it has used a page loses nothing.
+// Follow returns the pages from feed.Position on, and does not end: after an empty page it pauses, then asks again.
+// Each wait is the given pause and up to a tenth more, at random; a pause of 0 stands for 5 minutes. A program that
+// stores Page.Next after it has used a page loses nothing.
 //
 // After an error, the sequence goes on if the loop does: after ErrStartOver at the beginning of the feed, and
 // after any other error with the same page, after a pause. If ErrStartOver comes again before an empty page, a
@@ -183,7 +183,7 @@ const defaultPause = 5 * time.Minute
 // With feed.Live, changes arrive as they happen, in pages of at most feed.Limit entries and 4 MiB, or of one
 // larger entry. A page without assets moves the position. Follow begins a new stream when one ends, breaks off
 // or is silent for 30 s. After Retry.Tries failures in a row it yields the error, and goes on if the loop does.
-// If the registry has no streams, Follow reads pages as above.
+// If the registry has no streams, Follow reads pages as it does without feed.Live.
 func (c *Client) Follow(ctx context.Context, feed Feed, pause time.Duration) iter.Seq2[Page, error] {
 	if pause <= 0 {
 		pause = defaultPause

@@ -20,14 +20,14 @@ import (
 	"time"
 )
 
-// slowest is the speed, in bytes a second, below which the registry ends an upload. A try may take as long as
-// an upload at that speed, in addition to Config.Timeout.
+// slowest is the speed, in bytes a second, below which the registry ends an upload. The time limit of a try
+// is Config.Timeout and the time that an upload takes at this speed.
 const slowest = 64 << 10 / 10
 
 // Upload sends the file at a path to the registry, and adds a document that refers to it. By default the
 // document's title and format are the name and the type of the file; its URL and hash describe the file. The
-// file is read while it is sent. An upload is retried like a read, because an extra file does no harm: the
-// registry removes a file to which no document refers after a day.
+// file is read while it is sent. An upload is retried like a read, because an extra file does no harm: after
+// a day, the registry removes a file to which no document refers.
 func (d Documents) Upload(ctx context.Context, path string, document Document, w Write) (Document, error) {
 	if err := checkIDs(d.asset); err != nil {
 		return document, err
@@ -49,13 +49,13 @@ type StoredFile struct {
 	Format string `json:"format"`
 }
 
-// StoreFile sends a file of a file system to the registry, as Documents.Upload does, and adds no document. The
-// registry removes a file to which no document refers after a day.
+// StoreFile sends a file of a file system to the registry, as Documents.Upload does, and adds no document.
+// After a day, the registry removes a file to which no document refers.
 func (c *Client) StoreFile(ctx context.Context, from fs.FS, name string) (StoredFile, error) {
 	return c.upload(ctx, filepath.Base(name), func() (fs.File, error) { return from.Open(name) })
 }
 
-// upload sends the file that open returns, with retries.
+// upload sends the file that the function open returns, with retries.
 func (c *Client) upload(ctx context.Context, name string, open func() (fs.File, error)) (StoredFile, error) {
 	tries := c.retry.start()
 	for {
@@ -117,7 +117,7 @@ func formAround(name string) (begin, end []byte, contentType string) {
 	header := textproto.MIMEHeader{}
 	header.Set("Content-Disposition", multipart.FileContentDisposition("file", name))
 	header.Set("Content-Type", cmp.Or(mime.TypeByExtension(filepath.Ext(name)), "application/octet-stream"))
-	_, _ = w.CreatePart(header) // a buffer takes everything
+	_, _ = w.CreatePart(header) // writing to a buffer never fails
 	begin = bytes.Clone(b.Bytes())
 	b.Reset()
 	_ = w.Close()
@@ -161,8 +161,8 @@ type RemovedFile struct {
 	Reason    string `json:"reason"`
 }
 
-// RemoveFile takes a file down, and all files with the same bytes, for good. It needs an administrator's key.
-// Removing a file again has no effect.
+// RemoveFile takes a file down permanently, and also all files with the same bytes. It needs an
+// administrator's key. Removing a file again has no effect.
 func (c *Client) RemoveFile(ctx context.Context, id, reason string) (RemovedFile, error) {
 	if err := checkIDs(id); err != nil {
 		return RemovedFile{}, err
@@ -191,7 +191,7 @@ type File struct {
 }
 
 // Files returns the files of the broker of the key, in the order of their ids. With an administrator's key it
-// returns the files of all brokers, or of broker if that is not empty. It stops at the first error.
+// returns the files of the given broker, or of all brokers if the name is empty. It stops at the first error.
 func (c *Client) Files(ctx context.Context, broker string) iter.Seq2[File, error] {
 	return listed[File](ctx, c, "/get", broker)
 }

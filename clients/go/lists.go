@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// listOf decodes a list. If the list has more values than most allows, it returns an error and does not decode
-// the rest: a value of two bytes may take a thousand bytes once it is decoded. The list is nil if text is empty
-// or null.
+// listOf decodes a list. If the list has more than the given number of values, it returns an error and does not
+// decode the rest: a value of two bytes may take a thousand bytes once it is decoded. The list is nil if text
+// is empty or null.
 func listOf[T any](text []byte, most int) ([]T, error) {
 	if len(text) == 0 || string(text) == "null" {
 		return nil, nil

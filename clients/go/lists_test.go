@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAListOfIDsEnds uses answers that name a next page which is not after their own. Each list must end soon,
+// TestAListOfIDsEnds uses answers whose next page does not come after their own page. Each list must end soon,
 // with an error where entries may be missing.
 func TestAListOfIDsEnds(t *testing.T) {
 	page := func(data, after string) reply {

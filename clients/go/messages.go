@@ -32,7 +32,7 @@ const (
 // present.
 var ErrSignature = errors.New("the message has no right signature")
 
-// near is how far the time of a message may be off.
+// near is how far the time of a message may differ from the present.
 const near = 5 * time.Minute
 
 // ReadMessage reads a message to the receiver of a webhook, if it is signed with the webhook's secret. The

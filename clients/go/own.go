@@ -10,7 +10,7 @@ import (
 // Own selects assets of the key's broker (docs/contract.md, "Own assets"). The zero value selects all of them,
 // drafts too, in the order of their last changes.
 type Own struct {
-	Position   Position // where to start, exclusive; zero: at the beginning
+	Position   Position // assets start after this position; zero: at the beginning
 	Descending bool     // newest first
 	Limit      int      // most assets of a page; 0: 100
 	Mode       Mode     // TestMode: no real assets; empty: all
@@ -21,7 +21,7 @@ type Own struct {
 // OwnAsset is an asset of the key's broker, with the fields that Own.Fields names.
 type OwnAsset struct {
 	Asset     Asset
-	Reference string // the broker's own name for it; empty: none, or not asked for
+	Reference string // the broker's own name for the asset; empty: none, or not asked for
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -44,8 +44,8 @@ type OwnPage struct {
 }
 
 // OwnPages returns the pages of the assets of the key's broker, from own.Position to the end. The
-// empty page is the last one: its Next is where a later call goes on. An error ends the sequence. It
-// wraps ErrStartOver if the registry does not know the position.
+// empty page is the last one: its Next is where a later call goes on. An error ends the sequence.
+// The error wraps ErrStartOver if the registry does not know the position.
 func (c *Client) OwnPages(ctx context.Context, own Own) iter.Seq2[OwnPage, error] {
 	return func(yield func(OwnPage, error) bool) {
 		for {

@@ -43,7 +43,7 @@ func TestAnUnknownPositionOfOwnAssetsIsTold(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreNotTheRegistrysAreErrors uses answers that a server in between may give.
+// TestAnswersThatAreNotTheRegistrysAreErrors uses answers that a server in between may give. Each must be an error.
 func TestAnswersThatAreNotTheRegistrysAreErrors(t *testing.T) {
 	for _, body := range []string{"", "<html>", "[]", "{}", `{"data":null}`, `{"data":`, `{"data":"x"}`} {
 		_, err := newRegistry(t, reply{200, body, nil}).client(t).Get(t.Context(), "a1")

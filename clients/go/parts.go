@@ -14,7 +14,7 @@ type Parts[T any, P tagged[T]] struct {
 	asset, name string
 }
 
-// tagged is a pointer to a T that has a method to set the tag.
+// tagged is a pointer to T with a method that sets the tag.
 type tagged[T any] interface {
 	*T
 	setTagged(Tagged)

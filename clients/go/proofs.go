@@ -8,7 +8,7 @@ import (
 )
 
 // Proof shows that the public log holds a change of an asset (docs/log.md,
-// "Proofs"). It is not verified: `registryctl verify` does that.
+// "Proofs"). The client does not verify it: `registryctl verify` does that.
 type Proof struct {
 	Index      int64           `json:"index"` // index of the leaf in the log
 	Leaf       json.RawMessage `json:"leaf"`  // the leaf in canonical form

@@ -20,10 +20,10 @@ type Limit struct {
 	Policy    string           `json:"policy"`
 	By        string           `json:"by"`     // for what it counts requests: a key or a tenant
 	Costs     map[string]int64 `json:"costs"`  // cost of a request, by its class
-	Window    int64            `json:"window"` // seconds
+	Window    int64            `json:"window"` // length of the window in seconds
 	Limit     int64            `json:"limit"`
 	Remaining int64            `json:"remaining"`
-	Reset     int64            `json:"reset"` // seconds until more is left
+	Reset     int64            `json:"reset"` // seconds until more requests are allowed
 }
 
 // Me reads who the caller is, and what its rate limits leave.
@@ -32,8 +32,8 @@ func (c *Client) Me(ctx context.Context) (Me, error) {
 	return body.Data, err
 }
 
-// Health returns nil while the registry takes writes. It makes one try: the *Error of
-// a 503 has the reason.
+// Health returns nil while the registry accepts writes. It makes one try: the *Error
+// of a 503 has the reason.
 func (c *Client) Health(ctx context.Context) error {
 	r := read(path("health"), nil)
 	r.once = true

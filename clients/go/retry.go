@@ -14,7 +14,7 @@ import (
 // Retry bounds the retries of one call. The package comment says what is retried.
 type Retry struct {
 	Tries int           // most tries, the first included; 0: 6
-	Total time.Duration // no try begins later than this after the first one; 0: 1 min
+	Total time.Duration // time after the first try during which another may begin; 0: 1 min
 }
 
 func (r Retry) orDefault() Retry {
@@ -30,7 +30,7 @@ const (
 // tries counts the tries of one call.
 type tries struct {
 	left int
-	end  time.Time // no try begins after it
+	end  time.Time // no try begins after this time
 	wait time.Duration
 }
 
@@ -39,8 +39,8 @@ func (r Retry) start() *tries {
 	return &tries{left: r.Tries - 1, end: time.Now().Add(r.Total), wait: firstPause}
 }
 
-// pause waits before the next try. It returns false at once if there must be no next try: the tries are used
-// up, or the pause would end too late for Retry.Total or for ctx.
+// pause waits before the next try. It returns false without a wait if there must be no next try: the tries
+// are used up, or the pause would end too late for Retry.Total or for ctx.
 func (t *tries) pause(ctx context.Context, refusal *Error) bool {
 	wait := t.wait
 	t.wait = min(2*t.wait, longestPause)
@@ -57,7 +57,7 @@ func (t *tries) pause(ctx context.Context, refusal *Error) bool {
 }
 
 // jitter returns a duration with up to a tenth more, so that clients that were
-// refused together come back apart.
+// refused together come back at different times.
 func jitter(d time.Duration) time.Duration { return d + rand.N(d/10+1) }
 
 // sleep returns false if ctx ends first.

@@ -12,7 +12,7 @@ import (
 // Revision is a change of an asset (docs/contract.md, "Revisions").
 type Revision struct {
 	Revision    int64       `json:"revision"` // 1: the creation
-	Date        Timestamp   `json:"date"`     // the asset's DateModified after it
+	Date        Timestamp   `json:"date"`     // the asset's DateModified after the change
 	Author      Author      `json:"author"`
 	Changes     []Operation `json:"changes,omitempty"`     // compared with the revision before; empty if too large
 	ChangesSize int64       `json:"changesSize,omitempty"` // bytes of changes that were too large to keep
@@ -75,8 +75,8 @@ func (c *Client) revisions(ctx context.Context, asset string, token Secret, quer
 	return call[[]Revision](ctx, c, r)
 }
 
-// EraseRevision destroys the content of a past revision of an asset, for good. It needs an administrator's key.
-// The newest revision cannot be erased. Erasing a revision again has no effect.
+// EraseRevision permanently destroys the content of a past revision of an asset. It needs an administrator's
+// key. The newest revision cannot be erased. Erasing a revision again has no effect.
 func (c *Client) EraseRevision(ctx context.Context, asset string, revision int64) (Revision, error) {
 	if err := checkIDs(asset); err != nil {
 		return Revision{}, err

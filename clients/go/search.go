@@ -11,7 +11,7 @@ import (
 type Found struct {
 	Assets   []Asset          `json:"data"`     // found assets with some of their fields; long texts are cut
 	Total    int64            `json:"total"`    // assets on all pages
-	Position Timestamp        `json:"position"` // the page has every change of the feed up to it
+	Position Timestamp        `json:"position"` // the page has every change of the feed up to this position
 	Facets   map[string]Facet `json:"-"`        // facets by their names
 	Next     string           `json:"-"`        // value of search_after for the next page; empty: this is the last one
 
@@ -47,8 +47,9 @@ type FacetValue struct {
 	Count int64  `json:"count"`
 }
 
-// Suggest returns at most 10 texts to search for. Each begins with the words at the end of text; the texts that
-// most assets have come first. It needs no key. IsNotFound reports that the registry has no search service.
+// Suggest returns at most 10 texts to search for. Each begins with the words at the end of text. They are
+// sorted by the number of assets that have them, the largest first. It needs no key. IsNotFound reports that
+// the registry has no search service.
 func (c *Client) Suggest(ctx context.Context, text string) ([]string, error) {
 	r := read(path("search", "suggest"), url.Values{"q": {text}})
 	got, err := c.send(ctx, r)

@@ -19,7 +19,7 @@ type Snapshot struct {
 	Assets            int64     `json:"assets"`
 	Bytes             int64     `json:"bytes"`             // size of all files
 	UncompressedBytes int64     `json:"uncompressedBytes"` // size of all lines
-	Files             int64     `json:"files"`             // files that documents name; a file counts once for an asset
+	Files             int64     `json:"files"`             // files that documents name; a file counts once per asset
 	FileBytes         int64     `json:"fileBytes"`         // size of these files
 	Checkpoint        string    `json:"checkpoint"`        // checkpoint of the public log; empty: none
 	Segments          []Segment `json:"segments"`          // the files, in the order of ids
@@ -41,10 +41,10 @@ type Segment struct {
 
 // Bounds of a snapshot. The registry makes files that have 4 MiB of lines, or only one asset.
 const (
-	maxSegments = 100_000  // files
-	maxLines    = 16 << 20 // bytes of one file's lines
+	maxSegments = 100_000  // most files of a snapshot
+	maxLines    = 16 << 20 // most bytes of one file's lines
 	maxFile     = maxLines + 64<<10
-	leastLine   = 64 // bytes of a line at least; it has an id and a dateModified
+	leastLine   = 64 // least bytes of a line, because it has an id and a dateModified
 	maxPath     = 1 << 10
 )
 
@@ -134,9 +134,9 @@ func (c *Client) Snapshot(ctx context.Context) (Snapshot, error) {
 	return body.Data, body.Data.check()
 }
 
-// Segment reads a file of a snapshot. If the connection breaks, it goes on where the file ended, for as long as
-// tries bring more bytes. IsNotFound reports that the file is gone: read the snapshot again. The error wraps
-// ErrSegment if the file has another length or hash.
+// Segment reads a file of a snapshot. If the connection breaks, the next try asks for the missing bytes only.
+// Tries go on for as long as they bring more bytes. IsNotFound reports that the file is gone: read the snapshot
+// again. The error wraps ErrSegment if the file has another length or hash.
 func (c *Client) Segment(ctx context.Context, s Segment) ([]byte, error) {
 	if !strings.HasPrefix(s.Path, "/") || s.Bytes < 0 || s.Bytes > maxFile {
 		return nil, fmt.Errorf("%w: the snapshot lists %d bytes at the path %.200q", ErrSegment, s.Bytes, s.Path)

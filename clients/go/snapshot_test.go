@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// files is a registry with one segment. It breaks the connection of a request after it has sent as many bytes
-// as most allows.
+// files is a fake registry with one segment. It sends at most the number of bytes in the field most, and then
+// breaks the connection.
 type files struct {
 	content []byte
 	most    int

@@ -32,7 +32,7 @@ type follower struct {
 	feed     Feed // its Position is where the next stream begins
 	pause    time.Duration
 	yield    func(Page, error) bool
-	retry    time.Duration // the registry's retry; 0: none
+	retry    time.Duration // pause that the registry's retry asks for; 0: none
 	failures int           // streams in a row without a message
 	stopped  bool          // yield has returned false
 }
@@ -109,7 +109,7 @@ func silent(ctx context.Context) error {
 	return nil
 }
 
-// heard calls tell after each read that returned bytes.
+// heard calls its function tell after each read that returned bytes.
 type heard struct {
 	io.ReadCloser
 	tell func()
@@ -201,7 +201,7 @@ func (p *Page) add(m message, server string, raw bool) error {
 	return nil
 }
 
-// hand yields a page. The next stream begins after it.
+// hand yields a page. The next stream begins after that page.
 func (f *follower) hand(page Page) {
 	f.failures, f.feed.Position = 0, page.Next
 	f.stopped = !f.yield(page, nil)

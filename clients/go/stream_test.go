@@ -76,7 +76,7 @@ func cuts(parts ...string) http.HandlerFunc {
 	}
 }
 
-// waits writes the parts of a stream and leaves it open.
+// waits writes the parts of a stream and leaves the stream open.
 func waits(parts ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		sends(parts...)(w, r)

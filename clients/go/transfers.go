@@ -9,7 +9,7 @@ import (
 // ends after 90 days.
 type Transfer struct {
 	ID      string    `json:"id"`
-	Date    Timestamp `json:"date"`              // time of the creation, then of the use
+	Date    Timestamp `json:"date"`              // time of the creation; once it is used, time of the use
 	UsedFor string    `json:"usedFor,omitempty"` // "/assets/ID"; empty: unused
 }
 
@@ -49,8 +49,8 @@ func (c *Client) TakeOver(ctx context.Context, asset, transfer string, token Sec
 }
 
 // Recover gives an asset new tokens, for its owner. It needs an administrator's key. The old
-// tokens end at once (docs/contract.md, "Recovery"). The audit log keeps the reason. Recover is
-// not retried: after an error, call it again and take the tokens of the last answer.
+// tokens are no longer valid (docs/contract.md, "Recovery"). The audit log keeps the reason.
+// Recover is not retried: after an error, call it again and take the tokens of the last answer.
 func (c *Client) Recover(ctx context.Context, asset, reason string) (Created, error) {
 	if err := checkIDs(asset); err != nil {
 		return Created{}, err

@@ -10,8 +10,8 @@ import (
 )
 
 // Unknown holds the fields of an object for which this version of the client has no field, and also fields
-// whose value is empty, such as "". They are sent back with the object, unless the struct has another value for
-// them.
+// whose value is empty, such as "". They are sent back with the object, unless the struct has a value for the
+// same field.
 type Unknown map[string]json.RawMessage
 
 // isEmpty reports whether JSON is a value that a struct does not send.
@@ -23,7 +23,8 @@ func isEmpty(value json.RawMessage) bool {
 	return false
 }
 
-// decode decodes an object into the struct that to points to, and the other fields into unknown.
+// decode decodes an object into the struct behind the pointer to. The map unknown gets the
+// fields that the struct does not have, and the fields with an empty value.
 func decode(text []byte, to any, unknown *Unknown) error {
 	if err := json.Unmarshal(text, to); err != nil {
 		return err
@@ -40,8 +41,8 @@ func decode(text []byte, to any, unknown *Unknown) error {
 	return nil
 }
 
-// encode encodes the fields of from, a struct, and after them the unknown fields. It leaves out an unknown
-// field if from has a value for it. If from has the field but no value, only an empty unknown value is sent.
+// encode encodes the fields of a struct, and after them the unknown fields. It drops an unknown field for which the
+// struct has a value. If the struct has the field without a value, the unknown value is sent only if it is empty.
 func encode(from any, unknown Unknown) ([]byte, error) {
 	text, err := json.Marshal(from)
 	if err != nil || len(unknown) == 0 {
@@ -70,7 +71,7 @@ func encode(from any, unknown Unknown) ([]byte, error) {
 	return append(text, more[1:]...), nil
 }
 
-var namesOfTypes sync.Map // of reflect.Type to map[string]bool
+var namesOfTypes sync.Map // from a reflect.Type to a map[string]bool
 
 // fieldNames returns the JSON names of a struct's fields.
 func fieldNames(of reflect.Type) map[string]bool {

@@ -93,7 +93,7 @@ func (s *Scalar) UnmarshalJSON(text []byte) error {
 // Timestamp is absent.
 type Timestamp string
 
-// At returns t with microseconds and its offset.
+// At returns the Timestamp of a time, with microseconds and the time's zone offset.
 func At(t time.Time) Timestamp { return Timestamp(t.Format("2006-01-02T15:04:05.000000-07:00")) }
 
 // Time parses the timestamp. It accepts RFC 3339, which the registry's own
@@ -155,8 +155,8 @@ type Write struct {
 	IfMatch Tag    // do it only if the asset still has this tag; empty: always
 }
 
-// Access holds the tokens of a new asset. Only the answer to its creation has them: the registry stores their
-// hashes only.
+// Access holds the tokens of a new asset. Only the answer that creates the asset has the tokens, because the
+// registry stores only their hashes.
 type Access struct {
 	Token    Secret `json:"token"`    // owner token
 	Transfer Secret `json:"transfer"` // transfer token, for the next owner
@@ -164,7 +164,7 @@ type Access struct {
 
 var errNoID = errors.New("the id is empty")
 
-// checkIDs returns an error if an id is empty, which would name another resource.
+// checkIDs returns an error if an id is empty: the path would then name another resource.
 func checkIDs(ids ...string) error {
 	for _, id := range ids {
 		if id == "" || id == "." || id == ".." {

@@ -10,8 +10,8 @@ import (
 	"net/url"
 )
 
-// Webhook sends the changes of the feed to an address (docs/contract.md, "Webhooks"). A Timestamp that is
-// absent is empty.
+// Webhook sends the changes of the feed to an address (docs/contract.md, "Webhooks"). A time that the
+// registry does not send is an empty Timestamp.
 type Webhook struct {
 	ID              string         `json:"id"`
 	DateCreated     Timestamp      `json:"dateCreated"`
@@ -26,7 +26,7 @@ type Webhook struct {
 	Reason          string         `json:"reason,omitempty"`    // "paused", "stopped", "gone", "failing" or "unverified"
 	Offset          Timestamp      `json:"offset"`              // the receiver has acknowledged everything up to here
 	Behind          int64          `json:"behind"`              // seconds since the oldest change that is not acknowledged
-	Failures        int64          `json:"failures"`            // since the last success
+	Failures        int64          `json:"failures"`            // failed attempts since the last success
 	LastError       string         `json:"lastError,omitempty"` // empty after a success
 	Next            Timestamp      `json:"next,omitempty"`      // time before which no attempt is made
 	Succeeded       Timestamp      `json:"succeeded,omitempty"`
@@ -93,14 +93,15 @@ func (c *Client) withSecret(ctx context.Context, r request) (made NewWebhook, er
 }
 
 // Webhooks returns the webhooks of the key's broker, in the order of their ids. With an administrator's key it
-// returns all webhooks, or the webhooks of broker if that is not empty. The sequence ends with the first error.
+// returns all webhooks, or the webhooks of the given broker if its name is not empty. The sequence ends with
+// the first error.
 func (c *Client) Webhooks(ctx context.Context, broker string) iter.Seq2[Webhook, error] {
 	return listed[Webhook](ctx, c, path(webhooks), broker)
 }
 
 // listed returns the entries of a list in the order of their ids. With an administrator's key these are all
-// entries, or the entries of broker if that is not empty. The sequence ends with the first error. If the next
-// page does not come after its page, that is an error, because the list would have no end.
+// entries, or the entries of the given broker if its name is not empty. The sequence ends with the first
+// error. A next page that does not come after its own page is an error, because the list would have no end.
 func listed[T any](ctx context.Context, c *Client, path, broker string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := url.Values{}
@@ -132,7 +133,7 @@ func listed[T any](ctx context.Context, c *Client, path, broker string) iter.Seq
 					return
 				}
 			}
-			if page.Next.After <= after { // also if there is no next page
+			if page.Next.After <= after { // After is empty if there is no next page
 				return
 			}
 			query.Set("after", page.Next.After)
@@ -155,7 +156,7 @@ func (c *Client) ChangeWebhook(ctx context.Context, id string, change WebhookCha
 }
 
 // ReplayWebhook sends the changes after an offset again. With an empty offset a disabled
-// webhook goes on where it ended.
+// webhook goes on where it stopped.
 func (c *Client) ReplayWebhook(ctx context.Context, id string, from Timestamp) (Webhook, error) {
 	data := Fields{}
 	if from != "" {
@@ -176,7 +177,7 @@ func (c *Client) webhook(ctx context.Context, id string, r request) (Webhook, er
 }
 
 // RotateWebhook replaces the secrets of a webhook. For a day, messages are signed with the old and the new
-// secret. If it is not known whether a try was done, it is not repeated, because each try makes a new secret.
+// secret. A try with an unknown result is not repeated, because each try makes a new secret.
 func (c *Client) RotateWebhook(ctx context.Context, id string) (NewWebhook, error) {
 	if err := checkIDs(id); err != nil {
 		return NewWebhook{}, err
