@@ -1,8 +1,7 @@
-// Package alerts tests what watches the registry: that rules, alerts and
-// dashboards hang together, that every metric and label that they name is told
-// by the services or recorded by a rule, and that traces and metrics come
-// through the collector, by starting all of them.
+// Package alerts tests the monitoring of the registry. Rules, alerts, dashboards and the runbook must fit together.
+// Every metric and label that they use must be exported by a service or recorded by a rule. Traces and metrics must
+// pass through the collector. For that, the tests start all services and a collector.
 //
-// It is a module of its own for what only it needs: Prometheus's parser. The rules
-// themselves are tested by promtool (make test-alerts).
+// The package is a separate module, because only these tests need Prometheus's parser. The rules themselves are
+// tested with promtool (make test-alerts).
 package alerts

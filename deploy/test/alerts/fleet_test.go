@@ -22,7 +22,7 @@ import (
 
 	collectortrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
-	_ "google.golang.org/grpc/encoding/gzip" // which the collector sends
+	_ "google.golang.org/grpc/encoding/gzip" // the collector compresses with gzip
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/logkey"
@@ -32,14 +32,14 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// fleet is one process of each service on real stores, and a collector with
-// our configuration which all of them tell of themselves.
+// fleet is one process of each service on real stores, and a collector with our configuration, to which all of them
+// send their telemetry.
 type fleet struct {
 	url, adminURL string
 	adminKey      string
-	metrics       map[string]string // where each job's metrics are, by job
-	more          map[string]string // where those of a further process of a job are, with another setting
-	collected     string            // where the collector has the services' metrics
+	metrics       map[string]string // URL of the metrics of each job
+	more          map[string]string // URLs of the metrics of further processes with other settings, by command
+	collected     string            // URL at which the collector exports the services' metrics
 	mongo         *mongotest.Server
 	jaeger        *jaeger
 }
@@ -56,7 +56,7 @@ func build(t *testing.T, dir string, packages ...string) {
 	}
 }
 
-// buildCollector puts the OpenTelemetry Collector beside the programs.
+// buildCollector builds the OpenTelemetry Collector into the directory of the programs.
 func buildCollector(t *testing.T, dir string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "../tool.sh", "collector")
@@ -82,7 +82,7 @@ func address(t *testing.T) string {
 
 func start(t *testing.T) *fleet {
 	t.Helper()
-	t.Setenv("MONGODB_URI", "") // one that can be killed
+	t.Setenv("MONGODB_URI", "") // use the stand-in, because the test kills MongoDB
 	bin, dir := t.TempDir(), t.TempDir()
 	build(t, bin, "./gateway/cmd/gateway", "./assetsvc/cmd/assetsvc", "./searchsvc/cmd/searchsvc", "./authsvc/cmd/authsvc",
 		"./filesvc/cmd/filesvc", "./deploy/registry/cmd/registry")
@@ -112,7 +112,7 @@ func start(t *testing.T) *fleet {
 		})
 	}
 
-	// The collector, with all addresses on this machine.
+	// The collector listens and sends only on this machine.
 	receiver := address(t)
 	f.collected = "http://" + address(t) + "/metrics"
 	own := address(t)
@@ -132,7 +132,7 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+receiver)
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
-	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "500") // ms
+	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "500") // in milliseconds
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "200")
 	t.Setenv("GOMEMLIMIT", "200MiB")
 	auth, assets, edge, admin, files := address(t), address(t), address(t), address(t), address(t)
@@ -165,8 +165,8 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 	f.metrics["searchsvc"] = "http://" + searchMetrics + "/metrics"
 	run(processes.Start, "searchsvc", search, "--addr", search, "--metrics-addr", searchMetrics, "--of", f.url,
 		"--data", filepath.Join(dir, "search"))
-	// prometheus.yaml asks neither a registry in one process, which has its data in files and
-	// speaks TLS here, nor mirrors: they run elsewhere.
+	// prometheus.yaml does not list a registry in one process, or mirrors, because they do not run together with
+	// the services. Here, the registry in one process has its data in files, and uses TLS.
 	further := func(command string, args ...string) {
 		t.Helper()
 		addr, metrics := address(t), address(t)
@@ -185,7 +185,7 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 	return f
 }
 
-// silent returns the public key of a witness that nobody runs.
+// silent returns the public key of a witness that does not run.
 func silent(t *testing.T) translog.PublicKey {
 	t.Helper()
 	key, err := translog.GenerateKey(translog.ForWitness, "witness.example/w")
@@ -195,7 +195,7 @@ func silent(t *testing.T) translog.PublicKey {
 	return key.Public()
 }
 
-// certify makes a certificate and its key, in files.
+// certify creates a certificate and its key, and returns the paths of their files.
 func certify(t *testing.T, dir string) (cert, private string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -220,7 +220,7 @@ func certify(t *testing.T, dir string) (cert, private string) {
 	return cert, private
 }
 
-// all returns what every process tells now.
+// all returns the metrics that every process exports now.
 func (f *fleet) all(t *testing.T) (told series) {
 	t.Helper()
 	for _, processes := range []map[string]string{f.metrics, f.more} {
@@ -231,7 +231,7 @@ func (f *fleet) all(t *testing.T) (told series) {
 	return told
 }
 
-// send sends a request with a key, and returns status, headers and body.
+// send sends a request with a key, and returns the status, the headers and the body of the answer.
 func send(t *testing.T, method, url, key, body string) (int, http.Header, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -254,14 +254,13 @@ func send(t *testing.T, method, url, key, body string) (int, http.Header, string
 	return resp.StatusCode, resp.Header, string(text)
 }
 
-// jaeger takes traces as Jaeger does, and remembers which services took part
-// in each.
+// jaeger receives traces as Jaeger does, and remembers which services took part in each trace.
 type jaeger struct {
 	collectortrace.UnimplementedTraceServiceServer
 	addr string
 
 	mu       sync.Mutex
-	services map[string]map[string]bool // by trace
+	services map[string]map[string]bool // services by trace
 }
 
 func startJaeger(t *testing.T) *jaeger {
@@ -273,7 +272,7 @@ func startJaeger(t *testing.T) *jaeger {
 	j := &jaeger{addr: listener.Addr().String(), services: map[string]map[string]bool{}}
 	server := grpc.NewServer()
 	collectortrace.RegisterTraceServiceServer(server, j)
-	go server.Serve(listener) // until Stop
+	go server.Serve(listener) // returns when Stop is called
 	t.Cleanup(server.Stop)
 	return j
 }
@@ -301,7 +300,7 @@ func (j *jaeger) Export(_ context.Context, r *collectortrace.ExportTraceServiceR
 	return &collectortrace.ExportTraceServiceResponse{}, nil
 }
 
-// in tells which services took part in a trace.
+// in returns the services that took part in a trace.
 func (j *jaeger) in(trace string) map[string]bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

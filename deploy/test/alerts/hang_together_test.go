@@ -14,11 +14,11 @@ import (
 
 const (
 	runbook     = "docs/runbook.md"
-	served      = "/public/" + runbook // where Grafana has it
+	served      = "/public/" + runbook // path at which Grafana serves the runbook
 	runbookFile = "../../../" + runbook
 )
 
-// headings returns the runbook's headings of alerts, as anchors.
+// headings returns the runbook's headings for alerts, as anchors.
 func headings(t *testing.T) (anchors []string) {
 	t.Helper()
 	text, err := os.ReadFile(runbookFile)
@@ -67,7 +67,8 @@ func TestEveryAlertSaysHowBadItIsAndWhatToDo(t *testing.T) {
 	}
 }
 
-// TestRulesKnowEveryService holds rules that name services against the services that Prometheus asks.
+// TestRulesKnowEveryService checks rules that select services by name. Each must select every service that
+// Prometheus scrapes.
 func TestRulesKnowEveryService(t *testing.T) {
 	services := slices.DeleteFunc(jobs(t), func(job string) bool { return job == "otelcol" || job == "prometheus" })
 	for _, r := range rules(t) {

@@ -17,17 +17,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// accept is what Prometheus 3 asks for.
+// accept is the header Accept that Prometheus 3 sends.
 const accept = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
 
-const patience = 40 * time.Second // until everything has told of itself
+const patience = 40 * time.Second // how long it may take until every process has exported its metrics
 
 const asset = `{"data":{"assetType":"bounce","title":"т","description":"о","items":[{"description":"о",` +
 	`"classification":{"scheme":"CAV-PS","id":"06111000-3","description":"з"},"address":{"countryName":"У"},"unit":{"code":"c"},"quantity":1,` +
 	`"registrationDetails":{"status":"unknown"}}],"decisions":[{"decisionDate":"2026-11-20T12:00:00+02:00","decisionID":"1"}],` +
 	`"assetCustodian":{"name":"Ф","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"У"},"contactPoint":{"name":"Д","telephone":"1"}}}}`
 
-// scrape returns what a job tells, as Prometheus has it.
+// scrape returns the metrics of a job in the form in which Prometheus stores them.
 func scrape(t *testing.T, job, url string) (all series) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -65,7 +65,7 @@ func scrape(t *testing.T, job, url string) (all series) {
 	return append(all, labels.FromStrings("__name__", "up", "job", job, "instance", job+":9464"))
 }
 
-// jobs are what prometheus.yaml asks.
+// jobs returns the names of the jobs that prometheus.yaml scrapes.
 func jobs(t *testing.T) (names []string) {
 	t.Helper()
 	var file struct {
@@ -80,7 +80,7 @@ func jobs(t *testing.T) (names []string) {
 	return names
 }
 
-// await repeats a check until it finds no faults.
+// await repeats a check until it returns no faults. After the time patience, it fails the test with the faults.
 func await(t *testing.T, check func() []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -101,8 +101,8 @@ func await(t *testing.T, check func() []string) {
 	}
 }
 
-// follow publishes assets until the gateway, where a stream is open, has told how late it
-// heard of one.
+// follow opens a stream at the gateway, and publishes assets until the gateway has measured how late an asset
+// reached the stream.
 func (f *fleet) follow(t *testing.T) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+"/api/2.5/assets", nil)
@@ -130,9 +130,8 @@ func (f *fleet) follow(t *testing.T) {
 	})
 }
 
-// TestEverythingThatIsLookedAtIsTold starts the registry and a collector, does
-// a bit of everything, and looks for every metric and label that a rule or a
-// dashboard names.
+// TestEverythingThatIsLookedAtIsTold starts the registry and a collector, uses every service a little, and then
+// checks that every metric and label that a rule or a dashboard uses exists.
 func TestEverythingThatIsLookedAtIsTold(t *testing.T) {
 	f := start(t)
 	if got, want := slices.Sorted(slices.Values(jobs(t))), slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(f.metrics)), "prometheus"))); !slices.Equal(got, want) {
@@ -182,10 +181,10 @@ func TestEverythingThatIsLookedAtIsTold(t *testing.T) {
 		})
 	})
 
-	before := f.all(t) // what is not known without MongoDB
-	// The rules hold for the registry as one process too, which does not run here.
+	before := f.all(t) // some metrics are missing when MongoDB is down
+	// The rules also apply to a registry in one process, which does not run here under this job.
 	before = append(before, labels.FromStrings("__name__", "up", "job", "registry", "instance", "registry:9464"))
-	f.mongo.Kill(t) // failures are told, too
+	f.mongo.Kill(t) // some metrics count failures, so make requests fail
 	must(503, "GET", f.url+"/api/2.5/assets", "", "")
 	all := queries(t)
 	var told series
@@ -196,7 +195,7 @@ func TestEverythingThatIsLookedAtIsTold(t *testing.T) {
 		}
 		return faults
 	})
-	// The check must find what is wrong: an expression that it skips would pass.
+	// Check the check itself: it must find what is wrong in these expressions.
 	for text, want := range map[string]string{
 		`registry_feed_horizon_lag`:                             "nothing is told of",
 		`up{job="gateways"}`:                                    "nothing is told of",

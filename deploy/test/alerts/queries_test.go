@@ -13,11 +13,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// query is an expression that a rule or a dashboard has.
+// query is an expression in a rule or a dashboard.
 type query struct {
-	where string // for people
+	where string // tells people where the expression is
 	expr  parser.Expr
-	shown []string // labels that texts beside it show
+	shown []string // labels that the texts next to the expression show
 }
 
 // rule is a rule as Prometheus reads it.
@@ -41,7 +41,7 @@ func rules(t *testing.T) (all []rule) {
 	return all
 }
 
-// dashboard is of a dashboard what is looked at here.
+// dashboard holds the parts of a dashboard that the tests check.
 type dashboard struct {
 	path       string
 	UID, Title string
@@ -55,7 +55,7 @@ type link struct{ Title, URL string }
 
 type variable struct {
 	Name, Type string
-	Query      any // text, or for a query variable {"query": text}
+	Query      any // a text, or {"query": text} for a query variable
 }
 
 type panel struct {
@@ -108,8 +108,7 @@ var (
 	values    = regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
 )
 
-// parse reads an expression in which a dashboard's variables may stand, each
-// for anything.
+// parse parses an expression. Variables of a dashboard in it are replaced by a pattern that matches everything.
 func parse(t *testing.T, where, text string) parser.Expr {
 	t.Helper()
 	text = variables.ReplaceAllString(duration.ReplaceAllString(text, "5m"), ".*")
@@ -127,7 +126,7 @@ func names(pattern *regexp.Regexp, text string) (found []string) {
 	return found
 }
 
-// queries returns every expression that rules and dashboards have.
+// queries returns all expressions in rules and dashboards.
 func queries(t *testing.T) (all []query) {
 	t.Helper()
 	for _, r := range rules(t) {
@@ -157,10 +156,10 @@ func queries(t *testing.T) (all []query) {
 	return all
 }
 
-// series are the time series that were seen, and those that rules compute.
+// series are the time series that processes export, and those that rules compute.
 type series []labels.Labels
 
-// selected returns the series that a selector selects.
+// selected returns the series that a selector matches.
 func (s series) selected(v *parser.VectorSelector) (found series) {
 next:
 	for _, l := range s {
@@ -174,15 +173,15 @@ next:
 	return found
 }
 
-// faults tells what of a query is in none of the series: selectors that select
-// nothing, and labels to group by or to show that the series do not have.
+// faults returns what is wrong with a query: a selector that matches no series, or a label that no selected series
+// has, although the query groups by it or shows it.
 func (s series) faults(q query) []string {
 	look := &look{series: s, where: q.where}
 	look.need("shows", q.shown, look.labels(q.expr))
 	return look.faults
 }
 
-// look is a look at one query.
+// look is the check of one query.
 type look struct {
 	series
 	where  string
@@ -197,7 +196,7 @@ func (k *look) need(what string, wanted, there []string) {
 	}
 }
 
-// labels returns the labels that an expression's result has.
+// labels returns the labels that the result of an expression has. It records faults.
 func (k *look) labels(e parser.Expr) (has []string) {
 	switch e := e.(type) {
 	case *parser.VectorSelector:
@@ -243,7 +242,7 @@ func (k *look) labels(e parser.Expr) (has []string) {
 	return has
 }
 
-// recorded adds what rules make of the series.
+// recorded returns the series, and those that rules compute from them.
 func (s series) recorded(t *testing.T) series {
 	t.Helper()
 	told := s

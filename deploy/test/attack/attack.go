@@ -1,6 +1,5 @@
-// Package attack tests a registry under hostile clients, which ask for as many bytes
-// as possible or read them slowly. The registry must keep to a memory limit and go on
-// serving other clients.
+// Package attack tests a registry under attack by hostile clients, which ask for as many bytes as possible or read
+// them slowly. The registry must stay below a memory limit, and must continue to serve other clients.
 package attack
 
 import (
@@ -29,7 +28,7 @@ type Registry struct {
 	client *http.Client
 
 	small string   // id of a small asset
-	large []*asset // nearly 4 MiB each
+	large []*asset // each has nearly 4 MiB
 }
 
 type asset struct{ id, token string }
@@ -49,17 +48,17 @@ const creation = `{"data":{"assetType":"bounce","title":"x","description":"%s",
 "assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"x"},
 "contactPoint":{"name":"x","telephone":"1"}}}}`
 
-// megabyte is a text of nearly the largest size of a request. A description has at most 250,000
-// characters, so each of them has four bytes.
+// megabyte is a text of nearly the largest size that a request may have. A description may have at most 250,000
+// characters, so each character has four bytes.
 var megabyte = strings.Repeat("𐍈", 980_000/4)
 
-// largeItem replaces the item of an asset by one with a text of that size.
+// largeItem is the body of a request that replaces an asset's item by an item with the text megabyte.
 var largeItem = `{"data":{"items":[{"description":"` + megabyte + `",
 "classification":{"scheme":"CAV-PS","id":"04121000-2","description":"x"},
 "unit":{"code":"MTK"},"quantity":1,"address":{"countryName":"x"},"registrationDetails":{"status":"unknown"}}]}}`
 
-// Fill publishes one small asset, medium assets of nearly 1 MB each, and large assets
-// of nearly 4 MiB each.
+// Fill publishes one small asset, as many assets of nearly 1 MB as medium says, and as many of nearly 4 MiB as
+// large says.
 func (r *Registry) Fill(ctx context.Context, medium, large int) error {
 	a, err := r.publish(ctx, "small")
 	if err != nil {
@@ -146,10 +145,10 @@ func (r *Registry) write(ctx context.Context, method, path, token, body string) 
 type Outcome struct {
 	answered, refused, cut, wrong atomic.Int64
 	bytes                         atomic.Int64
-	why                           atomic.Pointer[error] // of a wrong request, if it is known
+	why                           atomic.Pointer[error] // error of the first wrong request, if it is known
 }
 
-// fail counts a wrong request and keeps the reason of the first one.
+// fail counts a wrong request, and keeps the error of the first one.
 func (o *Outcome) fail(why error) {
 	o.wrong.Add(1)
 	o.why.CompareAndSwap(nil, &why)
@@ -164,18 +163,18 @@ func (o *Outcome) String() string {
 	return text
 }
 
-// Wrong returns the number of requests with another result than a complete answer, a
-// 503 with Retry-After, or a connection closed because the client was slow.
+// Wrong returns the number of wrong requests. A request is right if it got a complete answer or a 503 with
+// Retry-After, or if the registry closed its connection because the client was slow.
 func (o *Outcome) Wrong() int64 { return o.wrong.Load() }
 
-// Cut returns the number of connections that closed before the answer was complete.
+// Cut returns the number of connections that were closed before the answer was complete.
 func (o *Outcome) Cut() int64 { return o.cut.Load() }
 
 // Answered returns the number of complete answers.
 func (o *Outcome) Answered() int64 { return o.answered.Load() }
 
-// Read has clients read a path as fast as they can until ctx is done. encoding is the
-// value of Accept-Encoding; "" sends none.
+// Read lets clients read a path as fast as they can until ctx is done. encoding is the value of Accept-Encoding. If
+// it is "", the header is not sent.
 func (r *Registry) Read(ctx context.Context, clients int, encoding, path string) *Outcome {
 	var o Outcome
 	crowd(clients, func(int) {
@@ -218,8 +217,8 @@ func (r *Registry) read(ctx context.Context, o *Outcome, encoding, path string) 
 	}
 }
 
-// ReadSlowly has clients read a path at one KiB a second, until ctx is done or the
-// registry closes their connections. header is one more header line.
+// ReadSlowly lets clients read a path at one KiB per second, until ctx is done or the registry closes their
+// connections. header is an additional header line.
 func (r *Registry) ReadSlowly(ctx context.Context, clients int, header, path string) *Outcome {
 	var o Outcome
 	crowd(clients, func(int) {
@@ -231,7 +230,8 @@ func (r *Registry) ReadSlowly(ctx context.Context, clients int, header, path str
 }
 
 func (r *Registry) readSlowly(ctx context.Context, o *Outcome, header, path string) error {
-	// The receive buffer must be small before the handshake announces its size.
+	// The receive buffer must be made small before the connection is set up, because the handshake announces its
+	// size.
 	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
 		return raw.Control(func(fd uintptr) {
 			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4<<10)
@@ -263,7 +263,7 @@ func (r *Registry) readSlowly(ctx context.Context, o *Outcome, header, path stri
 	}
 }
 
-// Write has clients change large assets until ctx is done.
+// Write lets clients change large assets until ctx is done.
 func (r *Registry) Write(ctx context.Context, clients int) *Outcome {
 	var o Outcome
 	crowd(clients, func(i int) {
@@ -283,12 +283,13 @@ func (r *Registry) Write(ctx context.Context, clients int) *Outcome {
 	return &o
 }
 
-// LargePath returns the path of a large asset in a version. n picks the asset.
+// LargePath returns the path of a large asset in an API version. n chooses the asset.
 func (r *Registry) LargePath(version string, n int) string {
 	return "/api/" + version + "/assets/" + r.large[n%len(r.large)].id
 }
 
-// crowd runs each for 0 to n-1 at the same time, and waits for all.
+// crowd calls the function each for all numbers from 0 to n-1, at the same time, and waits until all calls have
+// returned.
 func crowd(n int, each func(int)) {
 	var all sync.WaitGroup
 	for i := range n {
@@ -300,11 +301,11 @@ func crowd(n int, each func(int)) {
 // Witness is an honest client that reads a small asset during an attack.
 type Witness struct {
 	mu     sync.Mutex
-	took   []time.Duration // of each successful read
-	failed map[string]int  // number of failed reads by reason
+	took   []time.Duration // how long each successful read took
+	failed map[string]int  // number of failed reads, by the reason
 }
 
-// Watch has a witness read at a rate until ctx is done.
+// Watch starts a witness that reads perSecond times per second until ctx is done.
 func (r *Registry) Watch(ctx context.Context, perSecond int) *Witness {
 	w := &Witness{failed: map[string]int{}}
 	auth := "Basic " + base64.StdEncoding.EncodeToString([]byte("broker:"))
@@ -365,7 +366,7 @@ func (w *Witness) note(took time.Duration, failed string) {
 	w.took = append(w.took, took)
 }
 
-// Share returns the share of the reads that got their answer within a time, 0 to 1.
+// Share returns the share of reads, from 0 to 1, that got their answer within a given time.
 func (w *Witness) Share(within time.Duration) float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

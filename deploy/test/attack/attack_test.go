@@ -21,7 +21,7 @@ const hardLimit = 256 << 20
 
 var long = flag.Bool("long", false, "longer attacks with more clients")
 
-// scale returns short, or whole with the flag -long.
+// scale returns the value short, or the value whole if the flag -long is set.
 func scale[T any](short, whole T) T {
 	if *long {
 		return whole
@@ -29,7 +29,7 @@ func scale[T any](short, whole T) T {
 	return short
 }
 
-// build builds the programs without the race detector, which needs too much memory.
+// build builds the programs without the race detector, because the detector needs too much memory.
 func build(t *testing.T) (dir string) {
 	dir = t.TempDir()
 	text, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir+string(filepath.Separator),
@@ -46,10 +46,10 @@ type member struct {
 	name string
 	*processes.Process
 	output  *processes.Output
-	metrics string // address
+	metrics string // address of the process's metrics
 }
 
-// start starts a process with the limit, and stops it when the test ends.
+// start starts a process with the memory limit, and stops it when the test ends.
 func start(t *testing.T, name, addr, binary string, args ...string) member {
 	t.Helper()
 	c := Confine(hardLimit)
@@ -151,8 +151,8 @@ func attacks(r *Registry) []attack {
 	}
 }
 
-// attackAll runs all attacks. The processes must live and keep to their limit, and a
-// witness must be served meanwhile.
+// attackAll runs all attacks. The processes must not crash, and must stay below their memory limit. Meanwhile, a
+// witness must get its answers.
 func attackAll(t *testing.T, r *Registry, members ...member) {
 	if err := r.Fill(t.Context(), scale(8, 100), scale(8, 60)); err != nil {
 		t.Fatal(err)

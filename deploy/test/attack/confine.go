@@ -10,19 +10,20 @@ import (
 	"time"
 )
 
-// Confinement limits the memory of a process by a control group, if this machine lets
-// one be created. Else it sets GOMEMLIMIT, and the caller compares Peak with the limit.
+// Confinement limits the memory of a process. If this machine allows it, a control group enforces the limit. If
+// not, Confinement sets GOMEMLIMIT, and the caller must compare Peak with the limit.
 type Confinement struct {
 	limit int64
-	group string // directory of the control group; "" if there is none
+	group string // directory of the control group; "" if there is no group
 }
 
-// Confine returns a confinement to limit bytes. Close it after its process has ended.
+// Confine returns a confinement that limits memory to the given number of bytes. Call Close after its process has
+// ended.
 func Confine(limit int64) *Confinement {
 	name := fmt.Sprintf("registry-attack-%d-%d", os.Getpid(), time.Now().UnixNano())
 	for _, try := range []struct{ dir, file string }{
-		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, // version 1
-		{"/sys/fs/cgroup", "memory.max"},                   // version 2
+		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, // control groups, version 1
+		{"/sys/fs/cgroup", "memory.max"},                   // control groups, version 2
 	} {
 		group := filepath.Join(try.dir, name)
 		if os.Mkdir(group, 0o755) != nil {
@@ -31,7 +32,7 @@ func Confine(limit int64) *Confinement {
 		if os.WriteFile(filepath.Join(group, try.file), []byte(strconv.FormatInt(limit, 10)), 0) == nil {
 			return &Confinement{limit: limit, group: group}
 		}
-		_ = os.Remove(group) // best effort: the group is empty
+		_ = os.Remove(group) // the group is empty; an error does not matter
 	}
 	return &Confinement{limit: limit}
 }
@@ -39,7 +40,7 @@ func Confine(limit int64) *Confinement {
 // IsHard reports whether the system enforces the limit.
 func (c *Confinement) IsHard() bool { return c.group != "" }
 
-// Command returns a program and arguments that run binary in the confinement.
+// Command returns the program and the arguments with which to run binary in the confinement.
 func (c *Confinement) Command(binary string, args ...string) (string, []string) {
 	if c.group == "" {
 		return "env", append([]string{fmt.Sprintf("GOMEMLIMIT=%d", c.limit/5*4), binary}, args...)
@@ -47,7 +48,7 @@ func (c *Confinement) Command(binary string, args ...string) (string, []string) 
 	return "sh", append([]string{"-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, c.group, binary}, args...)
 }
 
-// Close removes the control group. Its process must have ended.
+// Close removes the control group. The process in it must have ended.
 func (c *Confinement) Close() error {
 	if c.group == "" {
 		return nil
@@ -55,8 +56,8 @@ func (c *Confinement) Close() error {
 	return os.Remove(c.group)
 }
 
-// Peak samples a process's own memory until stop, which returns the maximum in bytes.
-// Pages of files do not count, because the kernel can take them back.
+// Peak measures a process's own memory repeatedly until the function stop is called. Then stop returns the maximum
+// in bytes. Pages of files do not count, because the kernel can take them back.
 func Peak(pid int) (stop func() int64) {
 	var most atomic.Int64
 	ended, done := make(chan struct{}), make(chan struct{})
@@ -80,7 +81,7 @@ func Peak(pid int) (stop func() int64) {
 	}
 }
 
-// own returns the anonymous memory of a process in bytes, 0 if it has ended.
+// own returns the anonymous memory of a process in bytes, or 0 if the process has ended.
 func own(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -88,7 +89,8 @@ func own(pid int) int64 {
 	}
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(line, "RssAnon:"); ok {
-			kib, _ := strconv.ParseInt(strings.Fields(value)[0], 10, 64) // the kernel always writes a number
+			// This cannot fail, because the kernel always writes a number.
+			kib, _ := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
 			return kib << 10
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// TestStandaloneWithstandsReadersOfExports has clients ask for exports of large assets, and read nothing of them.
-// The rate limits are off, so only the bounds of exports hold (docs/data.md, "Bounds").
+// TestStandaloneWithstandsReadersOfExports runs clients that ask for exports of large assets, and never read the
+// answers. The rate limits are off, so only the bounds of exports protect the registry (docs/data.md, "Bounds").
 // Promises: export-turns, export-bounds
 func TestStandaloneWithstandsReadersOfExports(t *testing.T) {
-	const atOnce = 4 // exports at one gateway
+	const atOnce = 4 // how many exports one gateway makes at the same time
 	bin, addr, data := build(t), freeAddr(t), t.TempDir()
 	one := start(t, "registry", addr, filepath.Join(bin, "registry"), "serve", "--sandbox", "--no-limits", "--search",
 		"--log-level", "error", "--snapshot-interval", "0", "--addr", addr, "--data", data)
@@ -26,7 +26,7 @@ func TestStandaloneWithstandsReadersOfExports(t *testing.T) {
 	if err := r.awaitFound(t.Context(), assets+1); err != nil {
 		t.Fatal(err)
 	}
-	forms := []string{"csv", "xlsx"} // no asset has a place
+	forms := []string{"csv", "xlsx"} // not GeoJSON, because no asset has coordinates
 	withstand(t, r, attack{"unread exports", 20 * time.Second, func(ctx context.Context) *Outcome {
 		o := r.hold(ctx, scale(8, 28), 16, func(client, _ int) (path, header string) {
 			return "/api/2.5/search." + forms[client%len(forms)], ""
@@ -38,7 +38,7 @@ func TestStandaloneWithstandsReadersOfExports(t *testing.T) {
 	}}, []member{one})
 }
 
-// awaitFound waits until a search finds so many assets.
+// awaitFound waits until a search finds as many assets as given.
 func (r *Registry) awaitFound(ctx context.Context, assets int) error {
 	var found struct{ Total int }
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {

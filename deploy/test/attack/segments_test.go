@@ -13,10 +13,10 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-const segmentShare = 16 // segments that one address may read at once (docs/contract.md, "Snapshot")
+const segmentShare = 16 // how many segments one address may read at the same time (docs/contract.md, "Snapshot")
 
-// TestStandaloneWithstandsReadersOfSegments has clients ask for segments of the snapshot,
-// whole and in parts, and read nothing of them.
+// TestStandaloneWithstandsReadersOfSegments runs clients that ask for segments of the snapshot, whole or in parts,
+// and never read the answers.
 func TestStandaloneWithstandsReadersOfSegments(t *testing.T) {
 	bin, addr, data := build(t), freeAddr(t), t.TempDir()
 	one := start(t, "registry", addr, filepath.Join(bin, "registry"), "serve", "--sandbox", "--no-limits",
@@ -46,8 +46,7 @@ func TestStandaloneWithstandsReadersOfSegments(t *testing.T) {
 	}}, []member{one})
 }
 
-// fillSegments publishes one small asset, and assets of nearly 1 MB that zstd cannot make
-// small.
+// fillSegments publishes one small asset, and assets of nearly 1 MB that zstd cannot compress well.
 func (r *Registry) fillSegments(ctx context.Context, assets int) error {
 	small, err := r.publish(ctx, "small")
 	if err != nil {
@@ -57,7 +56,7 @@ func (r *Registry) fillSegments(ctx context.Context, assets int) error {
 	noise := make([]rune, 900_000/4)
 	for range assets {
 		for i := range noise {
-			noise[i] = rune(0x20000 + randtest.IntN(0xa6df)) // an ideograph of four bytes
+			noise[i] = rune(0x20000 + randtest.IntN(0xa6df)) // an ideograph that has four bytes
 		}
 		if _, err := r.publish(ctx, string(noise)); err != nil {
 			return err
@@ -66,7 +65,7 @@ func (r *Registry) fillSegments(ctx context.Context, assets int) error {
 	return nil
 }
 
-// segments returns the paths of the segments that fill more than what the kernel buffers.
+// segments returns the paths of the segments that are too large for the kernel's buffers.
 func (r *Registry) segments(ctx context.Context) (paths []string, err error) {
 	text, err := r.write(ctx, http.MethodGet, "/api/2.5/snapshot", "", "")
 	if err != nil {

@@ -19,25 +19,25 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// Streams are streams of the feed that hostile clients open and do not read.
+// Streams are streams of the feed that hostile clients open and never read.
 type Streams struct {
-	Clients int // each has an address of its own
-	Each    int // streams of each client
+	Clients int // number of clients; each has a different IP address
+	Each    int // number of streams for each client
 	Accept  string
-	// Query returns the parameters of a client's nth stream.
+	// Query returns the query parameters of a client's stream number n.
 	Query func(client, n int) url.Values
 }
 
-// Hold opens streams and keeps them until ctx is done. A connection that the registry
-// has closed by then counts as cut off.
+// Hold opens streams and keeps them open until ctx is done. If the registry has closed a connection by then, the
+// connection counts as cut off.
 func (r *Registry) Hold(ctx context.Context, s Streams) *Outcome {
 	return r.hold(ctx, s.Clients, s.Each, func(client, n int) (path, header string) {
 		return "/api/2.5/assets?" + s.Query(client, n).Encode(), "Accept: " + s.Accept
 	})
 }
 
-// hold sends requests, of which it reads the status alone, and keeps the connections until
-// ctx is done. Each client has an address of its own, and sends each requests.
+// hold sends requests and reads only the status of each answer. It keeps the connections open until ctx is done.
+// The clients have different IP addresses. Each client sends as many requests as the parameter each says.
 func (r *Registry) hold(
 	ctx context.Context, clients, each int, ask func(client, n int) (path, header string),
 ) *Outcome {
@@ -68,13 +68,14 @@ func (r *Registry) hold(
 	return &o
 }
 
-// open sends a request from an address of a client, and reads the status alone.
+// open sends a request from the IP address of a client, and reads only the status of the answer.
 func (r *Registry) open(ctx context.Context, client int, path, header string) (net.Conn, int, error) {
 	conn, err := r.dialAs(ctx, client)
 	if err != nil {
 		return nil, 0, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) }) // fails if conn is closed
+	// An error does not matter: it means that conn is closed.
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
 	defer stop()
 	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: registry\r\n%s\r\n\r\n", path, header)
 	if err != nil {
@@ -91,7 +92,7 @@ func (r *Registry) open(ctx context.Context, client int, path, header string) (n
 	return conn, status, nil
 }
 
-// dialAs connects from an address of a client, with a small receive buffer.
+// dialAs connects from the IP address of a client, with a small receive buffer.
 func (r *Registry) dialAs(ctx context.Context, client int) (net.Conn, error) {
 	dialer := net.Dialer{
 		LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 2, byte(1+client%250))},
@@ -104,14 +105,14 @@ func (r *Registry) dialAs(ctx context.Context, client int) (net.Conn, error) {
 	return dialer.DialContext(ctx, "tcp", r.addr)
 }
 
-// hasEnded tells whether an error comes from the end of ctx. A call may see the deadline of
-// ctx a moment before ctx does.
+// hasEnded reports whether an error is due to the end of ctx. A call may notice the deadline of ctx a moment before
+// ctx itself is done.
 func hasEnded(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// isClosed reports whether the registry has closed a connection. It takes what the
-// kernel still has of it.
+// isClosed reports whether the registry has closed a connection. To find out, it reads and discards everything that
+// has arrived.
 func isClosed(conn net.Conn) bool {
 	if err := conn.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
 		return true
@@ -120,7 +121,7 @@ func isClosed(conn net.Conn) bool {
 	return !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// DropPolls has clients open long polls and leave after a few milliseconds, until ctx is
+// DropPolls lets clients open long polls and disconnect after a few milliseconds, again and again until ctx is
 // done.
 func (r *Registry) DropPolls(ctx context.Context, clients int) *Outcome {
 	var o Outcome
@@ -145,7 +146,7 @@ func (r *Registry) DropPolls(ctx context.Context, clients int) *Outcome {
 	return &o
 }
 
-// newest returns the offset at the end of the feed.
+// newest returns an offset at the end of the feed.
 func (r *Registry) newest(ctx context.Context) (string, error) {
 	text, err := r.write(ctx, http.MethodGet, "/api/2.5/assets?descending=1&limit=1", "", "")
 	if err != nil {
@@ -160,8 +161,8 @@ func (r *Registry) newest(ctx context.Context) (string, error) {
 	return page.Data[0].DateModified, nil
 }
 
-// Metric reads a metric at the address of a process's metrics: the sum of its values.
-// It returns 0 if there is none.
+// Metric reads a metric from the metrics address of a process, and returns the sum of its values. It returns 0 if
+// the process does not have the metric.
 func Metric(ctx context.Context, addr, name string) (sum float64, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
 	if err != nil {
@@ -178,7 +179,7 @@ func Metric(ctx context.Context, addr, name string) (sum float64, err error) {
 		if own, _, _ := strings.Cut(key, "{"); own != name {
 			continue
 		}
-		if i := strings.LastIndexByte(value, ' '); i >= 0 { // labels with blanks
+		if i := strings.LastIndexByte(value, ' '); i >= 0 { // from the last blank, because labels may contain blanks
 			value = value[i+1:]
 		}
 		number, err := strconv.ParseFloat(value, 64)

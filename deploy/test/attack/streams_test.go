@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// streamAttacks returns the attacks by streams and long polls. end is an offset at the
-// end of the feed.
+// streamAttacks returns the attacks that use streams and long polls. end is an offset at the end of the feed.
 func streamAttacks(r *Registry, end string) []attack {
 	clients := scale(8, 60)
 	return []attack{
@@ -38,7 +37,7 @@ func streamAttacks(r *Registry, end string) []attack {
 	}
 }
 
-// holdWhileChanging holds streams while large assets change.
+// holdWhileChanging holds streams open while large assets change.
 func (r *Registry) holdWhileChanging(ctx context.Context, s Streams) *Outcome {
 	changed := make(chan *Outcome, 1)
 	go func() { changed <- r.Write(ctx, 4) }()
@@ -51,7 +50,7 @@ func (r *Registry) holdWhileChanging(ctx context.Context, s Streams) *Outcome {
 	return o
 }
 
-// fieldList returns the nth list of fields.
+// fieldList returns a list of fields. Each n gives another list.
 func fieldList(n int) string {
 	names := []string{"title", "status", "assetID", "owner", "items", "decisions", "assetCustodian", "description"}
 	var list []string
@@ -65,11 +64,11 @@ func fieldList(n int) string {
 
 const (
 	freedWithin     = 30 * time.Second
-	spareGoroutines = 300 // of connections that are kept
-	ownStreams      = 1   // by which the search service follows the feed
+	spareGoroutines = 300 // number of additional goroutines that may remain, for connections that are kept open
+	ownStreams      = 1   // the one stream with which the search service follows the feed
 )
 
-// usage is what streams take of a process.
+// usage is what a process spends on streams.
 type usage struct{ streams, goroutines float64 }
 
 func (m member) usage(t *testing.T) (u usage) {
@@ -84,8 +83,7 @@ func (m member) usage(t *testing.T) (u usage) {
 	return u
 }
 
-// expectFreed waits until a process has no stream of clients, and about as many goroutines
-// as before.
+// expectFreed waits until a process has no more streams of clients, and not many more goroutines than before.
 func (m member) expectFreed(t *testing.T, before usage) {
 	t.Helper()
 	var now usage

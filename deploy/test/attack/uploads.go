@@ -22,8 +22,8 @@ const (
 	formEnd  = "\r\n--b--\r\n"
 )
 
-// upload sends a body to /upload, and returns the answer. It returns status 0 if the registry closed
-// the connection first, because it had read enough.
+// upload sends a body to /upload, and returns the answer. It returns status 0 if the registry had read enough, and
+// closed the connection before the whole body was sent.
 func (r *Registry) upload(ctx context.Context, body io.Reader) (status int, text []byte) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.addr+"/upload", body)
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *Registry) upload(ctx context.Context, body io.Reader) (status int, text
 	return resp.StatusCode, text
 }
 
-// keep uploads a file of zeros, and returns the path by which everybody reads it.
+// keep uploads a file of zeros, and returns the path at which everybody can read it.
 func (r *Registry) keep(ctx context.Context, size int) (path string, err error) {
 	status, text := r.upload(ctx, strings.NewReader(fileHead+strings.Repeat("\x00", size)+formEnd))
 	var got struct {
@@ -55,8 +55,8 @@ func (r *Registry) keep(ctx context.Context, size int) (path string, err error) 
 	return path, nil
 }
 
-// Upload has clients send bodies until ctx is done. Each body is made anew; its answer must have one
-// of the statuses. Too many at once are refused with 429.
+// Upload lets clients send bodies until ctx is done. The function body makes a new body for each request. Each
+// answer must have one of the statuses, or refuse the upload with 429 or 503.
 func (r *Registry) Upload(ctx context.Context, clients int, body func() io.Reader, statuses ...int) *Outcome {
 	var o Outcome
 	crowd(clients, func(int) {
@@ -79,8 +79,8 @@ func (r *Registry) Upload(ctx context.Context, clients int, body func() io.Reade
 	return &o
 }
 
-// UploadSlowly has clients announce a file of 8 MB and send a KiB of it a second, until the registry
-// ends the upload or ctx is done.
+// UploadSlowly lets clients announce a file of 8 MB and send it at one KiB per second, until the registry ends the
+// upload or ctx is done.
 func (r *Registry) UploadSlowly(ctx context.Context, clients int) *Outcome {
 	var o Outcome
 	crowd(clients, func(int) {
@@ -119,10 +119,10 @@ func (r *Registry) uploadSlowly(ctx context.Context, o *Outcome) error {
 	return nil
 }
 
-// errSlow means that the registry has ended an upload because it was slow.
+// errSlow means that the registry ended an upload because it was too slow.
 var errSlow = errors.New("the body did not arrive in time")
 
-// answerTo counts the answer to an upload that never ends.
+// answerTo reads and counts the answer to an upload that never ends.
 func (o *Outcome) answerTo(conn net.Conn) error {
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {

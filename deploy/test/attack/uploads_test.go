@@ -13,12 +13,13 @@ import (
 )
 
 const (
-	uploadShare = 16      // uploads that a broker may have under way at once (docs/contract.md, "Files")
-	maxFile     = 8 << 20 // of the registry under attack
+	// How many uploads a broker may have in progress at the same time (docs/contract.md, "Files").
+	uploadShare = 16
+	maxFile     = 8 << 20 // the largest file that the registry under attack accepts
 )
 
-// TestStandaloneWithstandsUploads has clients send files that never end, slowly or fast, in forms of
-// too many parts, and read files slowly (docs/files.md, D7).
+// TestStandaloneWithstandsUploads runs clients that send endless files, slowly or fast, or forms with too many
+// parts, and clients that read files slowly. The registry must survive all of them (docs/files.md, D7).
 func TestStandaloneWithstandsUploads(t *testing.T) {
 	bin, addr, data := build(t), freeAddr(t), t.TempDir()
 	one := start(t, "registry", addr, filepath.Join(bin, "registry"), "serve", "--sandbox", "--no-limits",
@@ -78,7 +79,7 @@ func TestStandaloneWithstandsUploads(t *testing.T) {
 	}
 }
 
-// leavesNothing waits until no unfinished upload is left in a directory.
+// leavesNothing waits until no unfinished uploads are left in a directory.
 func (r *Registry) leavesNothing(t *testing.T, dir string) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; {
@@ -92,7 +93,7 @@ func (r *Registry) leavesNothing(t *testing.T, dir string) {
 	}
 }
 
-// zeros never ends.
+// zeros is a reader of zeros that never ends.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }

@@ -17,7 +17,7 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// page is a web page that runs the scenario, and tells the test how it ended.
+// page is a web page that runs the scenario. When the scenario has ended, the page reports the result to the test.
 const page = `<!doctype html>
 <title>scenario</title>
 <script type="importmap">{"imports": {"asset-registry": "/client/index.js"}}</script>
@@ -33,8 +33,7 @@ try {
 </script>
 `
 
-// TestTypeScriptClientPassesTheScenarioInChromium serves the page from another origin than
-// the registry.
+// TestTypeScriptClientPassesTheScenarioInChromium runs the scenario in a page whose origin is not the registry's.
 func TestTypeScriptClientPassesTheScenarioInChromium(t *testing.T) {
 	needtest.Commands(t, "node", "npm", "chromium")
 	_, installed := compiled(t)
@@ -49,8 +48,7 @@ func TestTypeScriptClientPassesTheScenarioInChromium(t *testing.T) {
 	s.check(want)
 }
 
-// site serves a page, which gets the addresses of the registry and of the test, and its
-// script.
+// site serves a page and its script. The page gets the addresses of the registry and of the test.
 func (s *stage) site(page, script string) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -64,7 +62,7 @@ func (s *stage) site(page, script string) *http.ServeMux {
 	return mux
 }
 
-// finish opens a site in Chromium, and waits until its page has ended.
+// finish opens a site in Chromium, and waits until its page has reported the result.
 func finish(t *testing.T, mux *http.ServeMux) {
 	t.Helper()
 	finished := make(chan string, 1)
@@ -85,7 +83,7 @@ func finish(t *testing.T, mux *http.ServeMux) {
 	}
 }
 
-// browse opens a page in Chromium until the test ends, and returns what Chromium says.
+// browse opens a page in Chromium until the test ends, and returns Chromium's output.
 func browse(t *testing.T, url string) *processes.Output {
 	t.Helper()
 	args := []string{"--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",

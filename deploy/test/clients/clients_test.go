@@ -20,10 +20,10 @@ import (
 
 const (
 	python  = "../../../clients/python"
-	timeout = 4 * time.Minute // for one program, on a busy machine
+	timeout = 4 * time.Minute // how long one program may run, on a busy machine
 )
 
-// lookPath finds a program. Of several Pythons it prefers the system's.
+// lookPath finds a program. For Python, it prefers the program of the system.
 func lookPath(name string) (string, error) {
 	if name == "python3" {
 		if path, err := exec.LookPath("/usr/bin/python3"); err == nil {
@@ -33,7 +33,7 @@ func lookPath(name string) (string, error) {
 	return exec.LookPath(name)
 }
 
-// wanted are the steps of the scenario.
+// wanted returns the steps that every scenario must report.
 func wanted() []step {
 	titles := func(of ...string) any { return toAny(of) }
 	return []step{
@@ -66,13 +66,13 @@ func planHash() string {
 	return "md5:" + hex.EncodeToString(sum[:])
 }
 
-// plan is that file.
+// plan is the file that the clients upload.
 var plan = append([]byte("%PDF-1.4\n"), bytes.Repeat([]byte("x"), 1_000_000)...)
 
-// refusedPage is the step "upload" of a page of another origin (docs/files.md, D9).
+// refusedPage is the step "upload" of a web page with another origin, which may not upload (docs/files.md, D9).
 var refusedPage = step{"upload", map[string]any{"refused": 403.0}}
 
-// otherData is the step of clients that may send cookies.
+// otherData is the step "other data" of the clients that may send cookies.
 var otherData = step{"other data", map[string]any{"unheard": 404.0, "heard": 1.0, "first": "Asset 1",
 	"write": "five entrances"}}
 
@@ -84,8 +84,8 @@ func toAny(texts []string) []any {
 	return all
 }
 
-// check compares the reported steps, and checks that the client repeated requests as the
-// contract asks.
+// check compares the reported steps with the steps in want. It also checks that the client repeated requests as the
+// contract demands.
 func (s *stage) check(want []step) {
 	s.t.Helper()
 	if diff := cmp.Diff(want, s.reported()); diff != "" {
@@ -116,7 +116,7 @@ func (s *stage) check(want []step) {
 	}
 }
 
-// program runs a program in dir and fails the test if it fails. env are further variables.
+// program runs a program in dir, and fails the test if the program fails. env are additional environment variables.
 func program(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	path, err := lookPath(name)
@@ -134,13 +134,13 @@ func program(t *testing.T, dir string, env []string, name string, args ...string
 	return string(text)
 }
 
-// env returns the variables of a scenario.
+// env returns the environment variables for a program that runs the scenario.
 func (s *stage) env() []string {
 	return []string{"REGISTRY=" + s.api.URL, "CONTROL=" + s.control.URL, "PYTHONDONTWRITEBYTECODE=1"}
 }
 
-// example returns the code blocks of a README in a language, with the address of the
-// registry replaced.
+// example returns all code blocks in a language from the README in a folder. The address of the registry is
+// replaced by the address of the proxy.
 func (s *stage) example(folder, language string) string {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "README.md"))
@@ -172,7 +172,7 @@ func (s *stage) get(path string) string {
 	return string(bytes.TrimSpace(text))
 }
 
-// checkExample checks the effect of an example, and that it printed the quantity.
+// checkExample checks what an example has done in the registry, and that it printed the quantity.
 func (s *stage) checkExample(printed string) {
 	s.t.Helper()
 	feed := s.get("/api/2.5/assets?opt_fields=description,owner")

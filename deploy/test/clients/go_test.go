@@ -39,10 +39,10 @@ type goScenario struct {
 	broker, broker3, reader *client.Client
 
 	mu       sync.Mutex
-	refusals []int // status of each failed try since refused, 0 without a whole answer
+	refusals []int // status of each failed try since the last call of refused; 0 if there was no whole answer
 }
 
-// client returns a client that records its failed tries.
+// client returns a client whose failed tries are recorded in refusals.
 func (g *goScenario) client(key string) *client.Client {
 	c, err := client.New(client.Config{
 		URL: g.stage.api.URL, Key: client.Secret(key), Transport: g, Retry: client.Retry{Tries: 20},
@@ -93,7 +93,7 @@ func (g *goScenario) must(err error) {
 	}
 }
 
-// ask sends a request to the stage, as the programs in other languages do.
+// ask sends a request to the control server of the stage, as the programs in other languages do.
 func (g *goScenario) ask(path string, body any) {
 	g.t.Helper()
 	text, err := json.Marshal(body)
@@ -111,7 +111,7 @@ func (g *goScenario) report(name string, got any) {
 	g.ask("/step", step{name, got})
 }
 
-// number returns a valid asset with a number in its title.
+// number returns a valid asset whose title contains n.
 func number(n string) client.Asset {
 	return client.Asset{
 		AssetType: "bounce", Title: "Asset " + n, Description: "one entrance",
@@ -200,7 +200,7 @@ func (g *goScenario) parts(asset, item string, token client.Secret) {
 	g.report("upload", map[string]any{"title": kept.Title, "format": kept.Format, "hash": kept.Hash})
 }
 
-// prove reads the proof of a published asset, and asks for that of the draft.
+// prove reads the proof of a published asset, and asks for the proof of the draft.
 func (g *goScenario) prove(asset string) {
 	ctx := g.t.Context()
 	proof, err := g.reader.Proof(ctx, asset, 0)
@@ -234,7 +234,7 @@ func (g *goScenario) handOver(asset string, old client.Access) client.Secret {
 	return made.Access.Token
 }
 
-// webhooks creates, changes and removes a webhook, to which nothing is sent.
+// webhooks creates, changes and removes a webhook. No message is sent to it.
 func (g *goScenario) webhooks() {
 	ctx := g.t.Context()
 	made, err := g.broker.CreateWebhook(ctx, client.WebhookSettings{URL: "https://receiver.example/", State: "disabled"})
@@ -263,7 +263,7 @@ func (g *goScenario) webhooks() {
 		"replayed": replayed.State, "removed": client.StatusOf(err)})
 }
 
-// faults meets refusals, lost answers and a rate limit.
+// faults makes the client meet refusals, lost answers and a rate limit.
 func (g *goScenario) faults(id string, owner client.Secret) {
 	ctx := g.t.Context()
 	g.refused()
@@ -282,14 +282,14 @@ func (g *goScenario) faults(id string, owner client.Secret) {
 	g.report("lost answers", fields{"refusals": g.refused(), "published": g.titles(g.reader)})
 	count := 0
 	for range 4 {
-		count += len(g.titles(g.broker)) // a page has one
+		count += len(g.titles(g.broker)) // each page has one title
 	}
 	g.report("rate limit", fields{"pages": count, "refused": slices.Contains(g.refused(), 429)})
 }
 
 type fields map[string]any
 
-// titles reads the titles of all published assets, one a page.
+// titles reads the titles of all published assets, with one asset on each page.
 func (g *goScenario) titles(c *client.Client) (found []string) {
 	for page, err := range c.Pages(g.t.Context(), client.Feed{Limit: 1, Fields: []string{"title"}}) {
 		g.must(err)
@@ -306,8 +306,7 @@ type change struct {
 	position client.Position
 }
 
-// watch sends the entries of the feed after a position to the channel it returns, until
-// ctx ends.
+// watch follows the feed from a position until ctx ends, and returns a channel with the entries.
 func (g *goScenario) watch(ctx context.Context, feed client.Feed) <-chan change {
 	found := make(chan change)
 	feed.Fields = []string{"title"}
@@ -331,8 +330,7 @@ func (g *goScenario) watch(ctx context.Context, feed client.Feed) <-chan change 
 	return found
 }
 
-// follow follows the feed through a restart of the registry, and resumes it. It returns
-// a position.
+// follow follows the feed while the registry restarts, and then resumes it. It returns the position of an entry.
 func (g *goScenario) follow() client.Position {
 	g.refused()
 	ctx, stop := context.WithCancel(g.t.Context())
@@ -358,7 +356,7 @@ func (g *goScenario) follow() client.Position {
 	return fourth
 }
 
-// startOver follows from a position that the registry does not know.
+// startOver follows the feed from a position that the registry does not know. The client must start over.
 func (g *goScenario) startOver(position client.Position) fields {
 	g.t.Helper()
 	feed := client.Feed{Position: position, Fields: []string{"title"}}
@@ -378,7 +376,7 @@ func (g *goScenario) startOver(position client.Position) fields {
 	return got
 }
 
-// otherData meets a registry whose data is not that of a cookie.
+// otherData sends a cookie that belongs to other data than the registry has. The client must start over.
 func (g *goScenario) otherData(position client.Position, id string, owner client.Secret) {
 	position.ServerID = "gone"
 	got := g.startOver(position)

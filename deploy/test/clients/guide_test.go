@@ -14,11 +14,11 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// continued are the guides whose examples go on where those of the guide before ended.
+// continued are the guides whose examples continue where the examples of the previous guide ended.
 var continued = []string{"first-asset", "tokens", "lots", "deletion", "feed", "errors"}
 
-// program returns the examples in a language of guides of the documentation page, one after the other. It writes
-// asset.json of the first guide to dir.
+// program returns all examples in a language from the given guides of the documentation page, as one program. It
+// writes the file asset.json of the first guide to dir.
 func (s *stage) program(language, dir string, guides ...string) string {
 	s.t.Helper()
 	page := s.get("/docs")
@@ -33,7 +33,7 @@ func (s *stage) program(language, dir string, guides ...string) string {
 	return program.String()
 }
 
-// between returns every text of a page that is between two others.
+// between returns all texts of a page that stand between the texts from and to.
 func (s *stage) between(page, from, to string) (texts []string) {
 	s.t.Helper()
 	for _, rest := range strings.Split(page, from)[1:] {
@@ -46,13 +46,13 @@ func (s *stage) between(page, from, to string) (texts []string) {
 	return texts
 }
 
-// plain returns an example as a reader copies it, with the address of the proxy.
+// plain returns the text of an example as a reader would copy it, with the address of the proxy.
 func (s *stage) plain(example string) string {
 	text := html.UnescapeString(regexp.MustCompile(`<[^>]+>`).ReplaceAllString(example, ""))
 	return strings.ReplaceAll(text, "http://"+s.addr, s.api.URL)
 }
 
-// checkContinued checks what the examples of the continued guides have printed.
+// checkContinued checks the output of the examples in the continued guides.
 func (s *stage) checkContinued(printed string) {
 	s.t.Helper()
 	printed = regexp.MustCompile(`\b[0-9a-f]{32}\b`).ReplaceAllString(printed, "ID")
@@ -63,7 +63,7 @@ func (s *stage) checkContinued(printed string) {
 	}
 }
 
-// checkLoaded runs a program that loads two rows, twice, and checks what it has done.
+// checkLoaded runs a program twice that loads two rows, and checks the registry afterwards.
 func (s *stage) checkLoaded(dir string, run func() string) {
 	s.t.Helper()
 	for range 2 {
@@ -82,7 +82,7 @@ func (s *stage) checkLoaded(dir string, run func() string) {
 	}
 }
 
-// checkSent runs a program that gives an asset a document with its file, and checks what it has done.
+// checkSent runs a program that gives an asset a document with its file, and checks the registry afterwards.
 func (s *stage) checkSent(dir string, run func() string) {
 	s.t.Helper()
 	broker, err := client.New(client.Config{URL: s.api.URL, Key: "broker"})
@@ -174,7 +174,7 @@ func TestGoProgramsOfTheGuides(t *testing.T) {
 	s.checkContinued(build("guides", fmt.Sprintf(goProgram, s.program("go", dir, continued...)))())
 }
 
-// goProgram is a program with the examples in Go of the continued guides.
+// goProgram is a Go program that consists of the Go examples in the continued guides.
 const goProgram = `package main
 
 import (

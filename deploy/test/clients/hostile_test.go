@@ -19,21 +19,21 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// A hostile server answers in ways that the registry never does, as proxies and faulty servers do.
-// The clients of all languages pass the same cases.
+// A hostile server answers in ways in which the registry never answers, but proxies and faulty servers do. The
+// clients of all languages are tested with the same cases.
 
-// hostileCase is what a server does, and what comes of a call.
+// hostileCase is a call to a hostile server: how the server answers, and how the call may end.
 type hostileCase struct {
 	Name string `json:"name"`
 	Call string `json:"call"` // get, change, pages, follow or restored
-	Hang bool   `json:"hang"` // the call ends by its own deadline
+	Hang bool   `json:"hang"` // the call ends by its own timeout
 
-	answers  []reaction // to the requests, in their order; the last one is repeated
+	answers  []reaction // answers to the first request, the second one and so on; the last answer is repeated
 	want     []string   // permitted outcomes
-	requests int        // how many the client sends; 0: any number
+	requests int        // how many requests the client must send; 0 means any number
 }
 
-// reaction answers one request. It returns whether the connection stays.
+// reaction answers one request. It returns whether the connection stays open.
 type reaction func(conn net.Conn) bool
 
 // says sends an answer and closes the connection.
@@ -44,7 +44,7 @@ func says(text string) reaction {
 	}
 }
 
-// keeps sends an answer and keeps the connection.
+// keeps sends an answer and keeps the connection open.
 func keeps(text string) reaction {
 	return func(conn net.Conn) bool {
 		_, err := io.WriteString(conn, text)
@@ -52,7 +52,7 @@ func keeps(text string) reaction {
 	}
 }
 
-// hangs sends a text and nothing else, until the client leaves.
+// hangs sends a text and then nothing more, until the client closes the connection.
 func hangs(text string) reaction {
 	return func(conn net.Conn) bool {
 		io.WriteString(conn, text)
@@ -61,7 +61,7 @@ func hangs(text string) reaction {
 	}
 }
 
-// repeats sends a text, then a piece again and again, until the client leaves.
+// repeats sends a text, and then sends the text piece again and again until the client closes the connection.
 func repeats(text, piece string, pause time.Duration) reaction {
 	return func(conn net.Conn) bool {
 		io.WriteString(conn, text)
@@ -74,7 +74,7 @@ func repeats(text, piece string, pause time.Duration) reaction {
 	}
 }
 
-// answer is an answer with a body of the stated length.
+// answer returns an HTTP answer with the right Content-Length.
 func answer(status, headers, body string) string {
 	return fmt.Sprintf("HTTP/1.1 %s\r\nContent-Length: %d\r\n%s\r\n%s", status, len(body), headers, body)
 }
@@ -83,7 +83,7 @@ func answer(status, headers, body string) string {
 func zipped(text string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, _ = io.WriteString(w, text) // a buffer takes everything
+	_, _ = io.WriteString(w, text) // writing to a buffer cannot fail
 	_ = w.Close()
 	return b.String()
 }
@@ -103,7 +103,7 @@ var (
 	isFound  = []string{"found"}
 )
 
-// hostileCases are the cases of bodies, lengths and statuses.
+// hostileCases returns cases with odd bodies, lengths and statuses.
 func hostileCases() []hostileCase {
 	half := zipped(foundBody)
 	half = half[:len(half)/2]
@@ -156,7 +156,7 @@ func hostileCases() []hostileCase {
 	return slices.Concat(cases, retryCases(), listingCases())
 }
 
-// retryCases have times of Retry-After.
+// retryCases returns cases with odd values of Retry-After.
 func retryCases() (cases []hostileCase) {
 	busy := func(after string) reaction {
 		return keeps(answer("503 Service Unavailable", "Retry-After: "+after+"\r\n", htmlPage))
@@ -177,7 +177,7 @@ func retryCases() (cases []hostileCase) {
 	return cases
 }
 
-// listingCases have pages, redirects and a registry that was restored.
+// listingCases returns cases with pages, redirects, and a registry that was restored from a backup.
 func listingCases() (cases []hostileCase) {
 	for name, body := range map[string]string{
 		"page-no-next":   `{"data":[{"id":"a","dateModified":"1"}]}`,
@@ -198,20 +198,20 @@ func listingCases() (cases []hostileCase) {
 	return append(cases, hostileCase{Name: "restored", Call: "restored", want: isFound})
 }
 
-// hostile is the server. The first step of a request's path is the name of its case.
+// hostile is the hostile server. The first segment of a request's path is the name of a case.
 type hostile struct {
 	cases    map[string]hostileCase
 	restored *restored
 	listener net.Listener
 
 	mu    sync.Mutex
-	seen  map[string]int // requests by case
+	seen  map[string]int // number of requests by case
 	conns []net.Conn
 }
 
 func newHostile(t *testing.T, cases []hostileCase) *hostile {
 	t.Helper()
-	listener, err := net.Listen("tcp4", ":0") // all of 127.0.0.0/8: see hostile.mjs
+	listener, err := net.Listen("tcp4", ":0") // listens on all addresses of 127.0.0.0/8; hostile.mjs explains why
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func newHostile(t *testing.T, cases []hostileCase) *hostile {
 	return h
 }
 
-// serve reads requests of a connection and answers them.
+// serve reads requests from a connection and answers them.
 func (h *hostile) serve(conn net.Conn) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)
@@ -274,11 +274,11 @@ func (h *hostile) serve(conn net.Conn) {
 	}
 }
 
-// changesAtOnce is how many changes a client sends at the same time to a registry that was restored.
+// changesAtOnce is how many changes a client sends at the same time to the restored registry.
 const changesAtOnce = 8
 
-// restored is a registry that is restored after it has given its cookie. A change with the old cookie
-// is refused once all changes are there, so that each has been sent with the old one.
+// restored is a registry that is restored from a backup after it has sent its cookie. It refuses changes with the
+// old cookie, but only after all changes have arrived. So the client has sent every change with the old cookie.
 type restored struct {
 	mu   sync.Mutex
 	left int
@@ -305,12 +305,12 @@ func (r *restored) answer(req *http.Request) string {
 		`{"status":"error","errors":[{"location":"url","name":"precondition","description":"Other data."}]}`)
 }
 
-// url is the address of the server.
+// url returns the address of the server.
 func (h *hostile) url() string {
 	return fmt.Sprintf("http://127.0.0.1:%d", h.listener.Addr().(*net.TCPAddr).Port)
 }
 
-// check compares outcomes, by cases, with those that are permitted.
+// check compares the outcome of each case with its permitted outcomes.
 func (h *hostile) check(t *testing.T, outcomes map[string]string) {
 	t.Helper()
 	h.mu.Lock()
@@ -328,7 +328,7 @@ func (h *hostile) check(t *testing.T, outcomes map[string]string) {
 	}
 }
 
-// asked runs a program with the cases and returns the outcomes that it prints.
+// asked runs a program with all cases, and returns the outcomes that it prints.
 func (h *hostile) asked(t *testing.T, dir string, env []string, name string, args ...string) map[string]string {
 	t.Helper()
 	var cases []hostileCase

@@ -29,7 +29,7 @@ func TestGoClientMeetsAHostileServer(t *testing.T) {
 	h.check(t, outcomes)
 }
 
-// goOutcome returns what comes of a case with the Go client.
+// goOutcome runs a case with the Go client, and returns the outcome.
 func (h *hostile) goOutcome(t *testing.T, of hostileCase) string {
 	config := client.Config{URL: h.url() + "/" + of.Name, Key: "broker", Timeout: time.Minute,
 		Retry: client.Retry{Tries: 2}}
@@ -58,7 +58,7 @@ func (h *hostile) goOutcome(t *testing.T, of hostileCase) string {
 	return "no answer"
 }
 
-// goCall makes a call of a case.
+// goCall makes the call that a case names.
 func goCall(ctx context.Context, c *client.Client, call string) (string, error) {
 	change := func() (string, error) {
 		asset, err := c.Patch(ctx, "a", client.Fields{"title": "x"}, client.Write{Token: "token"})

@@ -18,7 +18,7 @@ var releasing struct {
 	dir string
 }
 
-// released makes the clients of a release, once for all tests, and returns the folder of the release.
+// released makes the clients of a release, once for all tests, and returns the directory of the release.
 func released(t *testing.T) string {
 	t.Helper()
 	needtest.Commands(t, "node", "npm", "python3", "hatchling", "pip3")
@@ -36,14 +36,15 @@ func released(t *testing.T) string {
 	return releasing.dir
 }
 
-// install runs the lines of a README that install a client, in dir. Debian's programs come first.
+// install runs the shell lines of a README that install a client, in the directory dir. Programs in /usr/bin, which
+// come from Debian, are found first.
 func (s *stage) install(dir, folder string, env ...string) {
 	s.t.Helper()
 	lines := strings.NewReplacer("DIST", released(s.t), "0.1.0", version).Replace(s.example(folder, "sh"))
 	program(s.t, dir, append(env, "PATH=/usr/bin:"+os.Getenv("PATH")), "sh", "-euc", lines)
 }
 
-// write writes a file of an empty project.
+// write writes a file into a new project.
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -51,11 +52,11 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// TestGoClientInstalls gets the client as its README says, and runs the example of the README.
+// TestGoClientInstalls installs the client with the commands of its README, and runs the README's example.
 func TestGoClientInstalls(t *testing.T) {
 	s := newStage(t, 0)
 	dir, client := t.TempDir(), "../../../clients/go"
-	// Nothing else is needed, so the folder of the release is the only proxy.
+	// The client has no dependencies, so Go gets modules only from the directory of the release.
 	env := []string{"GOWORK=off", "GOFLAGS=-modcacherw", "GOPROXY=off", "GOMODCACHE=" + filepath.Join(t.TempDir(), "modules")}
 	write(t, dir, "main.go", s.example(client, "go"))
 	program(t, dir, env, "go", "mod", "init", "example.org/broker")
@@ -68,7 +69,7 @@ func TestGoClientInstalls(t *testing.T) {
 	}
 }
 
-// TestTypeScriptClientInstalls installs the package as its README says, and runs the scenario.
+// TestTypeScriptClientInstalls installs the package with the commands of its README, and runs the scenario.
 func TestTypeScriptClientInstalls(t *testing.T) {
 	s := newStage(t, 0)
 	dir := t.TempDir()
@@ -80,8 +81,8 @@ func TestTypeScriptClientInstalls(t *testing.T) {
 	s.check(append(wanted(), otherData))
 }
 
-// TestPythonClientInstalls installs the wheel as its README says. It checks the types of the scenario against
-// the installed client, and runs the scenario.
+// TestPythonClientInstalls installs the wheel with the commands of its README. It checks the types in the scenario
+// against the installed client, and runs the scenario.
 func TestPythonClientInstalls(t *testing.T) {
 	needtest.Commands(t, "mypy")
 	s := newStage(t, 0)
@@ -95,7 +96,7 @@ func TestPythonClientInstalls(t *testing.T) {
 	s.check(append(wanted(), otherData))
 }
 
-// TestPythonClientIsOneFile runs the example of the README with the one file of the release.
+// TestPythonClientIsOneFile runs the README's example with only the single file that the release has of the client.
 func TestPythonClientIsOneFile(t *testing.T) {
 	s := newStage(t, 0)
 	dir := t.TempDir()

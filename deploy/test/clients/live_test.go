@@ -13,13 +13,12 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// lastTitle is the title of the last asset that a follower sees.
+// lastTitle is the title of the last asset that a follower must see.
 const lastTitle = "Asset 4"
 
-// live publishes two assets, kills the registry once the follower has reported them, and
-// publishes two more. It then checks that the follower has seen each asset once, and that
-// it went on where its stream broke off. It does so at a registry, and at a mirror of its
-// mirror.
+// live publishes two assets. When the follower has reported them, live kills the registry, and publishes two more
+// assets. It then checks that the follower has seen each asset once, and that it continued where its stream had
+// ended. It does all this with a registry, and with a mirror of the registry's mirror.
 func live(t *testing.T, follow func(*stage)) {
 	t.Helper()
 	for _, c := range []struct {
@@ -62,8 +61,8 @@ func liveAt(t *testing.T, mirrored int, follow func(*stage)) {
 	}
 }
 
-// publishAround publishes two assets, waits for their reports, kills the registry and
-// publishes two more.
+// publishAround publishes two assets, waits until they are reported, kills the registry, and publishes two more
+// assets.
 func (s *stage) publishAround(broker *client.Client) error {
 	for n := range 4 {
 		made, err := broker.Create(s.t.Context(), number(fmt.Sprint(n+1)))
@@ -92,7 +91,7 @@ func (s *stage) publishAround(broker *client.Client) error {
 	return nil
 }
 
-// liveEnv returns the variables of a program that follows the feed.
+// liveEnv returns the environment variables for a program that follows the feed.
 func (s *stage) liveEnv() []string { return append(s.env(), "LAST="+lastTitle) }
 
 func TestGoClientFollowsStreams(t *testing.T) {
@@ -109,7 +108,7 @@ func TestGoClientFollowsStreams(t *testing.T) {
 	})
 }
 
-// liveClient returns a client that does not wait for the end of an answer.
+// liveClient returns a client that does not wait until an answer has ended.
 func (g *goScenario) liveClient() *client.Client {
 	c, err := client.New(client.Config{URL: g.stage.api.URL, Retry: client.Retry{Tries: 20}})
 	g.must(err)
@@ -130,7 +129,7 @@ func TestTypeScriptClientFollowsStreams(t *testing.T) {
 	live(t, func(s *stage) { program(t, dir, s.liveEnv(), "node", "live.mjs") })
 }
 
-// TestEventSourcePackageFollowsStreams runs a client of event streams that others wrote.
+// TestEventSourcePackageFollowsStreams follows the feed with a client for event streams that others wrote.
 func TestEventSourcePackageFollowsStreams(t *testing.T) {
 	needtest.Commands(t, "node", "npm")
 	lines := strings.Fields(program(t, ".", nil, "sh", "npm.sh", "eventsource"))
@@ -142,7 +141,7 @@ const { REGISTRY, CONTROL, LAST } = process.env; await follow(EventSource, REGIS
 	})
 }
 
-// livePage is a web page that follows the feed, and tells the test how it ended.
+// livePage is a web page that follows the feed. When it has seen the last asset, it reports the result to the test.
 const livePage = `<!doctype html>
 <title>live</title>
 <script type="module">

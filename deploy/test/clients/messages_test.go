@@ -12,12 +12,12 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// messages has messages to receivers of webhooks, right and wrong ones. The tests of
-// deploy/test/apart/webhooks hold them against the library of Standard Webhooks.
+// messages is a file of right and wrong messages to receivers of webhooks. The tests of deploy/test/apart/webhooks
+// check the same messages with the library of Standard Webhooks.
 const messages = "../apart/webhooks/testdata/messages.json"
 
-// verified returns what clients have to print of the messages: for each a line with its name and
-// what came of it.
+// verified returns the text that clients must print for the messages: a line for each message, with its name and
+// the outcome.
 func verified(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(messages)

@@ -12,39 +12,39 @@ import (
 	"time"
 )
 
-// retryAfter is the Retry-After of injected refusals, in seconds.
+// retryAfter is the Retry-After that an injected refusal has, in seconds.
 const retryAfter = 1
 
-// fault is a failure of one request. With status 0 the answer breaks off. With after, the
-// registry does the request first.
+// fault is the failure of one request. If status is 0, the connection breaks during the answer. If after is set,
+// the request fails only after the registry has carried it out.
 type fault struct {
 	status int
 	after  bool
 }
 
-// sent is a request that the proxy saw, without preflights.
+// sent is a request that the proxy got. Preflight requests are left out.
 type sent struct {
 	method, path string
 	idempotency  string // the Idempotency-Key
 	at           time.Time
-	refused      int    // status of the injected refusal; 0 if none
-	stream       bool   // it asks for an event stream
-	from         string // the offset that the stream begins after; "" for none
+	refused      int    // status of the injected refusal; 0 if none was injected
+	stream       bool   // whether the request asks for an event stream
+	from         string // the offset after which the stream begins; "" if the request has none
 }
 
-// proxy passes requests on to a registry. It fails those for which faults were
-// injected. While the registry is away it closes the connection.
+// proxy forwards requests to a registry. If a fault was injected, it makes the next request fail. While the
+// registry is down, it closes the connection.
 type proxy struct {
 	registry *httputil.ReverseProxy
 
 	mu     sync.Mutex
-	faults []fault // for the next requests
+	faults []fault // one for each of the next requests
 	sent   []sent
-	cookie string        // replaces the next SERVER_ID that the registry sets; "" for none
-	missed chan struct{} // closed once a page could not be passed on; nil while nobody waits
+	cookie string        // replaces the next SERVER_ID that the registry sets; if "", nothing is replaced
+	missed chan struct{} // closed when a request for a page could not be forwarded; nil while nobody waits for that
 }
 
-// newProxy returns a proxy in front of the registry at addr. It sends readings to reader.
+// newProxy returns a proxy in front of the registry at addr. It sends GET requests to the address reader instead.
 func newProxy(addr, reader string) *proxy {
 	p := &proxy{}
 	p.registry = &httputil.ReverseProxy{
@@ -65,7 +65,7 @@ func newProxy(addr, reader string) *proxy {
 	return p
 }
 
-// inject adds a fault. Each fails one request.
+// inject adds a fault, which makes one request fail.
 func (p *proxy) inject(f fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,8 +89,7 @@ func (p *proxy) replaceCookie(resp *http.Response) error {
 	return nil
 }
 
-// nextMissedPage returns a channel that closes once a request for a page fails because
-// the registry is away.
+// nextMissedPage returns a channel that is closed when a request for a page fails because the registry is down.
 func (p *proxy) nextMissedPage() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +97,7 @@ func (p *proxy) nextMissedPage() <-chan struct{} {
 	return p.missed
 }
 
-// miss records that a request could not be passed on.
+// miss records that a request could not be forwarded.
 func (p *proxy) miss(r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +107,7 @@ func (p *proxy) miss(r *http.Request) {
 	}
 }
 
-// record records a request and returns its fault, nil if there is none.
+// record records a request. It returns the fault for this request, or nil.
 func (p *proxy) record(r *http.Request) *fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,14 +123,14 @@ func (p *proxy) record(r *http.Request) *fault {
 	return f
 }
 
-// requests returns the requests so far.
+// requests returns all recorded requests.
 func (p *proxy) requests() []sent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.sent
 }
 
-// ServeHTTP passes a request on or fails it.
+// ServeHTTP forwards a request or makes it fail.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodOptions {
 		p.registry.ServeHTTP(w, r)
@@ -156,8 +155,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"status":"error","errors":[{"location":"url","name":"test","description":"injected"}]}`)
 }
 
-// breakOff sends the beginning of an answer and closes the connection. Without any answer a
-// browser repeats a request by itself.
+// breakOff sends the beginning of an answer and closes the connection. If it sent nothing, a browser would repeat
+// the request by itself.
 func breakOff(w http.ResponseWriter) {
 	w.Header().Set("Content-Length", "1000")
 	w.WriteHeader(http.StatusOK)

@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// absolutePython returns the variable with which Python finds the client.
+// absolutePython returns the environment variable that tells Python where the client is.
 func absolutePython(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs(python)
@@ -45,7 +45,7 @@ func TestPythonClientChecksCertificates(t *testing.T) {
 	needtest.Commands(t, "python3")
 	s := newStage(t, 0)
 	secure := httptest.NewUnstartedServer(s.proxy)
-	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // the refused handshake
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // do not log the handshake that the client refuses
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
 	authority := filepath.Join(t.TempDir(), "ca.pem")

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// run builds the programs, unless -bin names their directory, and runs the tests.
+// run builds the programs, unless the flag -bin gives their directory, and runs the tests.
 func run(m *testing.M) int {
 	if *bin == "" {
 		dir, err := os.MkdirTemp("", "registry-clients")
@@ -50,37 +50,38 @@ func run(m *testing.M) int {
 }
 
 const (
-	keyPages = "3"         // limit of pages a second for one API key; the scenario asks for more
-	patience = time.Minute // for a scenario to notice that the registry is away
+	keyPages = "3"         // how many pages per second one API key may read; the scenario reads more, to be refused
+	patience = time.Minute // how long a scenario may take to notice that the registry is down
 )
 
-// stage is a registry, the proxy in front of it, and the server through which a
-// scenario asks for faults and reports its steps.
+// stage is a registry, a proxy in front of it, and a control server. A scenario uses the control server to ask for
+// faults and to report its steps.
 type stage struct {
 	t         *testing.T
 	addr, dir string
-	chain     []string // addresses of mirrors, each of the one before, the first of the registry
-	output    processes.Output
-	proxy     *proxy
-	api       *httptest.Server // serves the proxy
-	control   *httptest.Server
-	restarts  sync.WaitGroup
+	// Addresses of mirrors; the first mirrors the registry, and each further one the mirror before it.
+	chain    []string
+	output   processes.Output
+	proxy    *proxy
+	api      *httptest.Server // serves the proxy
+	control  *httptest.Server
+	restarts sync.WaitGroup
 
 	mu       sync.Mutex
 	registry *processes.Process
 	mirrors  []*processes.Process
 	steps    []step
-	told     chan step // gets each step
+	told     chan step // each reported step is sent here
 }
 
-// step is a report of a scenario.
+// step is what a scenario reports about one of its steps.
 type step struct {
 	Step string
 	Got  any
 }
 
-// newStage starts a registry with an empty directory of data, and a chain of mirrors.
-// Clients read from the last of them.
+// newStage starts a registry with an empty data directory, and a chain of mirrors. Clients read from the last
+// mirror.
 func newStage(t *testing.T, mirrored int) *stage {
 	t.Helper()
 	var addrs []string
@@ -118,7 +119,7 @@ func (s *stage) close() {
 	}
 }
 
-// start starts the registry on the data of the stage, and the mirrors that do not run.
+// start starts the registry on the data of the stage, and all mirrors that do not run.
 func (s *stage) start() error {
 	registry, err := processes.Start(context.Background(), s.addr, &s.output, filepath.Join(*bin, "registry"),
 		"serve", "--sandbox", "--addr", s.addr, "--data", s.dir, "--limit-key-list", keyPages)
@@ -142,7 +143,7 @@ func (s *stage) start() error {
 	return nil
 }
 
-// fromAnyOrigin lets a web page of any origin send simple requests to h.
+// fromAnyOrigin allows web pages of any origin to send simple requests to h.
 func fromAnyOrigin(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
@@ -151,7 +152,7 @@ func fromAnyOrigin(h http.Handler) http.Handler {
 	})
 }
 
-// fault handles POST /fault: the proxy fails the next requests.
+// fault handles POST /fault, after which the proxy makes the next requests fail.
 func (s *stage) fault(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Status int
@@ -167,7 +168,8 @@ func (s *stage) fault(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// cookie handles POST /cookie: the next client without a cookie gets that of other data.
+// cookie handles POST /cookie. The proxy then gives the next client that has no cookie a cookie that belongs to
+// other data.
 func (s *stage) cookie(w http.ResponseWriter, r *http.Request) {
 	var c struct{ Value string }
 	if err := json.NewDecoder(r.Body).Decode(&c); err != nil {
@@ -177,15 +179,15 @@ func (s *stage) cookie(w http.ResponseWriter, r *http.Request) {
 	s.proxy.giveCookie(c.Value)
 }
 
-// restart handles POST /restart: it kills the registry, and starts it again.
+// restart handles POST /restart. It kills the registry, and starts it again.
 func (s *stage) restart(w http.ResponseWriter, _ *http.Request) {
 	if err := s.kill(); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }
 
-// kill kills the registry, and the mirror that clients read from. It starts them again once
-// a follower has failed to get a page or a stream.
+// kill kills the registry, and the mirror from which clients read. When a follower has failed to get a page or a
+// stream, kill starts both again.
 func (s *stage) kill() error {
 	missed := s.proxy.nextMissedPage()
 	s.mu.Lock()
@@ -211,7 +213,7 @@ func (s *stage) kill() error {
 	return nil
 }
 
-// report handles POST /step: it records a step.
+// report handles POST /step, and records the step.
 func (s *stage) report(w http.ResponseWriter, r *http.Request) {
 	var reported step
 	if err := json.NewDecoder(r.Body).Decode(&reported); err != nil {
@@ -223,11 +225,11 @@ func (s *stage) report(w http.ResponseWriter, r *http.Request) {
 	s.steps = append(s.steps, reported)
 	select {
 	case s.told <- reported:
-	default: // nobody waits for so many
+	default: // the channel is full, because nobody waits for more steps
 	}
 }
 
-// reported returns the steps so far.
+// reported returns all steps that were reported so far.
 func (s *stage) reported() []step {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// schemas are the schemas of the OpenAPI document for each type of the Python client. A
-// type has the fields of all of its schemas.
+// schemas lists the schemas in the OpenAPI document for each type of the Python client. A type has the fields of
+// all of its schemas.
 var schemas = map[string][]string{
 	"Asset":               {"Asset", "AssetInput"},
 	"OwnAsset":            {"Asset", "AssetInput", "OwnEntry"},
@@ -48,8 +48,8 @@ var schemas = map[string][]string{
 	"SearchSuggestions":    {"SearchSuggestions"},
 }
 
-// notTyped are fields that the registry accepts and ignores, or that only the answer for
-// one document has.
+// notTyped are fields that the client's types need not have: the registry ignores them in requests, or sends them
+// only in the answer about one document.
 var notTyped = []string{"owner_token", "transfer_token", "revisions", "previousVersions", "thumbnails"}
 
 func TestTypesOfThePythonClientAreThoseOfTheDocument(t *testing.T) {
@@ -72,7 +72,7 @@ print(json.dumps({name: sorted(of.__annotations__) for name, of in vars(asset_re
 	}
 }
 
-// described returns the fields that the OpenAPI document describes, by types of the client.
+// described returns the fields that the OpenAPI document describes, by the client's types.
 func described(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(document)

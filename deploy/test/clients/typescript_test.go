@@ -17,7 +17,7 @@ const (
 	document   = "../../../gateway/internal/openapi/2.5.json"
 )
 
-// workshop is the directory in which compiled works; run removes it.
+// workshop is the directory in which the function compiled works. The function run removes it.
 var workshop = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "registry-clients-npm") })
 
 var compiling struct {
@@ -25,9 +25,8 @@ var compiling struct {
 	done bool
 }
 
-// compiled copies the package of the TypeScript client to a directory, the same for all
-// tests, and compiles it there. A program in that directory imports it as
-// "asset-registry".
+// compiled copies the package of the TypeScript client to a directory, and compiles it there. It is the same
+// directory for all tests. A program in that directory imports the package as "asset-registry".
 func compiled(t *testing.T) (dir, installed string) {
 	t.Helper()
 	dir, err := workshop()

@@ -8,7 +8,8 @@ import (
 	"asset-registry.example/client"
 )
 
-// backToWork finds an asset whose answer was lost, gets new tokens for it and removes it.
+// backToWork loses the answer to a creation. It finds the asset by its reference, gets new tokens for it, and
+// removes it.
 func (g *goScenario) backToWork() {
 	ctx := g.t.Context()
 	create := func(n string) (client.Created, error) {

@@ -14,10 +14,10 @@ import (
 	"asset-registry/deploy/test/rig/clients"
 )
 
-// TestScenariosOnCompose starts docker-compose.yml without any data, and runs the
-// end-to-end scenarios on it. Two file services share a bucket; TestFailures has a volume.
+// TestScenariosOnCompose starts docker-compose.yml without data, and runs the end-to-end scenarios on it. In this
+// test, two file services share a bucket; in TestFailures, they use a volume.
 func TestScenariosOnCompose(t *testing.T) {
-	// The stand-in for MongoDB is slow, and so is a machine that runs all of the stack.
+	// Long timeouts: the stand-in for MongoDB is slow, and so is a machine that runs the whole stack.
 	s := start(t, "STORE_TIMEOUT=50s", "TIMEOUT=55s",
 		"COMPOSE_PROFILES=witness,objects", "FILES_BUCKET=s3+http://objects:7070/files", "ASSETSVC_LOG_POLICY=/run/secrets/witness.policy")
 	t.Run("containers have no more rights than they need", func(t *testing.T) { testContained(t, s) })
@@ -30,8 +30,8 @@ func TestScenariosOnCompose(t *testing.T) {
 	t.Run("the search finds their assets", func(t *testing.T) { testSearch(t, s) })
 }
 
-// TestFailures breaks every part of the stack under load: each fault may cause only
-// the refusals of docs/architecture.md, "Failures", and no acknowledged write is lost.
+// TestFailures breaks every part of the stack while clients send requests. Each fault may cause only the refusals
+// that docs/architecture.md, "Failures" lists, and no acknowledged write may be lost.
 func TestFailures(t *testing.T) {
 	s := start(t, "SANDBOX=false")
 	operator, key := issueKeys(t, s)
@@ -44,7 +44,7 @@ func TestFailures(t *testing.T) {
 	working := make(chan struct{})
 	go func() {
 		defer close(working)
-		c.Run(ctx, 16, 6, time.Hour) // the stand-in for MongoDB bears no more
+		c.Run(ctx, 16, 6, time.Hour) // the stand-in for MongoDB cannot bear more requests
 	}()
 	defer func() {
 		stop()
@@ -70,13 +70,13 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// testRestarts restarts and upgrades services, which must cost no request.
+// testRestarts restarts and upgrades services. No request may fail.
 func testRestarts(t *testing.T, s *stack) {
 	for _, name := range []string{"gateway-1", "assetsvc-1", "authsvc-1", "filesvc-1"} {
 		t.Run("a restart loses no request/"+name, func(t *testing.T) {
 			docker(t, "restart", "--time", "25", s.container(t, name))
 			s.awaitHealth(t, name)
-			time.Sleep(3 * time.Second) // until every service sees that it is back
+			time.Sleep(3 * time.Second) // wait until every service has noticed that this one is back
 		})
 	}
 	t.Run("an upgrade loses no request", func(t *testing.T) {
@@ -101,7 +101,8 @@ func testRestarts(t *testing.T, s *stack) {
 	})
 }
 
-// testKills kills each container, and restarts the stores and the load balancer.
+// testKills kills each container, and restarts the stores and the load balancer. Afterwards, assets must be created
+// and changed again.
 func testKills(t *testing.T, s *stack) {
 	for _, name := range []string{"gateway-1", "assetsvc-1", "authsvc-1", "redis-tokens", "redis-limits", "mongo-1",
 		"balancer", "filesvc-1", "gateway-2", "assetsvc-2", "authsvc-2"} {
@@ -121,8 +122,8 @@ func testKills(t *testing.T, s *stack) {
 	}
 }
 
-// testCuts takes one of two containers off a network. After a short time the other
-// one must do all the work.
+// testCuts disconnects one of two containers from a network. After a short time, the other container must do all
+// the work.
 func testCuts(t *testing.T, s *stack) {
 	for _, link := range []struct{ name, network string }{
 		{"gateway-1", "services"},
@@ -146,13 +147,13 @@ func testCuts(t *testing.T, s *stack) {
 	}
 }
 
-// testOutages stops or freezes all containers of one kind, and compares the statuses
-// of a read and of a change with those of docs/architecture.md, "Failures".
+// testOutages stops or freezes all containers of one kind. It compares the statuses of a read and of a change with
+// those in docs/architecture.md, "Failures".
 func testOutages(t *testing.T, s *stack, a *asset) {
 	for _, outage := range []struct {
 		what         string
 		names        []string
-		frozen       bool // false: stopped
+		frozen       bool // frozen if true, stopped if false
 		read, change int
 	}{
 		{"the auth services", []string{"authsvc-1", "authsvc-2"}, true, 200, 503},
@@ -174,14 +175,14 @@ func testOutages(t *testing.T, s *stack, a *asset) {
 			for _, name := range outage.names {
 				docker(t, begin, s.container(t, name))
 			}
-			if outage.frozen { // a freeze takes longer to notice
+			if outage.frozen { // a freeze is noticed later than a stop
 				time.Sleep(aftermath)
 			}
 			for range 3 {
 				a.ask(t, "GET", outage.read)
 				a.ask(t, "PATCH", outage.change)
 			}
-			if outage.change != http.StatusOK { // keys that are known work for seconds
+			if outage.change != http.StatusOK { // for some seconds, a gateway still accepts keys that it knows
 				s.awaitRefusal(t, outage.change)
 			}
 			for _, name := range outage.names {
@@ -193,7 +194,7 @@ func testOutages(t *testing.T, s *stack, a *asset) {
 	}
 }
 
-// inspected is the part of "docker inspect" that testContained reads.
+// inspected holds the part of the output of "docker inspect" that testContained needs.
 type inspected struct {
 	Name   string
 	Config struct {
@@ -264,7 +265,7 @@ func checkRights(t *testing.T, c inspected) {
 	}
 }
 
-// testReach opens connections between containers.
+// testReach checks between which containers connections can be opened.
 func testReach(t *testing.T, s *stack) {
 	for _, c := range []struct {
 		from, to string
@@ -289,8 +290,9 @@ func testReach(t *testing.T, s *stack) {
 	}
 }
 
-// testAdminApart connects from a gateway's network to each address of the auth
-// services: an attacker in a gateway can use addresses instead of names.
+// testAdminApart tries to connect from a gateway's network to the admin API at each address of the auth services.
+// No connection may open. The test uses addresses instead of names, because an attacker in a gateway could do that,
+// too.
 func testAdminApart(t *testing.T, s *stack) {
 	connects := func(to string) bool {
 		t.Helper()
@@ -316,7 +318,7 @@ func testAdminApart(t *testing.T, s *stack) {
 	}
 }
 
-// sameWords tells whether two texts have the same words in any order.
+// sameWords reports whether two texts have the same words in any order.
 func sameWords(a, b string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(strings.Fields(a))), slices.Sorted(slices.Values(strings.Fields(b))))
 }

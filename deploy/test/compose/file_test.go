@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// composeFile is the part of docker-compose.yml that these tests read.
+// composeFile holds the part of docker-compose.yml that these tests need.
 type composeFile struct {
 	Services map[string]struct {
 		Image       string
@@ -41,11 +41,11 @@ func readFile(t *testing.T) (f composeFile) {
 	return f
 }
 
-// ours is the beginning of the name of each image that this project builds.
+// ours is the beginning of the names of all images that this project builds.
 const ours = "${IMAGES:-asset-registry}/"
 
-// TestComposeNeverPullsOurImages looks at each service with an image of ours. Somebody else
-// may own the name at a public hub.
+// TestComposeNeverPullsOurImages checks each service that uses an image of this project. Compose must not pull the
+// image, because the name may belong to somebody else on a public hub.
 func TestComposeNeverPullsOurImages(t *testing.T) {
 	images, built := map[string]int{}, map[string]bool{}
 	for name, s := range readFile(t).Services {
@@ -115,8 +115,8 @@ func TestOnlyAssetServicesReachTheWitnesses(t *testing.T) {
 	}
 }
 
-// TestHealthyContainersAreLookedAtRarely holds what BenchmarkProbes measures: each look starts a
-// process.
+// TestHealthyContainersAreLookedAtRarely checks that health checks are rare. Each of them starts a process;
+// BenchmarkProbes measures the cost.
 func TestHealthyContainersAreLookedAtRarely(t *testing.T) {
 	probes := 0
 	for name, s := range readFile(t).Services {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// killer takes the place of a command. It counts the commands of a script, and kills the
-// script with all that it started before the one whose number is in kill-at.
+// killer replaces a command such as mv. It counts the commands that a script runs. Before the command whose number
+// is in the file kill-at, it kills the script and everything that the script has started.
 const killer = `#!/bin/bash
 step=$(($(cat "$DIR/steps" 2>/dev/null || echo 0) + 1))
 echo $step >"$DIR/steps"
@@ -19,7 +19,8 @@ echo $step >"$DIR/steps"
 PATH=${PATH//"$DIR/killers:"/} exec "${0##*/}" "$@"
 `
 
-// killBefore lets the next script be killed before a command; 0: not at all.
+// killBefore has the next script killed before the command with the number step. If step is 0, the script is not
+// killed.
 func (s *standIn) killBefore(t *testing.T, step int) {
 	t.Helper()
 	s.remove(t, "steps")
@@ -30,13 +31,13 @@ func (s *standIn) killBefore(t *testing.T, step int) {
 	}
 }
 
-// TestARestoreSurvivesAKillAtEachStep kills each script that moves secrets or data before
-// each of its commands. The promises for that moment hold, and the repeat works.
+// TestARestoreSurvivesAKillAtEachStep kills each script that moves secrets or data, before each of its commands.
+// After a kill, the script's promises for that moment must hold, and the script must work when it runs again.
 func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 	for _, c := range []struct {
 		script, file string
 		prepare      func(*testing.T, *standIn)
-		killed       func(*testing.T, *standIn) // what holds after a kill
+		killed       func(*testing.T, *standIn) // checks what must hold after a kill
 		done         func(*testing.T, *standIn) bool
 		repeated     func(*testing.T, *standIn)
 	}{
@@ -44,7 +45,7 @@ func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 			script: "restore-tokens.sh", file: "tokens.rdb",
 			prepare: func(t *testing.T, s *standIn) { s.redis(t, "set", "token", "changed") },
 			killed: func(t *testing.T, s *standIn) {
-				s.compose(t, "up") // a start at any moment has all of one or all of the other
+				s.compose(t, "up") // whenever it starts, Redis must have all old data or all data of the backup
 				if got := s.redis(t, "get", "token"); got != "kept" && got != "changed" {
 					t.Errorf("got the token %q after a kill and a start, want that of before or of the backup", got)
 				}
@@ -69,7 +70,7 @@ func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 				if _, err := os.Stat(filepath.Join(s.dir, "mongo/mark")); err == nil || s.read(t, "mongo/registry") != "assets" {
 					return false
 				}
-				s.remove(t, "tmp/restore.js") // the container's own
+				s.remove(t, "tmp/restore.js") // the container removes this file itself
 				return true
 			},
 			repeated: func(t *testing.T, s *standIn) {
@@ -98,7 +99,8 @@ func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 				return s.read(t, "files/0a/0a-1") == "bytes" && err != nil
 			},
 			repeated: func(t *testing.T, s *standIn) {
-				s.remove(t, "files/restoring") // an empty directory, if it was killed before its last command
+				// A restore that was killed before its last command leaves this empty directory.
+				s.remove(t, "files/restoring")
 				if got := s.read(t, "files/0a/0a-1") + s.read(t, "files/removed/0b"); got != "bytesa note" {
 					t.Errorf("got the files %q after the repeat, want those of the backup", got)
 				}
@@ -129,7 +131,7 @@ func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 				c.prepare(t, s)
 				s.killBefore(t, step)
 				file := filepath.Join(s.dir, "b", c.file)
-				if _, err := s.script(c.script, file); err == nil { // it has fewer steps
+				if _, err := s.script(c.script, file); err == nil { // not killed: the script has fewer commands
 					if step < 3 {
 						t.Errorf("got %d steps, want more", step-1)
 					}
@@ -137,7 +139,7 @@ func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 				}
 				s.killBefore(t, 0)
 				c.killed(t, s)
-				if !c.done(t, s) { // else a repeat refuses to replace anything
+				if !c.done(t, s) { // after a finished restore, the script would refuse to replace the data
 					s.must(t, c.script, file)
 				}
 				c.repeated(t, s)
@@ -167,8 +169,8 @@ func TestScriptsRefuseAnOldCompose(t *testing.T) {
 	}
 }
 
-// composeOfUpgrade takes the place of Compose, and dockerOfUpgrade that of Docker: they note
-// their calls. authsvc does not run.
+// composeOfUpgrade replaces Compose, and dockerOfUpgrade replaces Docker. Both record how they are called. They
+// report that authsvc does not run.
 const (
 	composeOfUpgrade = `#!/bin/bash
 echo "compose $*" >>"$DIR/calls"
@@ -189,7 +191,8 @@ esac
 `
 )
 
-// TestAnUpgradeReplacesWhatRuns runs upgrade.sh while authsvc is stopped.
+// TestAnUpgradeReplacesWhatRuns runs upgrade.sh while authsvc is stopped. The script must replace all services that
+// run, and must not start authsvc.
 func TestAnUpgradeReplacesWhatRuns(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"compose": composeOfUpgrade, "docker": dockerOfUpgrade} {
@@ -224,9 +227,9 @@ func TestAnUpgradeReplacesWhatRuns(t *testing.T) {
 	}
 }
 
-// TestNoScriptStartsWithoutDependencies looks for "up" with --no-deps in the scripts and in
-// the guide: with it, Compose 2.26.1 makes a container of another configuration, which the next
-// "docker compose up" replaces.
+// TestNoScriptStartsWithoutDependencies checks that no script and no guide uses "up" with --no-deps. With that
+// flag, Compose 2.26.1 makes a container with a different configuration, and the next "docker compose up" replaces
+// the container.
 func TestNoScriptStartsWithoutDependencies(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "deploy/compose/*.sh"))
 	if err != nil || len(files) < 6 {

@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/logclient"
 )
 
-// issueKeys creates an operator, the broker acme and a key of it.
+// issueKeys creates an operator, the broker acme, and an API key for acme. It returns both keys.
 func issueKeys(t *testing.T, s *stack) (operator, broker string) {
 	t.Helper()
 	operator = s.run(t, "exec", "--no-TTY", "authsvc", "/service", "admin-key", "--name", "Olha")
@@ -28,7 +28,7 @@ func issueKeys(t *testing.T, s *stack) (operator, broker string) {
 	return operator, broker
 }
 
-// testKeys creates an operator, a broker and a key, as a new operator does.
+// testKeys creates an operator, a broker and a key, with the steps of a new operator.
 func testKeys(t *testing.T, s *stack) {
 	operator, key := issueKeys(t, s)
 	me := ask(t, "GET", s.public+"/api/2.5/me", key, "", "", 200)
@@ -44,8 +44,8 @@ func testKeys(t *testing.T, s *stack) {
 	}
 }
 
-// testWitnesses publishes an asset and waits for a checkpoint of it. The policy, which
-// an operator gives to readers, demands the cosignatures of both witnesses.
+// testWitnesses publishes an asset, and waits for a checkpoint that covers it. The policy that an operator gives to
+// readers requires the cosignatures of both witnesses.
 func testWitnesses(t *testing.T, s *stack) {
 	policy, err := logclient.ReadPolicy(filepath.Join(s.secrets, "assetsvc/witness.policy"))
 	if err != nil {
@@ -76,7 +76,7 @@ func testWitnesses(t *testing.T, s *stack) {
 	})
 }
 
-// testSearch adds the search to a running stack, as .env.example says, waits until it has
+// testSearch adds the search service to a running stack, as .env.example describes. It waits until the index has
 // all changes so far, and reads a page.
 func testSearch(t *testing.T, s *stack) {
 	s.set("COMPOSE_PROFILES", "witness,objects,search")
@@ -103,15 +103,15 @@ func testSearch(t *testing.T, s *stack) {
 	}
 }
 
-// testRestore deletes Redis's data and restores them from a backup. Owner tokens are valid
-// all the time, because assets keep their token records. Keys are not, until they come
-// back from the backup or an operator makes new ones.
+// testRestore deletes the data of Redis, and restores it from a backup. Meanwhile owner tokens stay valid, because
+// assets keep their token records. Keys are not valid until they are restored from the backup, or an operator
+// creates new ones.
 func testRestore(t *testing.T, s *stack, a *asset, operator string) {
 	me, brokers := s.public+"/api/2.5/me", s.admin+"/admin/v1/brokers"
 	ask(t, "GET", brokers, operator, "", "", 200)
 	backup := filepath.Join(t.TempDir(), "backup")
 	s.script(t, "backup.sh", backup, "secrets", "tokens")
-	s.script(t, "backup.sh", backup, "secrets", "tokens") // a backup can be repeated
+	s.script(t, "backup.sh", backup, "secrets", "tokens") // a second backup into the same directory must work
 	for _, name := range []string{"secrets.tar", "tokens.rdb"} {
 		if info, err := os.Stat(filepath.Join(backup, name)); err != nil || info.Mode().Perm() != 0o600 ||
 			info.Size() == 0 {
@@ -141,11 +141,12 @@ func testRestore(t *testing.T, s *stack, a *asset, operator string) {
 	s.awaitWork(t)
 	a.ask(t, "PATCH", 200)
 	awaitStatus(t, brokers, operator, 200)
-	s.crash(t, "redis-tokens") // the restored data must be on the disk
+	s.crash(t, "redis-tokens") // the restored data must be on the disk, so that it survives a crash
 	awaitStatus(t, brokers, operator, 200)
 }
 
-// testFilesRestore deletes the bytes of all files, and restores them from a backup.
+// testFilesRestore deletes the bytes of all files, and restores them from a backup. The address of a document must
+// then give the same bytes again.
 func testFilesRestore(t *testing.T, s *stack) {
 	const content = "%PDF-1.4\nfrom a backup"
 	path, backup := filepath.Join(t.TempDir(), "a.pdf"), filepath.Join(t.TempDir(), "backup")
@@ -163,10 +164,10 @@ func testFilesRestore(t *testing.T, s *stack) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitStatus(t, document.URL, "", 200) // the service of files has seen the document
+	awaitStatus(t, document.URL, "", 200) // now the file service has seen the document
 	s.script(t, "backup.sh", backup, "files")
 	defer s.trouble()(aftermath)
-	s.run(t, "rm", "--force", "--stop", "filesvc", "volumes") // both name the volume
+	s.run(t, "rm", "--force", "--stop", "filesvc", "volumes") // both containers use the volume, so both must go
 	docker(t, "volume", "rm", s.project+"_files")
 	s.script(t, "restore-files.sh", filepath.Join(backup, "files.tar"))
 	s.run(t, "up", "--detach", "--no-build", "--wait", "filesvc")

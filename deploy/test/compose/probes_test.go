@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// BenchmarkProbes measures the processor time that the health checks of the idle stack need: of the
-// engine, of what it starts, and of what answers. The stack without any look cannot be measured,
-// because its parts wait for each other's health. So it compares looks every 10 and every 60 seconds:
-// five looks in a minute are the difference. "make bench-probes" runs it.
+// BenchmarkProbes measures how much processor time the health checks of the idle stack need: in the engine, in the
+// processes that it starts, and in the services that answer. The stack cannot run without health checks, because
+// its parts wait for each other's health. So the benchmark compares a check every 10 s with a check every 60 s. The
+// difference is five checks per minute. "make bench-probes" runs it.
 func BenchmarkProbes(b *testing.B) {
 	const window = 10 * time.Minute
 	s := start(b)
@@ -22,7 +22,7 @@ func BenchmarkProbes(b *testing.B) {
 	spent := func(interval string) time.Duration {
 		s.set("HEALTH_INTERVAL", interval)
 		s.run(b, append([]string{"up", "--detach", "--no-build", "--no-deps"}, running...)...)
-		time.Sleep(time.Minute) // until it is idle
+		time.Sleep(time.Minute) // wait until the stack is idle
 		before := engineTime(b)
 		time.Sleep(window)
 		return engineTime(b) - before
@@ -34,11 +34,11 @@ func BenchmarkProbes(b *testing.B) {
 	}
 }
 
-// engineTime returns the processor time of a Docker engine, its containers, and all processes of
-// them that have ended.
+// engineTime returns the processor time that a Docker engine and its containers have used, including their
+// processes that have ended.
 func engineTime(b *testing.B) (total time.Duration) {
 	b.Helper()
-	const tick = 10 * time.Millisecond // of /proc
+	const tick = 10 * time.Millisecond // the unit of times in /proc
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		b.Fatal(err)
@@ -48,7 +48,7 @@ func engineTime(b *testing.B) (total time.Duration) {
 		stat, err := os.ReadFile(dir + "/stat") // PID (NAME) STATE ...
 		group, errGroup := os.ReadFile(dir + "/cgroup")
 		if err != nil || errGroup != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		name, rest, _ := strings.Cut(string(stat), ") ")
 		_, name, _ = strings.Cut(name, "(")
@@ -56,7 +56,9 @@ func engineTime(b *testing.B) (total time.Duration) {
 			continue
 		}
 		counted++
-		const utime, cstime = 11, 14 // counted from STATE: of the process, and of its children that ended
+		// Indexes of two fields, counted from STATE: the time of the process, and the time of its children that have
+		// ended.
+		const utime, cstime = 11, 14
 		for _, field := range strings.Fields(rest)[utime : cstime+1] {
 			ticks, err := strconv.Atoi(field)
 			if err != nil {

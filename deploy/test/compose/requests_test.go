@@ -11,7 +11,7 @@ import (
 	"asset-registry/deploy/test/rig/clients"
 )
 
-// awaitStatus waits until a GET gets a status.
+// awaitStatus repeats a GET until the answer has the status want.
 func awaitStatus(t *testing.T, url, key string, want int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d from %s", want, url), func() bool {
@@ -35,7 +35,7 @@ func (s *stack) publish(t *testing.T) *asset {
 	return &asset{url: fmt.Sprint(s.public, "/api/2.5/assets/", data["id"]), key: s.key, token: fmt.Sprint(access["token"])}
 }
 
-// ask reads or changes the asset and checks the status.
+// ask sends a GET or a PATCH for the asset, and checks the status.
 func (a *asset) ask(t *testing.T, method string, status int) {
 	t.Helper()
 	body := ""
@@ -46,7 +46,7 @@ func (a *asset) ask(t *testing.T, method string, status int) {
 	ask(t, method, a.url, a.key, a.token, body, status)
 }
 
-// ask sends a request, checks the status and the form of the answer, and returns its JSON.
+// ask sends a request, checks the status and the form of the answer, and returns the JSON of the answer.
 func ask(t *testing.T, method, url, key, token, body string, want int) map[string]any {
 	t.Helper()
 	status, header, text, err := send(method, url, key, token, body)
@@ -67,15 +67,16 @@ func ask(t *testing.T, method, url, key, token, body string, want int) map[strin
 	return got
 }
 
-// send sends a request on a connection of its own.
+// send sends a request on a new connection.
 func send(method, url, key, token, body string) (status int, header http.Header, text []byte, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // longer than any deadline
+	// This is longer than any timeout of the services.
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	return clients.Send(ctx, &http.Transport{DisableKeepAlives: true},
 		clients.Call{Method: method, URL: url, Key: key, Token: token, Body: body})
 }
 
-// awaitRefusal waits until a creation gets a status. Until then it may succeed.
+// awaitRefusal creates assets until a creation gets the status want. Before that, creations may succeed.
 func (s *stack) awaitRefusal(t *testing.T, want int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d for a creation", want), func() bool {
@@ -87,8 +88,8 @@ func (s *stack) awaitRefusal(t *testing.T, want int) {
 	})
 }
 
-// inARow is how often a call must succeed to show that each service answers. Each
-// service notices by itself, within a second or two, that another one is back.
+// inARow is how many successive calls must succeed to show that every service answers. Each service finds out
+// separately, within a second or two, that another service is back.
 const inARow = 8
 
 // awaitWork waits until assets can be created and changed, through all services.

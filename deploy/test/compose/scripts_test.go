@@ -50,8 +50,8 @@ func TestABackupIsCompleteAndPrivate(t *testing.T) {
 	})
 }
 
-// checkBackup checks that a directory has a complete backup that only its owner can
-// read, and that the scripts left no other files.
+// checkBackup checks that a directory has a complete backup that only its owner can read. It also checks that the
+// scripts have left no other files.
 func (s *standIn) checkBackup(t *testing.T, dir string) {
 	t.Helper()
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
@@ -143,7 +143,7 @@ func TestRestoreTokensReplacesAllOrNothing(t *testing.T) {
 		}
 		s.checkNothingLeft(t)
 	}
-	s.compose(t, "stop") // the restored data must be on the disk
+	s.compose(t, "stop") // the restored data must be on the disk, so that it survives a restart
 	s.compose(t, "up")
 	if got := s.redis(t, "get", "token"); got != "old" {
 		t.Errorf("got the token %q after a restart, want that of the backup", got)
@@ -236,7 +236,7 @@ func TestRestoreFilesRestoresAllOrNothing(t *testing.T) {
 		t.Errorf("got the file %q after a refused restore, want the old bytes", got)
 	}
 	s.remove(t, "files")
-	for _, name := range []string{"files/0a", "files/new", "files/removed"} { // filesvc makes them
+	for _, name := range []string{"files/0a", "files/new", "files/removed"} { // the directories that filesvc creates
 		if err := os.MkdirAll(filepath.Join(s.dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +271,7 @@ func TestRestoreFilesRestoresAllOrNothing(t *testing.T) {
 	s.checkNothingLeft(t)
 }
 
-// archive returns a tar of empty members.
+// archive returns a tar archive whose members are empty.
 func archive(t *testing.T, members ...*tar.Header) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -287,8 +287,8 @@ func archive(t *testing.T, members ...*tar.Header) string {
 	return out.String()
 }
 
-// TestABackupLeavesOutFilesThatGo takes a file away while tar reads the directory. A file that
-// cannot be read fails the backup.
+// TestABackupLeavesOutFilesThatGo removes a file while tar reads the directory; the backup must succeed without it.
+// If a file cannot be read, the backup must fail.
 func TestABackupLeavesOutFilesThatGo(t *testing.T) {
 	for _, c := range []struct {
 		name, says string

@@ -22,26 +22,25 @@ const root = "../../.."
 // balancers is the subnet of the load balancer of the admin API.
 const balancers = "10.230.3.0/24"
 
-// aftermath is the time until every service notices the end of a fault.
+// aftermath is how long it takes until every service has noticed that a fault has ended.
 const aftermath = 6 * time.Second
 
-// stack is the containers of docker-compose.yml.
+// stack holds the running containers of docker-compose.yml.
 type stack struct {
-	compose       []string // command
+	compose       []string // command of Docker Compose
 	project       string
 	public, admin string // URLs
-	key           string // of a broker
-	secrets       string // directory
+	key           string // API key of a broker
+	secrets       string // directory of the secrets
 	env           []string
 
 	mu      sync.Mutex
 	broken  int       // number of active faults
-	excused time.Time // until then requests may fail after a fault
+	excused time.Time // until this time, requests may fail because of a fault that has ended
 }
 
-// start starts the stack without data, as a new operator does, and takes it down when
-// the test ends. settings ("NAME=value") come in addition to those of all tests,
-// or replace them.
+// start starts the stack without data, as a new operator does, and removes the stack when the test ends. settings
+// ("NAME=value") are added to the settings of all tests, or replace them.
 func start(t testing.TB, settings ...string) *stack {
 	t.Helper()
 	compose := strings.Fields(os.Getenv("COMPOSE"))
@@ -50,7 +49,7 @@ func start(t testing.TB, settings ...string) *stack {
 	}
 	s := &stack{project: fmt.Sprint("registry-test-", os.Getpid()), secrets: t.TempDir(),
 		key: "broker", env: os.Environ()}
-	env := filepath.Join(t.TempDir(), "env") // the operator's .env
+	env := filepath.Join(t.TempDir(), "env") // file with the settings of the operator (.env)
 	if err := os.WriteFile(env, []byte("SECRETS="+s.secrets+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -76,10 +75,10 @@ func start(t testing.TB, settings ...string) *stack {
 	s.set("GATEWAY_LIMITS", `[
 		{"name": "key", "by": "key", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1s": 100000}},
 		{"name": "address", "by": "address", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1s": 100000}}]`)
-	// No collector runs: the services must work without one.
+	// There is no collector at this address, and the services must work without one.
 	s.set("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otelcol:4318")
 	s.set("OTEL_TRACES_SAMPLER", "always_on")
-	s.env = append(s.env, settings...) // the last value of a name counts
+	s.env = append(s.env, settings...) // if a name occurs twice, the last value counts
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(s.run(t, "logs", "--no-color", "--tail", "40"))
@@ -128,8 +127,8 @@ func output(t testing.TB, cmd *exec.Cmd) string {
 	return strings.TrimSpace(string(text))
 }
 
-// service returns a container's service and number: "gateway-1" is the first gateway.
-// Stores and load balancers have one container each.
+// service returns the service of a container, and the container's number. For example, "gateway-1" is the first
+// gateway. Stores and load balancers have one container each.
 func service(name string) (service string, n int) {
 	for _, several := range []string{"gateway", "assetsvc", "authsvc", "filesvc"} {
 		if number, found := strings.CutPrefix(name, several+"-"); found {
@@ -139,7 +138,7 @@ func service(name string) (service string, n int) {
 	return name, 1
 }
 
-// container returns the engine's name of a container: "gateway-1" is the first gateway.
+// container returns the name by which the engine knows a container. name is a name such as "gateway-1".
 func (s *stack) container(t testing.TB, name string) string {
 	t.Helper()
 	service, n := service(name)
@@ -153,7 +152,8 @@ func (s *stack) container(t testing.TB, name string) string {
 	return all[n-1]
 }
 
-// trouble begins a fault. over ends it; requests may fail for the time felt after that.
+// trouble records that a fault begins. The returned function records its end. Requests may also fail for some time
+// after the end; felt is that time.
 func (s *stack) trouble() (over func(felt time.Duration)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,15 +166,15 @@ func (s *stack) trouble() (over func(felt time.Duration)) {
 	}
 }
 
-// troubled reports whether a request sent at a time may fail.
+// troubled reports whether a request that was sent at a given time may fail.
 func (s *stack) troubled(since time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.broken > 0 || since.Before(s.excused)
 }
 
-// crash kills a container's process, as the kernel does without memory, and waits until
-// the engine has restarted it.
+// crash kills the process of a container, as the kernel does when memory runs out. It waits until the engine has
+// restarted the container.
 func (s *stack) crash(t testing.TB, name string) {
 	t.Helper()
 	var pid int
@@ -192,7 +192,7 @@ func (s *stack) crash(t testing.TB, name string) {
 	s.awaitHealth(t, name)
 }
 
-// awaitHealth waits until the engine reports containers as healthy.
+// awaitHealth waits until the engine reports that all the containers are healthy.
 func (s *stack) awaitHealth(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -202,7 +202,7 @@ func (s *stack) awaitHealth(t testing.TB, names ...string) {
 	}
 }
 
-// cut takes a container off a network. mend puts it back.
+// cut disconnects a container from a network. The returned function mend connects it again.
 func (s *stack) cut(t testing.TB, name, network string) (mend func()) {
 	t.Helper()
 	service, _ := service(name)

@@ -12,16 +12,15 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-// standIn replaces Docker Compose in tests of the operator's scripts. It runs the
-// commands of containers on this machine. Redis is real; MongoDB is a file, and its
-// tools are shell scripts.
+// standIn replaces Docker Compose in tests of the operator's scripts. It runs the commands for containers on this
+// machine. Redis is real. MongoDB is replaced by a file, and the tools of MongoDB by shell scripts.
 type standIn struct {
 	dir, secrets string
 	port         string
 }
 
-// composeScript is the command that the scripts call as Compose. It maps paths in
-// containers to paths in $DIR.
+// composeScript is the command that the scripts call instead of Compose. It replaces paths in containers by paths
+// in $DIR.
 const composeScript = `#!/bin/bash
 set -euo pipefail
 DIR=%[1]q SECRETS=%[2]q PORT=%[3]q
@@ -58,9 +57,9 @@ exec | run)
 esac
 `
 
-// tools are the programs that the commands of containers call, by name.
+// tools are the programs that the commands for containers call, by name.
 var tools = map[string]string{
-	// In the container Redis has the default port; here it has another.
+	// Redis has its default port in the container, but another port here.
 	"redis-cli": `#!/bin/bash
 [ "$1" = -s ] || set -- -p "$PORT" "$@"
 PATH=${PATH#*:} exec redis-cli "$@"
@@ -94,7 +93,7 @@ esac
 `,
 }
 
-// newStandIn starts Redis, and creates secrets and the file of MongoDB.
+// newStandIn starts Redis, and creates the secrets and the file that replaces MongoDB.
 func newStandIn(t *testing.T) *standIn {
 	t.Helper()
 	addr, err := porttest.FreeAddr()
@@ -144,7 +143,7 @@ func (s *standIn) write(t *testing.T, name, text string, mode os.FileMode) {
 	}
 }
 
-// read returns the text of a file, "" if the file does not exist.
+// read returns the text of a file, or "" if the file does not exist.
 func (s *standIn) read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, name))
@@ -166,7 +165,7 @@ func (s *standIn) compose(t *testing.T, args ...string) {
 	output(t, exec.Command(filepath.Join(s.dir, "compose"), args...))
 }
 
-// redis runs a command of the Redis with the tokens.
+// redis runs a Redis command on the Redis that holds the tokens.
 func (s *standIn) redis(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("redis-cli", append([]string{"-p", s.port}, args...)...)
@@ -179,7 +178,8 @@ func (s *standIn) script(name string, args ...string) (string, error) {
 	cmd := exec.Command(filepath.Join(root, "deploy/compose", name), args...)
 	cmd.Env = append(os.Environ(), "COMPOSE="+filepath.Join(s.dir, "compose"),
 		"DIR="+s.dir, "PATH="+filepath.Join(s.dir, "killers")+":"+os.Getenv("PATH"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a killer ends the script and all that it started
+	// A process group, so that a killer can end the script and everything that it has started.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	text, err := cmd.CombinedOutput()
 	return string(text), err
 }
@@ -192,7 +192,7 @@ func (s *standIn) must(t *testing.T, name string, args ...string) {
 	}
 }
 
-// mustFail runs a script that must fail with why in its output.
+// mustFail runs a script. The script must fail, and its output must have the text in the argument why.
 func (s *standIn) mustFail(t *testing.T, why, name string, args ...string) {
 	t.Helper()
 	text, err := s.script(name, args...)

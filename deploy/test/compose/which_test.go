@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAnInstalledComposeIsUsed has Composes of several versions. None of them is compiled: the last
-// resort would print its path.
+// TestAnInstalledComposeIsUsed runs which.sh with Docker Compose installed in several versions. It must print one
+// that is installed. It must not compile Compose, in which case it would print the path of the compiled program.
 func TestAnInstalledComposeIsUsed(t *testing.T) {
 	for _, c := range []struct{ plugin, program, want string }{
 		{"2.26.1", "", "docker compose"},

@@ -14,20 +14,20 @@ import (
 	"asset-registry.example/client"
 )
 
-// schema is what the test reads of a schema of the OpenAPI document.
+// schema is the part of a schema in the OpenAPI document that the test needs.
 type schema struct {
 	Ref        string             `json:"$ref"`
-	Type       any                `json:"type"` // a name, or a list of names
+	Type       any                `json:"type"` // the name of a type, or a list of names
 	Format     string             `json:"format"`
-	Enum       []any              `json:"enum"` // of strings, if it is alone
+	Enum       []any              `json:"enum"` // the values; they are strings if there is no type
 	AllOf      []schema           `json:"allOf"`
-	AnyOf      []schema           `json:"anyOf"` // of plain types
+	AnyOf      []schema           `json:"anyOf"` // schemas that have only a type
 	Items      *schema            `json:"items"`
 	Properties map[string]*schema `json:"properties"`
 }
 
-// TestTheGoClientHasEveryField compares the client's structs, in depth, with the
-// schemas of the answers that they hold: names and types.
+// TestTheGoClientHasEveryField compares the fields of the client's structs with the schemas of the answers that
+// they hold: names and types, also of nested fields.
 func TestTheGoClientHasEveryField(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "gateway/internal/openapi/2.5.json"))
 	if err != nil {
@@ -43,9 +43,9 @@ func TestTheGoClientHasEveryField(t *testing.T) {
 	}
 	schemas := document.Components.Schemas
 	for _, c := range []struct {
-		name string // of the schema; with a dot, of a property in it
+		name string // name of a schema, or with a dot, of a property in it
 		of   any
-		skip string // documents whose fields that only the answer for one document has are left out
+		skip string // path of documents; fields that exist only in the answer for one document are left out there
 	}{
 		{name: "Asset", of: client.Asset{}, skip: "documents"},
 		{name: "Entry", of: client.Asset{}, skip: "documents"},
@@ -75,7 +75,7 @@ func TestTheGoClientHasEveryField(t *testing.T) {
 
 const refPrefix = "#/components/schemas/"
 
-// describe adds the type of every field, by its dotted path.
+// describe puts the type of every field into a map, by the field's dotted path.
 func (s *schema) describe(all map[string]*schema, path string, to map[string]string) {
 	if name, found := strings.CutPrefix(s.Ref, refPrefix); found {
 		name, property, nested := strings.Cut(name, "/properties/")
@@ -112,15 +112,15 @@ func (s *schema) describe(all map[string]*schema, path string, to map[string]str
 	}
 }
 
-// kinds are the types of the document by the client's types.
+// kinds are the document's types for some of the client's types.
 var kinds = map[reflect.Type]string{
 	reflect.TypeFor[client.Decimal]():   "number",
 	reflect.TypeFor[client.Timestamp](): "string time",
-	reflect.TypeFor[json.RawMessage]():  "<nil>", // any
+	reflect.TypeFor[json.RawMessage]():  "<nil>", // any type
 }
 
-// describeType is schema.describe for a type of the client, without the fields at skip that only the answer for
-// one document has.
+// describeType does what schema.describe does, for a type of the client. At the path skip, it leaves out the fields
+// that exist only in the answer for one document.
 func describeType(of reflect.Type, path, skip string, to map[string]string) {
 	switch kind, known := kinds[of]; {
 	case skip != "" && (path == skip+".previousVersions" || path == skip+".thumbnails"):

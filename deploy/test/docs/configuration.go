@@ -1,6 +1,5 @@
-// Package docs keeps the documents true: it generates docs/configuration.md from
-// the programs' own declarations, runs the examples of README.md and docs, and
-// checks links, paths and citations.
+// Package docs keeps the documents true. It generates docs/configuration.md from the programs' own declarations,
+// runs the examples in README.md and docs, and checks links, paths and citations.
 package docs
 
 import (
@@ -34,13 +33,13 @@ All programs also obey the standard variables of OpenTelemetry (` + "`OTEL_*`" +
 [monitoring.md](monitoring.md#metrics-and-traces)) and of Go (` + "`GOMEMLIMIT`, `GOGC`, `GOMAXPROCS`" + `).
 `
 
-// programs are the programs in the order of the document.
+// programs lists the programs in the order of docs/configuration.md.
 var programs = []string{"registry", "gateway", "assetsvc", "filesvc", "searchsvc", "authsvc"}
 
-// tool is the program for operators and brokers, which has a document of its own.
+// tool is the program for operators and brokers. It has a separate document, docs/registryctl.md.
 const tool = "registryctl"
 
-// ofTool is the beginning of that document.
+// ofTool is the beginning of docs/registryctl.md.
 const ofTool = `# registryctl
 
 This page is generated from the program's own declarations, as [configuration.md](configuration.md) is.
@@ -53,7 +52,7 @@ func Configuration(ctx context.Context, bin string) (string, error) {
 	return describeAll(ctx, bin, introduction, programs...)
 }
 
-// Tool returns the text of docs/registryctl.md in the same way.
+// Tool returns the text of docs/registryctl.md for the program in the directory bin.
 func Tool(ctx context.Context, bin string) (string, error) {
 	return describeAll(ctx, bin, ofTool, tool)
 }
@@ -71,7 +70,7 @@ func describeAll(ctx context.Context, bin, introduction string, names ...string)
 	return b.String(), nil
 }
 
-// settingsOf asks a program for its settings.
+// settingsOf runs a program to get its settings.
 func settingsOf(ctx context.Context, bin, name string) (p config.Program, err error) {
 	text, err := exec.CommandContext(ctx, filepath.Join(bin, name), "--print-settings").Output()
 	if err != nil {
@@ -110,7 +109,7 @@ func write(b *strings.Builder, p config.Program) {
 	}
 }
 
-// groupsOf returns the groups of settings in the order in which they appear, but "" first.
+// groupsOf returns the groups of settings in the order in which they appear. The group "" comes first.
 func groupsOf(settings []config.Setting) (groups []string) {
 	for _, s := range settings {
 		switch {
@@ -124,7 +123,7 @@ func groupsOf(settings []config.Setting) (groups []string) {
 	return groups
 }
 
-// describe returns a setting in one paragraph.
+// describe returns a paragraph that describes a setting.
 func describe(s config.Setting) string {
 	facts := []string{unit(s)}
 	if s.Env != "" {
@@ -159,7 +158,7 @@ func unit(s config.Setting) string {
 	return "text"
 }
 
-// forms are the forms of values by their Go types.
+// forms are the names of the forms that values have, by their Go types.
 var forms = map[string]string{
 	"bool": "switch", "int": "number", "int64": "number", "time.Duration": "duration", "duration": "duration",
 	"kong.ConfigFlag": "file", "slog.Level": "level",
@@ -167,8 +166,8 @@ var forms = map[string]string{
 	"ratelimit.Table": "name or table", "map[string]string": "list of `VERSION=DATE`",
 }
 
-// sentence returns a help text as a sentence. A value that it begins with keeps its
-// case.
+// sentence returns a help text as a sentence with a capital letter. A help text that begins with a value and a
+// colon keeps its first letter.
 func sentence(help string) string {
 	if first, _, _ := strings.Cut(help, " "); !strings.HasSuffix(first, ":") {
 		help = strings.ToUpper(help[:1]) + help[1:]
@@ -179,10 +178,10 @@ func sentence(help string) string {
 	return help + "."
 }
 
-// width is the longest line of the document, in characters.
+// width is the length of the longest line in the document, in characters.
 const width = 136
 
-// fold breaks a text into lines that begin with first, then with next.
+// fold breaks a text into lines. The first line begins with the text first, and the other lines with the text next.
 func fold(first, next, text string) string {
 	var lines []string
 	line := first

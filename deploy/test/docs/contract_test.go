@@ -34,7 +34,7 @@ func TestContractListsEveryRoute(t *testing.T) {
 	want := map[string][]string{}
 	for _, r := range routes.All() {
 		if r.Method == http.MethodHead {
-			continue // goes with GET
+			continue // the contract lists it together with GET
 		}
 		path := regexp.MustCompile(`:(\w+)`).ReplaceAllString(r.Pattern, "{$1}")
 		want[path] = append(want[path], r.Method)
@@ -66,12 +66,13 @@ func TestContractListsEveryVersion(t *testing.T) {
 	}
 }
 
-// quoted finds the code spans of a table cell. A star after one stands for its
-// translations.
+// quoted finds the code spans in a table cell. A star behind a code span stands for the translations of the field.
 var quoted = regexp.MustCompile("`([^`]+)`(\\*?)")
 
 func TestContractListsEveryStep(t *testing.T) {
-	got := map[string][]string{} // roles by "from to", and by "from" those that may change the asset
+	// The key "from to" leads to the roles that may take the step, and the key "from" to the roles that may change the
+	// asset.
+	got := map[string][]string{}
 	var from string
 	for row := range strings.Lines(section(t, "States")) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|")
@@ -81,7 +82,7 @@ func TestContractListsEveryStep(t *testing.T) {
 		if names := quoted.FindAllStringSubmatch(cells[0], -1); len(names) == 1 {
 			from = names[0][1]
 			got[from] = list(cells[1])
-		} else if len(names) > 1 { // the final states
+		} else if len(names) > 1 { // a row for the final states
 			continue
 		}
 		for _, to := range quoted.FindAllStringSubmatch(cells[2], -1) {
@@ -103,7 +104,7 @@ func TestContractListsEveryStep(t *testing.T) {
 	}
 }
 
-// list returns the names in a cell that separates them with commas.
+// list returns the names in a cell, which are separated by commas.
 func list(cell string) []string { return strings.Split(strings.TrimSpace(cell), ", ") }
 
 func TestContractListsEveryWritableField(t *testing.T) {
@@ -117,7 +118,7 @@ func TestContractListsEveryWritableField(t *testing.T) {
 		if words := strings.FieldsFunc(cells[0], func(r rune) bool { return r == ' ' || r == ',' }); len(words) > 0 {
 			role = words[0]
 		}
-		fields, _, _ := strings.Cut(cells[1], "; and") // decisions, in one step only
+		fields, _, _ := strings.Cut(cells[1], "; and") // the rest is about decisions
 		for _, name := range quoted.FindAllStringSubmatch(fields, -1) {
 			got[role] = append(got[role], name[1])
 			if name[2] == "*" {

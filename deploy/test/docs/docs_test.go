@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/config"
 )
 
-// root is the top of the repository.
+// root is the root of the repository.
 const root = "../../.."
 
 var (
@@ -22,8 +22,7 @@ var (
 	bin    = flag.String("bin", "", "absolute path of the directory of the programs; by default they are built")
 )
 
-// build returns the directory of the programs. It builds them at the first call,
-// unless -bin names one.
+// build returns the directory of the programs. Its first call builds them, unless the flag -bin names a directory.
 func build(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(*bin, "registry")); *bin != "" && err == nil {
@@ -78,7 +77,8 @@ func TestConfigurationIsWhatTheProgramsDeclare(t *testing.T) {
 	}
 }
 
-// TestFewSettingsComeFirst counts the settings without a group: those that nearly everybody sets.
+// TestFewSettingsComeFirst counts the settings without a group. Only settings that nearly everybody needs should
+// have no group.
 func TestFewSettingsComeFirst(t *testing.T) {
 	const most = 12
 	known := map[string]bool{}

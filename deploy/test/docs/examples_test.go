@@ -15,10 +15,10 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-// shellTimeout bounds one run of examples.
+// shellTimeout limits the time of one run of examples.
 const shellTimeout = time.Minute
 
-// examples returns the shell blocks of a document's section, in their order.
+// examples returns the shell blocks in a section of a document, in their order.
 func examples(t *testing.T, document, section string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, document))
@@ -40,10 +40,11 @@ func examples(t *testing.T, document, section string) []string {
 	return blocks
 }
 
-// place is a directory with a registry that answers at addresses of its own.
+// place is a directory with a registry, which uses free addresses.
 type place struct{ dir, addr, admin string }
 
-// newPlace starts a registry as `make run` does, with args. It ends with the test.
+// newPlace starts a registry in the same way as `make run`, with further arguments. It stops the registry when the
+// test ends.
 func newPlace(t *testing.T, args ...string) place {
 	t.Helper()
 	p := place{dir: t.TempDir()}
@@ -73,8 +74,8 @@ func newPlace(t *testing.T, args ...string) place {
 	return p
 }
 
-// run runs examples in one shell, word for word but for the addresses, and returns
-// what they print. An answer with a status of 400 or more fails.
+// run runs examples in one shell and returns what they print. Only the addresses in them are changed. A request
+// that is answered with a status of 400 or more makes the run fail.
 func (p place) run(t *testing.T, blocks []string) string {
 	t.Helper()
 	script := "set -euo pipefail\ncurl() { command curl --fail-with-body --show-error \"$@\"; }\n" + strings.Join(blocks, "\n")
@@ -101,7 +102,7 @@ func TestFirstRequestsOfTheReadmeWork(t *testing.T) {
 	for _, want := range []string{
 		`"description": "Перший поверх, два входи"`,
 		`"owner": "broker3"`,
-		fmt.Sprintf(`{"id":%q,"dateModified":`, id[1]), // its entry in the feed
+		fmt.Sprintf(`{"id":%q,"dateModified":`, id[1]), // the asset's entry in the feed
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("got no %s, want it in:\n%s", want, text)
@@ -116,7 +117,7 @@ func TestExamplesOfAdministrationWork(t *testing.T) {
 		`"name": "acme"`,
 		`"accreditations": "13"`,
 		`"action": "key.revoke"`,
-		"production  broker    13      revoked", // in registryctl's table
+		"production  broker    13      revoked", // in the table that registryctl prints
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("got no %s, want it in:\n%s", want, text)

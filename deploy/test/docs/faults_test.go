@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-// goWords are words of Go, of its packages and of the system, which no user of a program reads.
+// goWords are words that come from Go, its packages and the system. Users of a program must not see them.
 var goWords = []string{
 	"invalid syntax", "strconv", "no such file or directory", "is a directory", "not a directory", "file exists",
 	"permission denied", "missing port in address", "unknown port", "invalid port", "dial ", "listen tcp", "lookup ",
@@ -23,8 +23,8 @@ var goWords = []string{
 	"envar", "stat ", "mkdir ", "topology", "%!",
 }
 
-// TestAFaultIsToldInOnePlainLine runs programs with command lines and settings that cannot be. The
-// registry and MongoDB of the rows are at ports that nobody listens on.
+// TestAFaultIsToldInOnePlainLine runs programs with impossible command lines and settings. Each must report the
+// fault in one plain line. In the rows of the test, the registry and MongoDB are at ports where nobody listens.
 func TestAFaultIsToldInOnePlainLine(t *testing.T) {
 	programs, dir := build(t), t.TempDir()
 	for name, text := range map[string]string{
@@ -52,7 +52,7 @@ func TestAFaultIsToldInOnePlainLine(t *testing.T) {
 		service      = " --secret-file secret --addr 127.0.0.1:0"
 	)
 	for _, c := range []struct {
-		line string // a word "" is an empty argument; words with = in front are of the environment
+		line string // the word "" is an empty argument; words with = at the beginning are environment variables
 		code int
 		says string
 	}{
@@ -189,7 +189,7 @@ func TestAFaultIsToldInOnePlainLine(t *testing.T) {
 	}
 }
 
-// runLine runs a program with a line, and returns its exit code and what it said beside its log.
+// runLine runs a command line. It returns the exit code, and the text on stderr without the program's log.
 func runLine(t *testing.T, programs, dir, line string) (code int, said string) {
 	t.Helper()
 	words := strings.Fields(line)
@@ -205,7 +205,7 @@ func runLine(t *testing.T, programs, dir, line string) (code int, said string) {
 			words[i] = ""
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // so long only if the program does not end
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // it takes so long only if the program does not end
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(programs, words[0]), words[1:]...)
 	var stderr strings.Builder

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// made are the folders at the top that are not in the repository.
+// made are the folders in the root that are not part of the repository.
 var made = []string{"bin", "data", "dist", "secrets"}
 
-// TestTablesOfFoldersAreWhole compares each table of folders with the folders: a stranger who looks for something
-// begins there.
+// TestTablesOfFoldersAreWhole compares each table of folders with the folders that exist. People who are new to the
+// repository start with these tables.
 func TestTablesOfFoldersAreWhole(t *testing.T) {
 	for _, c := range []struct{ document, header, dir string }{
 		{"README.md", "Folder", "."},
@@ -40,7 +40,7 @@ func TestTablesOfFoldersAreWhole(t *testing.T) {
 	}
 }
 
-// foldersIn returns the names in the first column of the table with a header, sorted.
+// foldersIn returns the names in the first column of a table, sorted. header is the first header of the table.
 func foldersIn(text, header string) (names []string) {
 	_, table, _ := strings.Cut(text, "\n| "+header+" |")
 	table, _, _ = strings.Cut(table, "\n\n")
@@ -54,8 +54,8 @@ func foldersIn(text, header string) (names []string) {
 	return names
 }
 
-// folders returns the folders of a directory, sorted. For a folder of which the table names parts, it returns
-// the parts.
+// folders returns the folders in a directory, sorted. If the table lists parts of a folder instead of the folder,
+// it returns the parts, too.
 func folders(t *testing.T, dir string, told []string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(root, dir))

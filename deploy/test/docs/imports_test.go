@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// level is the place of a package of ours in the order of imports (docs/style.md, "Layout");
-// -1 if the package is not ours.
+// level returns the level of one of our packages in the order of imports (docs/style.md, "Layout"), or -1 for other
+// packages.
 func level(path string) int {
 	module, _, _ := strings.Cut(strings.TrimPrefix(path, "asset-registry/"), "/")
 	switch {
@@ -24,7 +24,7 @@ func level(path string) int {
 	}
 }
 
-// forbidden returns what is wrong with an import; empty if it is allowed.
+// forbidden says why an import is forbidden, or returns "" if it is allowed.
 func forbidden(from, to string) string {
 	a, b := level(from), level(to)
 	module := func(path string) string { return strings.Join(strings.SplitN(path, "/", 3)[:2], "/") }
@@ -40,8 +40,8 @@ func forbidden(from, to string) string {
 	}
 }
 
-// TestImportsPointOneWay reads the imports of all packages of the workspace, with those of
-// their tests: clients < shared < services < deploy, and no service imports another.
+// TestImportsPointOneWay checks the imports of all packages in the workspace and of their tests. The order is
+// clients < shared < services < deploy, and no service may import another.
 func TestImportsPointOneWay(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"asset-registry/shared/fault", "asset-registry/gateway", "imports what stands above it"},

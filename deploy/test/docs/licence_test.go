@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEveryClientNamesTheLicence checks that the data of each client's package name
-// the licence whose text is LICENSE.
+// TestEveryClientNamesTheLicence checks that the package data of each client name the licence whose text is in
+// LICENSE.
 func TestEveryClientNamesTheLicence(t *testing.T) {
 	for file, want := range map[string]string{
 		"LICENSE":                              "                                 Apache License\n                           Version 2.0, January 2004\n",
@@ -21,7 +21,7 @@ func TestEveryClientNamesTheLicence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		head, _, _ := strings.Cut(string(text), "ependencies") // what follows are the licences of others
+		head, _, _ := strings.Cut(string(text), "ependencies") // the rest lists licences of dependencies
 		if !strings.Contains(head, want) {
 			t.Errorf("%s: got no %q, want it there", file, want)
 		}

@@ -29,8 +29,8 @@ func (p place) page(t *testing.T) string {
 	return string(page)
 }
 
-// pageExamples returns the shell examples of a class on a page, in their order: "sh",
-// "refused" for requests that fail, or "curl" for those of the reference.
+// pageExamples returns the shell examples of one class on a page, in their order. The class is "sh", "refused" for
+// requests that must fail, or "curl" for the commands in the reference.
 func pageExamples(page, class string) []string {
 	var blocks []string
 	tag := regexp.MustCompile(`<[^>]+>`)
@@ -52,7 +52,7 @@ func TestExamplesOfTheDocumentationPageWork(t *testing.T) {
 		t.Fatalf("got %d examples and %d of refused requests, want more", len(blocks), len(refused))
 	}
 	for _, block := range refused {
-		blocks = append(blocks, block+" || [ $? = 22 ]") // curl's code for a status of 400 or more
+		blocks = append(blocks, block+" || [ $? = 22 ]") // curl exits with 22 when the status is 400 or more
 	}
 	text := p.run(t, append(blocks, `echo "ID=$ID"`))
 	id := regexp.MustCompile(`ID=([0-9a-f]{32})`).FindStringSubmatch(text)
@@ -62,11 +62,11 @@ func TestExamplesOfTheDocumentationPageWork(t *testing.T) {
 	for _, want := range []string{
 		`"description": "Перший поверх, два входи"`,
 		`"owner": "broker3"`,
-		`"name":"colour"`,                       // a faulty field
+		`"name":"colour"`,                       // an error names the faulty field
 		`"broker": "broker"`,                    // the answer of /me
-		"\nactive\ncomplete\n",                  // the last steps of a sale
-		"\ncancellationDetails\ndeleted\n",      // and of a deletion
-		`{"id":"` + id[1] + `","dateModified":`, // its entry in the feed
+		"\nactive\ncomplete\n",                  // the last two states of a sale
+		"\ncancellationDetails\ndeleted\n",      // the document and the state of a deletion
+		`{"id":"` + id[1] + `","dateModified":`, // the asset's entry in the feed
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("got no %s, want it in:\n%s", want, text)
@@ -74,8 +74,8 @@ func TestExamplesOfTheDocumentationPageWork(t *testing.T) {
 	}
 }
 
-// TestTheDiagramOfStatesIsTheContract compares the steps of the documentation
-// page's diagram with the table in docs/contract.md, "States".
+// TestTheDiagramOfStatesIsTheContract compares the steps in the diagram of the documentation page with the table in
+// docs/contract.md, "States".
 func TestTheDiagramOfStatesIsTheContract(t *testing.T) {
 	quoted := regexp.MustCompile("`([a-z]+)`")
 	var want []string
@@ -86,7 +86,7 @@ func TestTheDiagramOfStatesIsTheContract(t *testing.T) {
 			from = name[1]
 		}
 		for _, to := range quoted.FindAllStringSubmatch(row[3], -1) {
-			by, _, _ := strings.Cut(row[4], ",") // the administrator may take each step
+			by, _, _ := strings.Cut(row[4], ",") // only the first role, because the administrator may take each step
 			want = append(want, from+" to "+to[1]+" by "+strings.TrimSpace(by))
 		}
 	}
@@ -110,8 +110,8 @@ func TestTheDiagramOfStatesIsTheContract(t *testing.T) {
 	}
 }
 
-// TestCommandsOfTheReferenceAreAnsweredAsDocumented runs the command of each operation
-// after the first guide.
+// TestCommandsOfTheReferenceAreAnsweredAsDocumented runs the first example of the page, and then the command of
+// each operation in the reference.
 func TestCommandsOfTheReferenceAreAnsweredAsDocumented(t *testing.T) {
 	p := newPlace(t)
 	page := p.page(t)

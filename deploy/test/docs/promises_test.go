@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// promising are the documents whose promises have names and readers.
+// promising are the documents in which each promise must have a name, and a test whose comment has that name.
 var promising = []string{"docs/contract.md", "docs/log.md", "docs/mirrors.md", "docs/search.md",
 	"docs/snapshot.md"}
 
-// promiseNothing are phrases with a strong word that bind nobody, by the reason.
+// promiseNothing are phrases that promise nothing although they contain a strong word, by the reason.
 var promiseNothing = map[string][]string{
 	"a heading, or a list of other texts": {"the fields of each object", "change the asset at all", "| all fields;",
 		"any other key", "against all assets", "All settings are in"},
@@ -24,7 +24,7 @@ var promiseNothing = map[string][]string{
 	"leave to do something":        {"may end at any time", "may be removed at any time", "may change at any time", "may be sent once"},
 }
 
-// strong finds a word that makes a sentence a promise (docs/contributing.md, "How a promise is made").
+// strong finds words that make a sentence a promise (docs/contributing.md, "How a promise is made").
 var strong = regexp.MustCompile(`(?i)\b(?:never|always|exactly|at most|once|unique|all|each|any)\b`)
 
 var (
@@ -34,10 +34,11 @@ var (
 	newItem     = regexp.MustCompile(`^\s*(?:- |\d+\. )`)
 )
 
-// promisesOf returns the names of the promises of a document, and its sentences with a strong word and without a name. A
-// table takes the names of the sentence before it. The phrases are left out of the sentences first; used has those found.
+// promisesOf returns the names of the promises in a document. It also returns the sentences that have a strong word
+// but no name; a table has the names of the sentence before it. Phrases are removed from the sentences first. used
+// lists the phrases that occurred.
 func promisesOf(text string, phrases []string) (names, nameless, used []string) {
-	lead := "" // the last sentence before a table
+	lead := "" // the last sentence before the current table
 	for _, block := range blocksOf(codeBlock.ReplaceAllString(text, "")) {
 		isRow := strings.HasPrefix(block, "|")
 		for _, sentence := range sentencesOf(block) {
@@ -62,9 +63,9 @@ func promisesOf(text string, phrases []string) (names, nameless, used []string) 
 	return names, nameless, used
 }
 
-// blocksOf returns the paragraphs, the items of lists, the rows of tables and the headings of a document, each as one line.
+// blocksOf returns the paragraphs, list items, table rows and headings of a document, each as one line.
 func blocksOf(text string) (blocks []string) {
-	isOpen := false // the next line may belong to the last block
+	isOpen := false // whether the next line may belong to the last block
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		isAlone := strings.HasPrefix(line, "|") || strings.HasPrefix(line, "#")
@@ -82,7 +83,7 @@ func blocksOf(text string) (blocks []string) {
 	return blocks
 }
 
-// sentencesOf returns the sentences of a block. A row of a table is one.
+// sentencesOf returns the sentences in a block. A table row counts as one sentence.
 func sentencesOf(block string) (sentences []string) {
 	if strings.HasPrefix(block, "|") {
 		return []string{block}
@@ -96,14 +97,14 @@ func sentencesOf(block string) (sentences []string) {
 	return append(sentences, block[begin:])
 }
 
-// readers finds the line of a test's comment that names promises, and the test. A test of the suites may begin with a
-// small letter.
+// readers finds the line "Promises:" in the comment of a test, and the name of the test. Tests in suites may begin
+// with a small letter.
 var readers = regexp.MustCompile(`(?m)^// Promises: (.+)\n(?://.*\n)*func ((?:\([^)]*\) )?\w+)`)
 
 var testFunc = regexp.MustCompile(`^[Tt]est[A-Z]`)
 
-// readBy adds the tests of a file of Go to those that read a promise. It returns the functions that name promises and are
-// no tests.
+// readBy adds the tests in a Go file to the map tests, by the promises that their comments name. It returns
+// functions whose comments name promises although they are not tests.
 func readBy(path, text string, tests map[string][]string) (wrong []string) {
 	for _, match := range readers.FindAllStringSubmatch(text, -1) {
 		if !testFunc.MatchString(match[2]) {
@@ -117,7 +118,7 @@ func readBy(path, text string, tests map[string][]string) (wrong []string) {
 	return wrong
 }
 
-// unread returns the names without a test.
+// unread returns the names that no test's comment has.
 func unread(names []string, tests map[string][]string) (found []string) {
 	for _, name := range names {
 		if len(tests[name]) == 0 {
@@ -128,7 +129,8 @@ func unread(names []string, tests map[string][]string) (found []string) {
 	return slices.Compact(found)
 }
 
-// TestEachPromiseHasAReader reads the documents that promise things, and the comments of all tests.
+// TestEachPromiseHasAReader compares the promises in the documents with the promises that the comments of tests
+// name.
 func TestEachPromiseHasAReader(t *testing.T) {
 	tests := map[string][]string{}
 	sources(t, func(path, text string) {
@@ -169,7 +171,8 @@ func TestEachPromiseHasAReader(t *testing.T) {
 	}
 }
 
-// TestLostPromisesAreFound plants sentences without a name, and names that no test or no document has.
+// TestLostPromisesAreFound checks texts that contain promises without a name, names that no test has, and names
+// that no document has.
 func TestLostPromisesAreFound(t *testing.T) {
 	names, nameless, used := promisesOf("# All of it\n\nNo one sees it. It never\nends §end. `GET`s read all. Ask once.\n"+
 		"```\nnever\n```\n- Text `all. Any` is\n  short.\n- Each one has `x`.\n\nA table §rows:\n\n| any | all |\n\nA list:\n\n| each |\n"+

@@ -13,7 +13,7 @@ import (
 // sentence starts after a comment sign, a heading, a quote, or another sentence.
 var badStart = regexp.MustCompile("(?m)(?:^\\s*(?://|#+|--|\\*|- )\\s*|[.:!?] +|[\"`])((?:What|Who|Whose|That) [a-z]+)")
 
-// badStarts returns the lines and beginnings of the sentences that the style forbids.
+// badStarts returns the line and the beginning of each sentence that the style forbids.
 func badStarts(text string) (found []string) {
 	for _, at := range badStart.FindAllStringSubmatchIndex(text, -1) {
 		found = append(found, fmt.Sprintf("%d: %s", strings.Count(text[:at[2]], "\n")+1, text[at[2]:at[3]]))
@@ -21,12 +21,12 @@ func badStarts(text string) (found []string) {
 	return found
 }
 
-// TestNoSentenceStartsAsTheStyleForbids reads every comment, text and document.
+// TestNoSentenceStartsAsTheStyleForbids checks every comment, text and document.
 func TestNoSentenceStartsAsTheStyleForbids(t *testing.T) {
 	files := 0
 	read := func(path, text string) {
 		if path == "docs/style.md" || strings.HasPrefix(path, "deploy/test/docs/") {
-			return // they name the words
+			return // these files name the forbidden words
 		}
 		files++
 		for _, found := range badStarts(text) {
@@ -42,7 +42,7 @@ func TestNoSentenceStartsAsTheStyleForbids(t *testing.T) {
 	}
 }
 
-// TestBadStartsAreFound plants sentences of each place and word.
+// TestBadStartsAreFound checks a text with forbidden sentences at each kind of place and with each word.
 func TestBadStartsAreFound(t *testing.T) {
 	text := "// What comes first\n\n\t# Who asks is told.\n-- Whose key this is\n * That one is gone\n- What a list says\n" +
 		"Fine. That one is not.\nx := \"Who are you\"\n## What is new\nWell: What now\n`What else`\n" +

@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// TestTheIngressHasThePublicPaths compares the paths of the Ingress with the public paths.
+// TestTheIngressHasThePublicPaths compares the paths of the Ingress with routes.Public.
 func TestTheIngressHasThePublicPaths(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "deploy/k8s/production/ingress.yaml"))
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// TestNamedTargetsCanBeMade checks that the Makefile has each target that a document
-// names.
+// TestNamedTargetsCanBeMade checks that the Makefile has each target that a document mentions.
 func TestNamedTargetsCanBeMade(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {
@@ -64,9 +63,9 @@ func TestEveryDependencyIsJustified(t *testing.T) {
 	}
 }
 
-// TestModulesAgreeOnVersions checks that the modules with packages of ours require one
-// version of each dependency, so that one compilation serves all. The others only build
-// a program of somebody else.
+// TestModulesAgreeOnVersions checks that all modules with packages of ours require the same version of each
+// dependency, so that the compiled packages can be shared. The other modules only build a program that others
+// wrote.
 func TestModulesAgreeOnVersions(t *testing.T) {
 	type required struct{ version, file string }
 	first := map[string]required{}
@@ -124,8 +123,8 @@ func modules(t *testing.T) (files []string) {
 	return files
 }
 
-// TestQuotedMessagesExist checks that the programs or the dashboards have each text
-// of several words that the guides for operators quote: they search for them.
+// TestQuotedMessagesExist checks that each text of several words that the guides for operators quote exists in a
+// program or a dashboard. Operators search for these texts.
 func TestQuotedMessagesExist(t *testing.T) {
 	guides := []string{"docs/operations.md", "docs/runbook.md", "docs/monitoring.md", "docs/features.md"}
 	guide := ""

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	longestLine   = 140 // characters of a line of a document
-	longestCode   = 120 // characters of a line of Go outside tests
-	longestReadme = 150 // lines
+	longestLine   = 140 // characters in a line of a document
+	longestCode   = 120 // characters in a line of Go code outside tests
+	longestReadme = 150 // lines of README.md
 )
 
 // document is a document of the repository.
 type document struct {
-	path  string // from the root
+	path  string // relative to the root
 	text  string
 	prose string // text without its code blocks
 }
 
-// documents returns those at the top, those of docs, and those of deploy.
+// documents returns the documents in the root, in docs and in deploy.
 func documents(t *testing.T) []document {
 	t.Helper()
 	var all []document
@@ -95,7 +95,7 @@ func TestLinesOfCodeAreShort(t *testing.T) {
 	}
 }
 
-// lostLinks returns the links of a document that lead nowhere, and how many it has to our files.
+// lostLinks returns the links of a document that lead nowhere, and the number of its links to our files.
 func lostLinks(t *testing.T, d document) (lost []string, all int) {
 	t.Helper()
 	for _, match := range link.FindAllStringSubmatch(d.prose, -1) {
@@ -130,7 +130,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchors returns the anchors that a document's headings have where it is shown.
+// anchors returns the anchors that a website gives to the headings of a document.
 func anchors(t *testing.T, path string) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -151,15 +151,15 @@ func anchors(t *testing.T, path string) (all []string) {
 	return all
 }
 
-// notPaths look like paths of the repository and are something else.
+// notPaths look like paths of the repository, but are something else.
 var notPaths = []string{
-	"shared/registry", // a file of secrets, with Compose
+	"shared/registry", // a file of secrets with Compose
 }
 
-// named finds a path of the repository, and the letter after it.
+// named finds a path of the repository, and the character behind it.
 var named = regexp.MustCompile(`(^|[^\w./-])((?:gateway|assetsvc|authsvc|filesvc|searchsvc|clients|shared|deploy|docs)/[\w./-]*\w)(.?)`)
 
-// lostPaths returns the paths in a text that do not exist, and how many it has.
+// lostPaths returns the paths in a text that do not exist, and the number of all paths in it.
 func lostPaths(text string) (lost []string, all int) {
 	for _, match := range named.FindAllStringSubmatch(text, -1) {
 		path := match[2]
@@ -178,7 +178,7 @@ func TestPathsExist(t *testing.T) {
 	paths := 0
 	for _, d := range documents(t) {
 		if dir := filepath.Dir(d.path); dir != "." && dir != "docs" {
-			continue // others name paths from where they are
+			continue // the other documents use paths relative to their own folder
 		}
 		lost, all := lostPaths(d.text)
 		paths += all
@@ -191,7 +191,7 @@ func TestPathsExist(t *testing.T) {
 	}
 }
 
-// sources calls f with every file of ours that has comments.
+// sources calls the function f with every file of ours that has comments.
 func sources(t *testing.T, f func(path, text string)) {
 	t.Helper()
 	kinds := []string{".go", ".sh", ".yaml", ".yml", ".pml", ".lua", ".js", ".py", ".ts", ".mjs", ".cfg", ".conf", ".txt"}
@@ -221,10 +221,11 @@ func sources(t *testing.T, f func(path, text string)) {
 	}
 }
 
-// nextLine is the end of a comment's line and the beginning of its next one.
+// nextLine finds the end of a line of a comment and the beginning of the next line.
 var nextLine = regexp.MustCompile(`\s*\n\s*(?://|#|\*) ?`)
 
-// lostSections returns the sections that a text cites and that titles, by document, lack, and how many it cites.
+// lostSections returns the cited sections that do not exist, and the number of all sections that a text cites.
+// titles are the section titles of each document.
 func lostSections(text string, titles map[string][]string) (lost []string, all int) {
 	cited := regexp.MustCompile(`docs/(\w+)\.md, (?:sections? )?((?:"[^"\n]+"(?:, (?:and )?| and )?)+)`)
 	quoted := regexp.MustCompile(`"([^"\n]+)"`)
@@ -260,7 +261,7 @@ func TestCitedSectionsExist(t *testing.T) {
 	}
 }
 
-// lostDocuments returns the documents that a text cites and that the repository lacks, and how many it cites.
+// lostDocuments returns the cited documents that do not exist, and the number of all documents that a text cites.
 func lostDocuments(text string) (lost []string, all int) {
 	cited := regexp.MustCompile(`docs/\w+\.md`)
 	gone := regexp.MustCompile(`(?i)interface document|\bcontract,? (?:sections?|decisions?|appendix)\b|\.\./shared/\w+\.md|(?:^|[^/\w])architecture\.md`)
@@ -268,7 +269,7 @@ func lostDocuments(text string) (lost []string, all int) {
 	lost = gone.FindAllString(text, -1)
 	for _, match := range cited.FindAllString(text, -1) {
 		all++
-		if strings.Contains(text, "/public/"+match) { // where Grafana has a copy
+		if strings.Contains(text, "/public/"+match) { // Grafana serves a copy of this document
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(root, match)); err != nil {
@@ -292,7 +293,7 @@ func TestOnlyDocumentsOfTheRepositoryAreCited(t *testing.T) {
 	}
 }
 
-// TestLostTargetsAreFound plants links, paths and citations that lead nowhere.
+// TestLostTargetsAreFound checks texts with links, paths and citations that lead nowhere.
 func TestLostTargetsAreFound(t *testing.T) {
 	links := "[a](no.md), [b](style.md#no), [c](style.md#prose), [d](#no), [e](https://x.example/no.md) and [f](../README.md)"
 	titles := map[string][]string{"docs/style.md": {"Prose", "Size"}}

@@ -18,7 +18,8 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-// send sends a request of the key "broker" and decodes the answer. A refusal fails.
+// send sends a request with the key "broker", and decodes the answer into the value into. It fails the test if the
+// request is refused.
 func (p place) send(t *testing.T, method, path, body string, into any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+p.addr+"/api/2.5"+path, strings.NewReader(body))
@@ -41,9 +42,8 @@ func (p place) send(t *testing.T, method, path, body string, into any) {
 	}
 }
 
-// TestTheReceiverOfTheContractWorks runs the receiver of docs/contract.md, "Webhooks",
-// word for word but for its address. It answers the challenge and hears of a new asset. A
-// message that is not signed is refused.
+// TestTheReceiverOfTheContractWorks runs the receiver in docs/contract.md, "Webhooks", in which only the address is
+// changed. The receiver must answer the challenge, get a new asset, and refuse a message that is not signed.
 func TestTheReceiverOfTheContractWorks(t *testing.T) {
 	needtest.Commands(t, "python3")
 	code := regexp.MustCompile("(?ms)^```python\n(.*?)^```$").FindStringSubmatch(section(t, "Webhooks"))
@@ -73,7 +73,7 @@ func TestTheReceiverOfTheContractWorks(t *testing.T) {
 	}
 	defer func() {
 		cancel()
-		_ = receiver.Wait() // it was killed
+		_ = receiver.Wait() // the error says that it was killed
 	}()
 	for {
 		answer, err := http.Post("http://127.0.0.1:"+port+"/", "application/json", strings.NewReader("{}"))

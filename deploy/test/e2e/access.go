@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// basic returns an Authorization header with text, for example "key:".
+// basic returns a basic Authorization header for a text such as "key:".
 func basic(text string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(text))
 }
 
-// testKeys sends bad and good Authorization headers (docs/contract.md, "API keys").
+// testKeys sends valid and invalid Authorization headers (docs/contract.md, "API keys").
 // Promises: keys-needed
 func testKeys(t *testing.T, a api) {
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func testTokens(t *testing.T, a api) {
 	}
 }
 
-// testAccreditation creates assets with keys of each level (docs/contract.md,
+// testAccreditation creates assets with keys of each level. Only some levels permit creations (docs/contract.md,
 // "Accreditation").
 func testAccreditation(t *testing.T, a api) {
 	post := func(key string, f fields) answer {
@@ -126,8 +126,8 @@ func testAccreditation(t *testing.T, a api) {
 	}
 }
 
-// testClaims sends the headers that services send to each other, and two keys at
-// once. The gateway must believe none of them.
+// testClaims sends headers that the gateway must not believe from a client: headers that the services send to each
+// other, and headers of proxies. It also sends two keys in one request, which must be refused.
 func testClaims(t *testing.T, a api) {
 	claims := map[string]string{
 		"X-Registry-Identity":   "eyJhbGciOiJub25lIn0.eyJzdWIiOiJicm9rZXIiLCJyb2xlIjoiYnJva2VyIn0.",
@@ -157,8 +157,8 @@ func testClaims(t *testing.T, a api) {
 	}
 }
 
-// testTestOnly changes a test asset with a test-only key. The administrator then
-// makes the asset a real one, and the same changes are refused.
+// testTestOnly changes a test asset with a test-only key. The administrator then makes it a real asset, and the
+// same changes must be refused.
 // Promises: test-only
 func testTestOnly(t *testing.T, a api) {
 	got := a.do(t, call{method: "POST", path: "/assets", key: "broker3t",

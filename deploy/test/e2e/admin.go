@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// inForce is the longest time until a change of a key holds at every gateway.
+// inForce is how long it may take until a changed key has its new rights at every gateway.
 const inForce = time.Second
 
 // office is a registry with its admin API and an operator's key.
@@ -22,8 +22,8 @@ type office struct {
 	admin  string   // URL of the admin API
 	key    string   // API key of the operator
 	ctl    string   // path of registryctl
-	config string   // its config file
-	env    []string // of registryctl, besides that of the test
+	config string   // config file of registryctl
+	env    []string // environment variables for registryctl, in addition to those of the test
 
 	mu      sync.Mutex
 	secrets []string // every secret that an answer has shown
@@ -37,13 +37,13 @@ func (o *office) shown(secret string) string {
 	return secret
 }
 
-// ask calls the admin API as the operator.
+// ask sends a request to the admin API with the operator's key.
 func (o *office) ask(t *testing.T, method, path string, data any) answer {
 	t.Helper()
 	return o.askAs(t, o.key, method, path, data)
 }
 
-// askAs calls the admin API with any key.
+// askAs sends a request to the admin API with the given key.
 func (o *office) askAs(t *testing.T, key, method, path string, body any) answer {
 	t.Helper()
 	c := call{method: method, path: "/admin/v1" + path, key: key}
@@ -65,7 +65,7 @@ func (o *office) broker(t *testing.T) string {
 	return name
 }
 
-// issue creates a key of a broker, with more fields, and returns its id and secret.
+// issue creates a key for a broker and returns its id and secret. more holds further fields of the request.
 func (o *office) issue(t *testing.T, broker string, more fields) (id, secret string) {
 	t.Helper()
 	f := fields{"broker": broker, "name": "key of a test", "role": "broker", "levels": "3"}
@@ -76,13 +76,13 @@ func (o *office) issue(t *testing.T, broker string, more fields) (id, secret str
 	return text(got.data()["id"]), text(got.json["secret"])
 }
 
-// me returns the answer to GET /me with a key.
+// me sends GET /me with a key, and returns the answer.
 func (o *office) me(t *testing.T, key string) answer {
 	t.Helper()
 	return o.do(t, call{method: "GET", path: "/api/2.5/me", key: key})
 }
 
-// soon repeats check until it holds, and fails the test if it does not within a time.
+// soon calls the function check until it returns true. It fails the test if that takes longer than the time within.
 func soon(t *testing.T, what string, within time.Duration, check func() bool) {
 	t.Helper()
 	for began := time.Now(); !check(); time.Sleep(10 * time.Millisecond) {
@@ -92,9 +92,9 @@ func soon(t *testing.T, what string, within time.Duration, check func() bool) {
 	}
 }
 
-// everywhere waits until a change of a key is in force at every gateway: check holds eight
-// times in a row. So a balancer must send one of eight requests to each gateway; one that
-// chooses each time by chance does not.
+// everywhere waits until a change of a key is in force at every gateway: until the function check returns true
+// eight times in a row. The load balancer must send at least one of eight successive requests to each gateway. A
+// balancer that chooses at random does not guarantee that.
 func everywhere(t *testing.T, what string, check func() bool) {
 	t.Helper()
 	soon(t, what, inForce, func() bool {
@@ -107,9 +107,9 @@ func everywhere(t *testing.T, what string, check func() bool) {
 	})
 }
 
-// RunAdmin runs the scenarios of the admin API (docs/contract.md, "Admin API") and of
-// registryctl. base and admin are the URLs of the two APIs, key is an operator's, and
-// ctl the path of registryctl. It returns every secret that the scenarios have seen.
+// RunAdmin runs the scenarios of the admin API (docs/contract.md, "Admin API") and of registryctl. base and admin
+// are the URLs of the public and the admin API, key is an operator's key, and ctl the path of registryctl. RunAdmin
+// returns every secret that the scenarios have seen.
 func RunAdmin(t *testing.T, base, admin, key, ctl string) (secrets []string) {
 	o := &office{api: api{base, "2.5"}, admin: admin, key: key, ctl: ctl, secrets: []string{key}}
 	o.config = filepath.Join(t.TempDir(), "registryctl.yaml")
@@ -145,8 +145,8 @@ func RunAdmin(t *testing.T, base, admin, key, ctl string) (secrets []string) {
 	return o.secrets
 }
 
-// testOperators checks that only operators can change, and operators and auditors read,
-// through the admin API.
+// testOperators checks that only operators can change data through the admin API, and that only operators and
+// auditors can read it.
 func testOperators(t *testing.T, o *office) {
 	_, ofBroker := o.issue(t, o.broker(t), fields{"role": "administrator", "levels": ""})
 	for _, c := range []struct {
@@ -171,7 +171,7 @@ func testOperators(t *testing.T, o *office) {
 	o.askAs(t, auditor, "GET", "/keys", nil).fails(t, 401, "header/Authorization")
 }
 
-// testBadAdminRequests sends bad requests, which must name each fault and change nothing.
+// testBadAdminRequests sends bad requests. Each answer must name every fault, and nothing may change.
 // Promises: all-faults, audit-page
 func testBadAdminRequests(t *testing.T, o *office) {
 	broker := o.broker(t)
@@ -231,7 +231,8 @@ func testBadAdminRequests(t *testing.T, o *office) {
 	}
 }
 
-// testManyChanges creates keys of one broker at the same time.
+// testManyChanges creates many keys of one broker at the same time. Each key whose creation succeeded must be
+// listed.
 func testManyChanges(t *testing.T, o *office) {
 	broker := o.broker(t)
 	ids := make([]string, 12)
@@ -254,7 +255,7 @@ func testManyChanges(t *testing.T, o *office) {
 	}
 }
 
-// testSearch searches keys and brokers, and reads a list page by page.
+// testSearch searches for keys and brokers, and reads a list page by page.
 func testSearch(t *testing.T, o *office) {
 	broker := o.broker(t)
 	var ids []string
@@ -291,8 +292,8 @@ func testSearch(t *testing.T, o *office) {
 	}
 }
 
-// testAudit checks that the audit log has every kind of change and no secret, and
-// that a log with a lost tail is found out.
+// testAudit checks that the audit log has every kind of change and no secret, and that registryctl notices when the
+// end of the log is missing.
 // Promises: secret-once
 func testAudit(t *testing.T, o *office) {
 	first := o.mustRun(t, "audit", "verify")
@@ -318,7 +319,7 @@ func testAudit(t *testing.T, o *office) {
 			t.Errorf("got the secret %s in the output, want no secret there", secret)
 		}
 	}
-	// The head of another log, or of a longer one, does not fit this log.
+	// The head of another log, or of a longer log, must be refused for this log.
 	for _, known := range []string{"1:" + strings.Repeat("0", 64), "1000000:" + strings.Repeat("0", 64)} {
 		if stdout, _, ok := o.run(t, "", "audit", "verify", "--head", known); ok ||
 			!strings.Contains(stdout, "known from an earlier check") {

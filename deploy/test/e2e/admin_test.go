@@ -26,7 +26,7 @@ func adminKey(t *testing.T, program string, args ...string) string {
 	return strings.TrimSpace(string(key))
 }
 
-// checkSecrets checks that no secret is in one of the texts.
+// checkSecrets checks that none of the secrets occurs in any of the texts.
 func checkSecrets(t *testing.T, secrets []string, where ...string) {
 	t.Helper()
 	if len(secrets) < 20 {
@@ -48,7 +48,7 @@ func TestAdminStandalone(t *testing.T) {
 	}
 	before := adminKey(t, "registry", "--data", dir)
 	p := standalone(t, addr, dir, output, "--admin-addr", admin, "--log-level", "debug")
-	during := adminKey(t, "registry", "--data", dir) // goes through the running registry
+	during := adminKey(t, "registry", "--data", dir) // the command asks the running registry
 	o := &office{admin: "http://" + admin}
 	for _, key := range []string{before, during} {
 		o.askAs(t, key, "GET", "/brokers", nil).must(t, 200)

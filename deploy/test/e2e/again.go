@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// reads is the number of readings that testFreshReads checks.
+// reads is how many times testFreshReads reads an asset and checks the answer.
 var reads = flag.Int("reads", 2_000, "readings that the scenario of fresh readings checks")
 
-// testCaching asks each kind of answer whether a cache may keep it (docs/contract.md,
-// "Caching and compression").
+// testCaching checks for each kind of answer whether a cache may store it (docs/contract.md, "Caching and
+// compression").
 func testCaching(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	made := a.makeTransfer(t, "broker3")
@@ -38,10 +38,10 @@ func testCaching(t *testing.T, a api) {
 	}
 }
 
-// testReadAgain reads an asset several times in each form, before and after a change. The
-// registry may answer later readings from memory, and the client sees no difference.
+// testReadAgain reads an asset several times in each form, before and after a change. The registry may answer later
+// readings from memory, but the client must see no difference.
 func testReadAgain(t *testing.T, a api) {
-	c := a.create(t, validAsset().set("description", strings.Repeat("текст ", 1000))) // is worth compressing
+	c := a.create(t, validAsset().set("description", strings.Repeat("текст ", 1000))) // long enough to be compressed
 	path := "/assets/" + c.id
 	for _, title := range []string{"перша", "друга"} {
 		a.patch(t, c, fields{"title": title}).must(t, 200)
@@ -74,12 +74,12 @@ func testReadAgain(t *testing.T, a api) {
 	}
 }
 
-// ageForm is the form of Age (RFC 9111, 5.1).
+// ageForm matches a valid value of the header Age (RFC 9111, 5.1).
 var ageForm = regexp.MustCompile(`^[0-9]+$`)
 
-// lasting returns the headers of an answer that a repetition has too. The identifiers of the
-// request, its time, and the count of requests left differ. Each answer of a mirror has an Age,
-// whose value changes: it grows with the time, and falls when the mirror asks the registry.
+// lasting returns the headers that stay the same when a request is repeated. It leaves out the identifiers and the
+// time of the request, and the number of requests left. It also leaves out the value of Age, which only a mirror
+// sends: it grows with time, and falls when the mirror asks the registry.
 func lasting(h http.Header) http.Header {
 	h = h.Clone()
 	for _, name := range []string{
@@ -94,9 +94,8 @@ func lasting(h http.Header) http.Header {
 	return h
 }
 
-// testFreshReads has clients change a few assets while others read them. A reader notes
-// which change was acknowledged before it asks, and wants the asset with that change or a
-// later one.
+// testFreshReads changes a few assets while other clients read them. Before it reads, a reader notes the newest
+// acknowledged change. The answer must have that change or a later one.
 func testFreshReads(t *testing.T, a api) {
 	const assets, readers = 4, 8
 	var of [assets]created
@@ -130,8 +129,8 @@ func testFreshReads(t *testing.T, a api) {
 	t.Logf("%d readings beside %d changes", *reads, changes.Load())
 }
 
-// headers reads an asset and returns the headers of the answer. It checks nothing else, so
-// that many can be read.
+// headers reads an asset and returns the headers of the answer. It checks nothing else, so that it is fast enough
+// for many reads.
 func (a api) headers(t *testing.T, id string) http.Header {
 	resp, err := client.Get(a.base + "/api/" + a.version + "/assets/" + id)
 	if err != nil {

@@ -20,7 +20,7 @@ var (
 	generatedKeys = []string{"id", "assetID", "date", "dateModified", "owner", "status", "documents"}
 )
 
-// current returns the version that links name: version 0 stands for 2.5.
+// current returns the API version that appears in links: 2.5 if a.version is "0".
 func (a api) current() string {
 	if a.version == "0" {
 		return "2.5"
@@ -28,8 +28,8 @@ func (a api) current() string {
 	return a.version
 }
 
-// testCreate checks each field that the registry generates, and that all others
-// come back as sent (docs/contract.md, "Create").
+// testCreate checks each field that the registry generates, and that all other fields come back as they were sent
+// (docs/contract.md, "Create").
 // Promises: ids, placeholders
 func testCreate(t *testing.T, a api) {
 	sent := validAsset()
@@ -94,7 +94,7 @@ func (a api) checkAccess(t *testing.T, got answer) {
 	}
 }
 
-// checkInfoDocument checks the document that the registry adds to a new asset.
+// checkInfoDocument checks the document that the registry itself adds to a new asset.
 func checkInfoDocument(t *testing.T, d map[string]any) {
 	t.Helper()
 	if got := len(list(d["documents"])); got != 1 {
@@ -112,6 +112,7 @@ func checkInfoDocument(t *testing.T, d map[string]any) {
 	}
 }
 
+// testRead reads an asset with and without a key, and asks for assets that do not exist.
 // Promises: tokens-once
 func testRead(t *testing.T, a api) {
 	c := a.create(t, validAsset())
@@ -122,7 +123,7 @@ func testRead(t *testing.T, a api) {
 		t.Errorf("got the body %q and Content-Length %s for HEAD, want none and %d", head.text,
 			head.header.Get("Content-Length"), len(got.text))
 	}
-	for _, key := range []string{"broker", "nobody"} { // a read ignores the key
+	for _, key := range []string{"broker", "nobody"} { // the key must make no difference to a read
 		again := a.do(t, call{method: "GET", path: "/assets/" + c.id, key: key}).must(t, 200)
 		equal(t, "asset read with the key "+key, again.text, got.text)
 	}
@@ -186,6 +187,7 @@ func (a api) checkMerge(t *testing.T, c created) {
 	equal(t, "unit of the changed item", at(got, "items.0.unit.code"), any("code"))
 }
 
+// testVersions checks that version 2.4 neither shows nor changes the fields that only version 2.5 has.
 // Promises: versions
 func testVersions(t *testing.T, a api) {
 	points := []any{fields{"name": "другий", "email": "b@example.com"}}
@@ -216,6 +218,7 @@ func testVersions(t *testing.T, a api) {
 	}
 }
 
+// testDecimals sends quantities in many forms, and checks in which form they come back or that they are refused.
 // Promises: quantity
 func testDecimals(t *testing.T, a api) {
 	for _, try := range []struct {
@@ -259,6 +262,7 @@ func testText(t *testing.T, a api) {
 		fails(t, 400, "body/title").says(t, "U+0000")
 }
 
+// testTimes sends times in many forms, and checks in which form they come back.
 // Promises: times
 func testTimes(t *testing.T, a api) {
 	for _, try := range []struct {
@@ -287,6 +291,7 @@ func testTimes(t *testing.T, a api) {
 	}
 }
 
+// testReplace replaces an asset with PUT. Fields that the request does not have must be gone.
 // Promises: all-faults
 func testReplace(t *testing.T, a api) {
 	c := a.create(t, validAsset().set("title_en", "premises"))
@@ -300,7 +305,8 @@ func testReplace(t *testing.T, a api) {
 	put(validAsset().without("title").without("description")).fails(t, 400, "body/title", "body/description")
 }
 
-// testConcurrentChanges has each of fifty clients change its own item of one asset.
+// testConcurrentChanges has fifty clients change one asset at the same time, each client a different item. Every
+// change must be in the asset at the end.
 func testConcurrentChanges(t *testing.T, a api) {
 	const clients = 50
 	items := make([]any, clients)

@@ -10,11 +10,11 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// auditor remembers every checkpoint that it has seen of a log.
+// auditor remembers every checkpoint that a log has shown it.
 type auditor struct {
 	mu    sync.Mutex
-	roots map[int64]string // by size
-	forks []string         // two checkpoints of one size
+	roots map[int64]string // root of the tree, by the size of the log
+	forks []string         // two different checkpoints with the same size, or a malformed one
 }
 
 // watch reads checkpoints until the registry stops answering.
@@ -25,7 +25,7 @@ func (w *auditor) watch(a api) {
 			return
 		}
 		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close() // it was only read
+		resp.Body.Close() // the body was only read, so an error does not matter
 		if err != nil {
 			return
 		}
@@ -43,8 +43,8 @@ func (w *auditor) watch(a api) {
 	}
 }
 
-// check checks that the log continues every checkpoint that was seen, and has a leaf for
-// each acknowledged change of a published asset.
+// check checks that the log continues every checkpoint that the auditor has seen, and that it has a leaf for each
+// acknowledged change of a published asset.
 func (w *auditor) check(t *testing.T, a api, l *ledger) {
 	t.Helper()
 	var last int64 // position of the newest acknowledged change
@@ -77,7 +77,7 @@ func (w *auditor) check(t *testing.T, a api, l *ledger) {
 	for _, p := range l.assets {
 		for i, date := range p.dates {
 			at := time.UnixMicro(micros(t, date)).UTC().String()
-			if i > 0 && !known[p.id+" "+at] { // the first one created a draft
+			if i > 0 && !known[p.id+" "+at] { // the first change created a draft, which has no leaf
 				t.Errorf("asset %s: got no leaf of its change of %s, want one", p.id, date)
 			}
 		}

@@ -13,10 +13,10 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// The byte limit of TestABrokerCannotFillTheDisk.
+// The limits of TestABrokerCannotFillTheDisk.
 const (
 	bytesPerWindow = 2_000_000
-	bytesPerWrite  = 4096 // each write costs this in addition to its text
+	bytesPerWrite  = 4096 // what each write costs in addition to the bytes of its text
 	bytesWindow    = 10 * time.Second
 )
 
@@ -55,9 +55,9 @@ func startLimited(t *testing.T) api {
 	return api{base: "http://" + addr, version: "2.5"}
 }
 
-// TestABrokerCannotFillTheDisk writes with two keys of one broker until the registry
-// refuses, waits for Retry-After, and writes again. Other brokers and reads work all
-// the time (docs/contract.md, "Rate limits").
+// TestABrokerCannotFillTheDisk writes with two keys of one broker until the registry refuses, waits for
+// Retry-After, and writes again. Requests of other brokers and reads must work all the time (docs/contract.md,
+// "Rate limits").
 func TestABrokerCannotFillTheDisk(t *testing.T) {
 	t.Parallel()
 	a := startLimited(t)

@@ -18,8 +18,8 @@ import (
 	"asset-registry/deploy/test/rig/described"
 )
 
-// client keeps a connection for each concurrent request of a scenario. It asks
-// for no compression, because compressed answers have other ETags.
+// client keeps enough idle connections for all concurrent requests of a scenario. It does not ask for compression,
+// because compressed answers have different ETags.
 var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true}}
 
 // api is one version of a registry's API.
@@ -30,7 +30,7 @@ type api struct {
 
 // call is a request to send.
 type call struct {
-	method, path string // do adds the version to /assets, /me/, /transfers and /webhooks
+	method, path string // the method do adds the version to /assets, /me/, /transfers and /webhooks
 	key          string // API key; "" sends none
 	token        string // owner token for X-Access-Token; "" sends none
 	body         any    // a string goes out unchanged, any other value as JSON
@@ -46,8 +46,8 @@ type answer struct {
 	json   map[string]any // numbers are json.Number
 }
 
-// do sends a request. It fails the test if no answer comes or JSON is malformed. It does not
-// look into a compressed answer.
+// do sends a request. It fails the test if no answer comes, or if the JSON of the answer is malformed. It does not
+// check the JSON of a compressed answer.
 func (a api) do(t *testing.T, c call) answer {
 	t.Helper()
 	url := a.base + c.path
@@ -86,7 +86,7 @@ func (a api) do(t *testing.T, c call) answer {
 	return got
 }
 
-// encode returns the body of the call as bytes and as a reader; nil if it has none.
+// encode returns the body of the call as bytes and as a reader. Both are nil if the call has no body.
 func (c call) encode(t *testing.T) ([]byte, io.Reader) {
 	t.Helper()
 	switch b := c.body.(type) {
@@ -103,8 +103,7 @@ func (c call) encode(t *testing.T) ([]byte, io.Reader) {
 	}
 }
 
-// checkDescribed fails the test if something of an exchange is outside of the
-// registry's OpenAPI document.
+// checkDescribed fails the test if a request or its answer differs from the registry's OpenAPI document.
 func checkDescribed(t *testing.T, x described.Exchange) {
 	t.Helper()
 	documents, err := described.Public()
@@ -142,8 +141,8 @@ func (c call) with(name, value string) call {
 	return c
 }
 
-// must checks the status and the headers that every answer has (docs/contract.md,
-// "Requests and answers"). It stops the test if the status differs.
+// must checks the status, and the headers that every answer must have (docs/contract.md, "Requests and answers"). A
+// different status ends the test.
 func (got answer) must(t *testing.T, status int) answer {
 	t.Helper()
 	if got.status != status {
@@ -162,8 +161,8 @@ func (got answer) must(t *testing.T, status int) answer {
 	return got
 }
 
-// fails checks the status, and that the body has an error with a description for
-// each place ("location/name") and no other error.
+// fails checks the status and the errors in the body. There must be one error with a description for each of the
+// given places ("location/name"), and no other error.
 func (got answer) fails(t *testing.T, status int, places ...string) answer {
 	t.Helper()
 	got.must(t, status)
@@ -186,10 +185,10 @@ func (got answer) fails(t *testing.T, status int, places ...string) answer {
 	return got
 }
 
-// data returns the data of the answer, nil if they are no object.
+// data returns the member data of the answer, or nil if it is not an object.
 func (got answer) data() map[string]any { return object(got.json["data"]) }
 
-// at returns the value at a dotted path, for example "items.0.id"; nil if there is none.
+// at returns the value at a dotted path, for example "items.0.id". It returns nil if the path leads to nothing.
 func at(value any, path string) any {
 	for name := range strings.SplitSeq(path, ".") {
 		if i, err := strconv.Atoi(name); err == nil && list(value) != nil {
@@ -219,11 +218,11 @@ func text(value any) string {
 	return s
 }
 
-// fields is the data of a request. Its methods change a copy.
+// fields is the data of a request. Its methods return a changed copy.
 type fields map[string]any
 
-// validAsset returns an asset as a client sends it, with every required field and
-// some optional ones (docs/contract.md, "Asset").
+// validAsset returns an asset in the form that a client sends, with every required field and some optional fields
+// (docs/contract.md, "Asset").
 func validAsset() fields {
 	address := func() map[string]any {
 		return map[string]any{"countryName": "Україна", "postalCode": "79000", "region": "м. Київ",
@@ -255,7 +254,7 @@ func validAsset() fields {
 	}
 }
 
-// set returns a copy with another value at a dotted path.
+// set returns a copy in which the value at a dotted path is replaced.
 func (f fields) set(path string, value any) fields {
 	return fields(object(replace(map[string]any(f), strings.Split(path, "."),
 		func(o map[string]any, name string) { o[name] = value })))
@@ -271,7 +270,7 @@ func replace(value any, path []string, change func(o map[string]any, name string
 	if l := list(value); l != nil {
 		i, err := strconv.Atoi(path[0])
 		if err != nil {
-			panic(err) // the path of a test is wrong
+			panic(err) // the test itself has a wrong path
 		}
 		l = slices.Clone(l)
 		l[i] = replace(l[i], path[1:], change)
@@ -289,7 +288,7 @@ func replace(value any, path []string, change func(o map[string]any, name string
 	return o
 }
 
-// equal fails the test with the differences of two values, if there are any.
+// equal fails the test if two values differ, and prints the differences.
 func equal(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -300,7 +299,7 @@ func equal(t *testing.T, what string, got, want any) {
 // data returns the body {"data": f}.
 func data(f any) map[string]any { return map[string]any{"data": f} }
 
-// created is an asset with its id and owner token.
+// created is an asset that the test has created, with its id and owner token.
 type created struct {
 	answer
 	id, token string

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// testCluster follows the server cookie as the synchroniser of a platform does
-// (docs/contract.md, "Server cookie").
+// testCluster sends the cookie SERVER_ID back, as the synchroniser of a platform does. A write with the cookie of
+// other data must be refused (docs/contract.md, "Server cookie").
 func testCluster(t *testing.T, a api) {
 	first := a.do(t, call{method: "HEAD", path: "/api/0/spore"}).must(t, 200)
 	cookie, _, _ := strings.Cut(first.header.Get("Set-Cookie"), ";")
@@ -46,13 +46,13 @@ func testCluster(t *testing.T, a api) {
 	}
 }
 
-// startOver follows the feed with the cookie of other data. A synchroniser has
-// such a cookie after the registry was restored from a backup.
+// startOver reads the feed with the cookie of another data set. A synchroniser sends such a cookie after the
+// registry was restored from a backup.
 func (a api) startOver(t *testing.T, cookie string) {
 	t.Helper()
 	gone := map[string]string{"Cookie": "SERVER_ID=gone"}
 	setsCookie := func(got answer) string { return got.header.Get("Set-Cookie") }
-	a.publish(t, validAsset()) // the pages of an empty registry have no offset
+	a.publish(t, validAsset()) // without an asset, a page of the feed would have no offset
 	next := text(a.page(t, "?limit=1").next["path"])
 	if got := setsCookie(a.do(t, call{method: "GET", path: next}).must(t, 200)); !strings.HasPrefix(got, cookie) {
 		t.Errorf("got Set-Cookie %q for a page without a cookie, want %q", got, cookie)

@@ -11,8 +11,8 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// TestACompactedDataDirectoryHasNothingErased searches assets.db for a value that was
-// erased, before and after `registry compact`.
+// TestACompactedDataDirectoryHasNothingErased searches the file assets.db for an erased value. The value must be
+// gone after `registry compact`.
 func TestACompactedDataDirectoryHasNothingErased(t *testing.T) {
 	t.Parallel()
 	const secret = "таємний телефон +380441234567"
@@ -20,7 +20,7 @@ func TestACompactedDataDirectoryHasNothingErased(t *testing.T) {
 	a := api{"http://" + addr, "2.5"}
 	registry := standalone(t, addr, dir, &processes.Output{})
 	c := a.publish(t, validAsset())
-	// The value fills many pages: the writes that follow use only some of them again.
+	// The value fills many pages, and the later writes reuse only some of them. So the value is still in the file.
 	a.patch(t, c, fields{"description": strings.Repeat(" "+secret, 8_000)}).must(t, 200)
 	c.answer = a.patch(t, c, fields{"description": "відкрито"}).must(t, 200)
 	erased := fmt.Sprint("/assets/", c.id, "/revisions/3")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// testConditionalReads reads resources with If-None-Match and If-Match, before and
-// after a change (docs/contract.md, "Conditional requests").
+// testConditionalReads reads resources with If-None-Match and If-Match, before and after a change. A known ETag
+// must get 304, and a wrong If-Match 412 (docs/contract.md, "Conditional requests").
 func testConditionalReads(t *testing.T, a api) {
 	c := a.create(t, validAsset())
 	path := "/assets/" + c.id
@@ -42,8 +42,7 @@ func testConditionalReads(t *testing.T, a api) {
 	}
 }
 
-// testConditionalWrites writes with the current ETag, which works, and with others,
-// which are refused.
+// testConditionalWrites writes with the current ETag, which must work, and with other ETags, which must be refused.
 func testConditionalWrites(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	path := "/assets/" + c.id
@@ -69,7 +68,7 @@ func testConditionalWrites(t *testing.T, a api) {
 		}
 		a.do(t, w.with("If-None-Match", "*")).fails(t, 412, "url/precondition")
 		equal(t, "asset after refused writes", a.read(t, c.id).text, before.text)
-		got := a.do(t, w.with("If-Match", `"other", W/`+tag)) // weak, as a proxy that compresses makes it
+		got := a.do(t, w.with("If-Match", `"other", W/`+tag)) // a weak tag, as a proxy that compresses answers makes it
 		if got.status != 200 && got.status != 201 {
 			t.Fatalf("%s %s: got %d %s, want 200 or 201", w.method, w.path, got.status, got.text)
 		}
@@ -87,8 +86,8 @@ func testConditionalWrites(t *testing.T, a api) {
 	a.do(t, wrong.with("If-Match", tag)).fails(t, 403, "body/data")
 }
 
-// testConditionalRace has fifty clients change one asset with the same If-Match.
-// One of them wins, the others get 412.
+// testConditionalRace has fifty clients change one asset with the same If-Match. Exactly one of them must succeed,
+// and the others must get 412.
 func testConditionalRace(t *testing.T, a api) {
 	const clients = 50
 	c := a.create(t, validAsset())
@@ -118,8 +117,8 @@ func testConditionalRace(t *testing.T, a api) {
 	}
 }
 
-// testRepeatedCreation repeats creations with an Idempotency-Key (docs/contract.md,
-// "Idempotency").
+// testRepeatedCreation repeats creations with an Idempotency-Key. The same request must get the first answer again
+// (docs/contract.md, "Idempotency").
 func testRepeatedCreation(t *testing.T, a api) {
 	key := rand.Text()
 	create := call{method: "POST", path: "/assets", key: "broker", body: data(validAsset())}.
@@ -170,7 +169,8 @@ func testRepeatedCreation(t *testing.T, a api) {
 	a.do(t, wrong).must(t, 201) // the refusal has not used up the key
 }
 
-// testRepeatsAtOnce has twenty clients send one creation at the same time.
+// testRepeatsAtOnce has twenty clients send the same creation at the same time. All of them must get the same
+// answer.
 func testRepeatsAtOnce(t *testing.T, a api) {
 	create := call{method: "POST", path: "/assets", key: "broker", body: data(validAsset())}.
 		with("Idempotency-Key", rand.Text())

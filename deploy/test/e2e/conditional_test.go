@@ -18,9 +18,9 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// TestARepeatAfterACrashCreatesNoSecondAsset kills the registry during creations with
-// an Idempotency-Key. A repeat gets the first answer again. If there was none, the
-// repeats create one asset.
+// TestARepeatAfterACrashCreatesNoSecondAsset kills the registry during creations with an Idempotency-Key. If the
+// client got an answer before the crash, a repeat must get the same answer again. If it got none, all repeats
+// together must create one asset.
 func TestARepeatAfterACrashCreatesNoSecondAsset(t *testing.T) {
 	t.Parallel()
 	const kills, clients = 6, 12
@@ -50,7 +50,7 @@ func TestARepeatAfterACrashCreatesNoSecondAsset(t *testing.T) {
 		for done.Load() < clients {
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(time.Duration(randtest.IntN(300)) * time.Millisecond) // a random moment of the crash
+		time.Sleep(time.Duration(randtest.IntN(300)) * time.Millisecond) // so that the crash comes at a random moment
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -74,13 +74,14 @@ func TestARepeatAfterACrashCreatesNoSecondAsset(t *testing.T) {
 	}
 }
 
-// TestTwoAssetServicesAgreeOnConditionalWrites sends the same creations and the same
-// conditional changes through two gateways, each with an asset service of its own.
+// TestTwoAssetServicesAgreeOnConditionalWrites sends the same creations and the same conditional changes through
+// two gateways. Each gateway uses a different asset service. A creation must give all clients the same answer, and
+// only one conditional change may succeed.
 func TestTwoAssetServicesAgreeOnConditionalWrites(t *testing.T) {
 	t.Parallel()
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
 	stores := newStores(t, mongo, redis)
-	dir := filepath.Join(t.TempDir(), "data") // it has the secret that both share
+	dir := filepath.Join(t.TempDir(), "data") // directory of the secret that both asset services use
 	var apis []api
 	for range 2 {
 		apis = append(apis, api{split(t, dir, stores, &processes.Output{}).URL, "2.5"})
@@ -90,7 +91,7 @@ func TestTwoAssetServicesAgreeOnConditionalWrites(t *testing.T) {
 		var working sync.WaitGroup
 		for client := range answers {
 			working.Go(func() {
-				// Cut off the Location, because it has the gateway's address.
+				// Location is cut off, because it contains the gateway's address.
 				_, answers[client], _ = strings.Cut(apis[client%2].createUnder(t, fmt.Sprint("key-", i)), " ")
 			})
 		}
@@ -124,8 +125,8 @@ func TestTwoAssetServicesAgreeOnConditionalWrites(t *testing.T) {
 	}
 }
 
-// createUnder creates an asset with an Idempotency-Key, and returns Location and body,
-// "" if no complete answer came.
+// createUnder creates an asset with an Idempotency-Key. It returns the Location and the body of the answer, or ""
+// if no complete answer came.
 func (a api) createUnder(t *testing.T, key string) string {
 	req, err := http.NewRequest("POST", a.base+"/api/"+a.version+"/assets", strings.NewReader(clients.Creation))
 	if err != nil {

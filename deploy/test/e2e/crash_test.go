@@ -17,10 +17,9 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// TestACrashLosesNoAcknowledgedWrite kills the registry many times under writers and
-// followers. After each restart every acknowledged write is there. No entry appears
-// in the feed before the offset that a follower has reached. The public log continues
-// each checkpoint that it ever showed.
+// TestACrashLosesNoAcknowledgedWrite kills the registry many times while clients write and follow the feed. After
+// each restart, every acknowledged write must be there. No entry may appear in the feed before the offset that a
+// follower has reached. The public log must continue each checkpoint that it has ever shown.
 func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 	const kills, writers = 20, 16
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
@@ -31,7 +30,7 @@ func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 	auditor := &auditor{roots: map[int64]string{}}
 	var shown atomic.Int64 // number of entries that followers read under load
 	for i := range kills {
-		want := (i + 1) * writers // of acknowledged writes and of entries, before this kill
+		want := (i + 1) * writers // number of acknowledged writes, and of entries, to wait for before this kill
 		registry := standalone(t, addr, dir, &processes.Output{})
 		ledger.check(t, a)
 		for j, f := range followers {
@@ -62,7 +61,7 @@ func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 					i, want)
 			}
 		}
-		time.Sleep(time.Duration(randtest.IntN(500)) * time.Millisecond) // a random moment of the crash
+		time.Sleep(time.Duration(randtest.IntN(500)) * time.Millisecond) // so that the crash comes at a random moment
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -90,11 +89,11 @@ func TestACrashDuringTheFirstStartIsHarmless(t *testing.T) {
 			if err := first.Start(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(after) // a random moment of the crash
+			time.Sleep(after) // so that the crash comes at a random moment
 			if err := first.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			_ = first.Wait() // it reports the kill
+			_ = first.Wait() // the error only says that the process was killed
 			standalone(t, addr, dir, &processes.Output{})
 			a := api{"http://" + addr, "2.5"}
 			a.patch(t, a.publish(t, validAsset()), fields{"description": "після"}).must(t, 200)
@@ -102,8 +101,8 @@ func TestACrashDuringTheFirstStartIsHarmless(t *testing.T) {
 	}
 }
 
-// chase follows the feed until the registry stops answering, and adds the number of
-// entries to shown.
+// chase follows the feed until the registry stops answering. It adds the number of entries that it reads to the
+// counter shown.
 func (f *follower) chase(t *testing.T, shown *atomic.Int64) {
 	for {
 		var got struct {
@@ -123,8 +122,8 @@ func (f *follower) chase(t *testing.T, shown *atomic.Int64) {
 	}
 }
 
-// ledger is the writers' knowledge: the last acknowledged state of each asset, and
-// the changes without an answer after it.
+// ledger is what the writers know: the last acknowledged state of each asset, and the later changes that got no
+// answer.
 type ledger struct {
 	mu           sync.Mutex
 	assets       []*promise
@@ -138,9 +137,9 @@ type promise struct {
 	description string
 	modified    string   // dateModified
 	listed      bool     // whether the asset is in the feed
-	tried       []string // later descriptions without an answer
+	tried       []string // the descriptions of later changes that got no answer
 	dates       []string // dateModified of each acknowledged change
-	unanswered  int      // changes without an answer
+	unanswered  int      // number of changes that got no answer
 }
 
 // write sends one change, and reports whether the registry still answers.
@@ -205,19 +204,19 @@ func (l *ledger) count() int {
 	return l.acknowledged
 }
 
-// send sends a request as "broker", decodes the answer into into and returns the
-// status. It returns 0 if no complete answer came, as happens during a kill.
+// send sends a request with the key "broker", decodes the answer into the value into, and returns the status. It
+// returns 0 if no complete answer came, which happens when the registry is killed.
 func send(a api, method, path, token string, body, into any) int {
 	return sendBy(a, "broker", method, path, token, body, into)
 }
 
-// sendAs sends a request with any key and returns the status, 0 if no answer came.
+// sendAs sends a request with any key and returns the status, or 0 if no answer came.
 func sendAs(a api, key, method, path string, body any) int {
 	var answer any
 	return sendBy(a, key, method, path, "", body, &answer)
 }
 
-// sendBy is send with any key.
+// sendBy does what send does, with any key.
 func sendBy(a api, key, method, path, token string, body, into any) int {
 	text, err := json.Marshal(body) // nil becomes null, which a GET ignores
 	if err != nil {
@@ -242,15 +241,15 @@ func sendBy(a api, key, method, path, token string, body, into any) int {
 	return resp.StatusCode
 }
 
-// check reads every asset. It has the last acknowledged state or that of a later
-// change without an answer, and its token works.
+// check reads every asset. The asset must have its last acknowledged state, or the state after a later change that
+// got no answer. Its token must work.
 func (l *ledger) check(t *testing.T, a api) {
 	t.Helper()
 	for i, p := range l.assets {
 		got := a.read(t, p.id).must(t, 200).data()
 		found := text(got["description"])
 		for _, tried := range p.tried {
-			if found == tried { // the change was stored before the crash
+			if found == tried { // the change was stored, although its answer was lost in the crash
 				p.description, p.modified, p.listed = found, text(got["dateModified"]), true
 			}
 		}
@@ -283,8 +282,8 @@ func (l *ledger) checkFeed(t *testing.T, followers []*follower) {
 	}
 }
 
-// checkRecords reads the record of every asset. It has each acknowledged change at its
-// dateModified, and beside those only changes that got no answer.
+// checkRecords reads the record of every asset. The record must have each acknowledged change at its dateModified.
+// All other changes in it must be changes that got no answer.
 func (l *ledger) checkRecords(t *testing.T, a api) {
 	t.Helper()
 	for _, p := range l.assets {

@@ -19,8 +19,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// served returns a data directory with 40 changed assets, and their ids. The registry
-// on it has stopped.
+// served returns a data directory with 40 changed assets, and their ids. The registry that wrote it has stopped.
 func served(t *testing.T) (dir string, ids []string) {
 	t.Helper()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
@@ -39,8 +38,8 @@ func served(t *testing.T) (dir string, ids []string) {
 	return dir, ids
 }
 
-// copyOf copies a data directory and changes the file name. The copy lacks the file
-// if change returns nil.
+// copyOf copies a data directory, and replaces the content of one of its files by the result of the function
+// change. If change returns nil, the copy does not get the file.
 func copyOf(t *testing.T, dir, name string, change func([]byte) []byte) string {
 	t.Helper()
 	to := t.TempDir()
@@ -49,7 +48,7 @@ func copyOf(t *testing.T, dir, name string, change func([]byte) []byte) string {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if e.IsDir() { // snapshots, which the registry makes again
+		if e.IsDir() { // a directory holds snapshots, which the registry makes again
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
@@ -91,8 +90,8 @@ func check(t *testing.T, dir string, flags ...string) (code int, says string) {
 	return cmd.ProcessState.ExitCode(), string(output)
 }
 
-// TestServeRefusesLostOrMixedData removes, cuts and mixes up the files of data
-// directories. serve and check must both name the file.
+// TestServeRefusesLostOrMixedData removes, cuts and mixes up the files of data directories. The commands serve and
+// check must both name the file.
 func TestServeRefusesLostOrMixedData(t *testing.T) {
 	dir, _ := served(t)
 	other, _ := served(t)
@@ -147,8 +146,7 @@ func TestCheckRefusesARunningRegistry(t *testing.T) {
 	}
 }
 
-// damages are changes of a page: of each field of bbolt's page header and elements,
-// and of the data.
+// damages are ways to damage a page: one for each field of bbolt's page header and elements, and one for the data.
 var damages = []struct {
 	name string
 	do   func(page []byte)
@@ -163,8 +161,8 @@ var damages = []struct {
 	{"data", func(p []byte) { p[len(p)-20] ^= 0xff; p[len(p)/2] ^= 0xff }},
 }
 
-// TestDamagedDataNeverCrashes damages pages of each kind. The registry must refuse
-// to start or serve without a crash. Once a request has failed, its health is 503.
+// TestDamagedDataNeverCrashes damages pages of each kind. The registry must refuse to start, or serve without a
+// crash. After a request has failed because of the damage, its health must be 503.
 func TestDamagedDataNeverCrashes(t *testing.T) {
 	dir, ids := served(t)
 	page := os.Getpagesize()
@@ -177,7 +175,7 @@ func TestDamagedDataNeverCrashes(t *testing.T) {
 		for at := 0; at < len(text); at += page {
 			kind := binary.NativeEndian.Uint16(text[at+8:])
 			limit := 1
-			if kind == 2 { // a leaf
+			if kind == 2 { // a leaf page
 				limit = 4
 			}
 			if !slices.Contains([]uint16{1, 2, 4, 16}, kind) { // the data of an overflow page
@@ -200,7 +198,8 @@ func TestDamagedDataNeverCrashes(t *testing.T) {
 	}
 }
 
-// answers waits until the registry answers (true) or prints why it stops (false).
+// answers waits until the registry answers, and returns true. It returns false if the registry stops and prints the
+// reason.
 func answers(t *testing.T, a api, output *processes.Output) bool {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -256,14 +255,15 @@ func serveDamaged(t *testing.T, dir string, ids []string) {
 	}
 }
 
-// TestADamagedLogIsNamedAndRepaired damages each kind of part of the stored public log.
+// TestADamagedLogIsNamedAndRepaired damages each kind of part that the stored public log has. The registry must
+// name the damaged part, and the command repair must restore the part.
 func TestADamagedLogIsNamedAndRepaired(t *testing.T) {
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	a := api{"http://" + addr, "2.5"}
 	registry := standalone(t, addr, dir, &processes.Output{})
 	first := a.publish(t, validAsset())
 	var writing sync.WaitGroup
-	for range 16 { // the log gets full parts
+	for range 16 { // enough changes that the log has full parts
 		writing.Go(func() {
 			for range 16 {
 				a.publish(t, validAsset())
@@ -279,7 +279,7 @@ func TestADamagedLogIsNamedAndRepaired(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		key    []byte // of the part
+		key    []byte // key under which the part is stored
 		change func(data []byte) []byte
 		names  string
 	}{
@@ -317,7 +317,7 @@ func TestADamagedLogIsNamedAndRepaired(t *testing.T) {
 	}
 }
 
-// awaitAnswer waits until the answer to a GET has a status and a text.
+// awaitAnswer repeats a GET until the answer has the status, and contains the text.
 func awaitAnswer(t *testing.T, a api, path string, status int, text string) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -331,7 +331,8 @@ func awaitAnswer(t *testing.T, a api, path string, status int, text string) {
 	}
 }
 
-// changePart changes a part of the public log in a file of assets. A part that becomes nil is removed.
+// changePart changes a part of the public log, stored in the file assets.db at path. If the function change returns
+// nil, the part is removed.
 func changePart(t *testing.T, path string, key []byte, change func([]byte) []byte) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, nil)

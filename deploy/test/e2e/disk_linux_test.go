@@ -13,10 +13,10 @@ import (
 	"asset-registry/shared/disktest"
 )
 
-// probes are the paths that tell whether the registry can store changes.
+// probes are the paths where a monitor asks whether the registry can store changes.
 var probes = []string{"/api/2.5/health", "/readyz"}
 
-// isSick checks that each probe answers 503 with Retry-After and the reason why.
+// isSick checks that each probe answers 503, with Retry-After and the reason.
 func isSick(t *testing.T, a api, why string) {
 	t.Helper()
 	for _, path := range probes {
@@ -27,7 +27,7 @@ func isSick(t *testing.T, a api, why string) {
 	}
 }
 
-// recovers waits up to 20 s until each probe answers 200.
+// recovers waits at most 20 s until each probe answers 200.
 func recovers(t *testing.T, a api) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -99,7 +99,8 @@ func TestAFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	}
 }
 
-// TestAFullDiskUnderTokensStopsOwnersOnly puts tokens.db alone on a full disk.
+// TestAFullDiskUnderTokensStopsOwnersOnly puts the file tokens.db alone on a disk, and fills that disk. Changes by
+// owners must be refused with 503, but reads and creations must work.
 func TestAFullDiskUnderTokensStopsOwnersOnly(t *testing.T) {
 	t.Parallel()
 	small, dir := disktest.New(t, 24), filepath.Join(t.TempDir(), "data")
@@ -114,7 +115,7 @@ func TestAFullDiskUnderTokensStopsOwnersOnly(t *testing.T) {
 		os.Symlink(moved, tokens)); err != nil {
 		t.Fatal(err)
 	}
-	free := disktest.Fill(t, small) // before the registry reserves room for itself
+	free := disktest.Fill(t, small) // fill the disk before the registry reserves room on it
 	registry, err := processes.StartAny(t.Context(), addr, &processes.Output{}, filepath.Join(bin, "registry"),
 		"serve", "--sandbox", "--no-limits", "--addr", addr, "--data", dir)
 	if err != nil {
@@ -137,8 +138,8 @@ func TestAFullDiskUnderTokensStopsOwnersOnly(t *testing.T) {
 	a.patch(t, c, fields{"description": "зміна"}).must(t, 200)
 }
 
-// TestAFullDiskStopsNoReadingOfAMirror fills the disk of a mirror. It goes on serving what it
-// has, after a restart too, says why it does not follow, and follows once there is room.
+// TestAFullDiskStopsNoReadingOfAMirror fills the disk of a mirror. The mirror must still serve its copy, also after
+// a restart, and must report why it does not follow the registry. It must follow again when the disk has room.
 // Promises: mirror-disk
 func TestAFullDiskStopsNoReadingOfAMirror(t *testing.T) {
 	t.Parallel()

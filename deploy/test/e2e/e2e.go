@@ -1,19 +1,18 @@
-// Package e2e tests over HTTP the behaviour that docs/contract.md promises.
-// Run tests any registry that has the sandbox keys and no rate limits.
-// The scenarios import no code of the services.
+// Package e2e tests over HTTP the behaviour that docs/contract.md promises. Run works with any registry that has
+// the sandbox keys and no rate limits. The scenarios import no code of the services.
 package e2e
 
 import (
 	"testing"
 )
 
-// scenario is one promise of the contract and the test of it.
+// scenario is the test of one promise of the contract.
 type scenario struct {
 	name string
 	run  func(*testing.T, api)
 }
 
-// inEveryVersion are the scenarios that hold in each version of the API.
+// inEveryVersion are the scenarios that run in each version of the API.
 var inEveryVersion = []scenario{
 	{"a created asset has the sent and the generated fields", testCreate},
 	{"anybody reads an asset", testRead},
@@ -33,7 +32,7 @@ var inEveryVersion = []scenario{
 	{"an administrator gives an asset new tokens", testRecovery},
 }
 
-// inVersion25 are the scenarios that one version is enough for.
+// inVersion25 are the scenarios that need to run in one version only.
 var inVersion25 = []scenario{
 	{"decimals keep every digit", testDecimals},
 	{"text keeps every character", testText},
@@ -94,13 +93,13 @@ var inVersion25 = []scenario{
 	{"a repeated creation returns the same webhook", testRepeatedWebhook},
 }
 
-// Run runs every scenario against the registry at base ("http://host:port").
-// Other assets and other clients do not disturb the scenarios.
+// Run runs every scenario against the registry at base ("http://host:port"). Other assets in the registry, and
+// other clients, do not disturb the scenarios.
 func Run(t *testing.T, base string) {
 	runIn(t, base, "2.4", "2.5", "0")
 }
 
-// runIn runs those of every version in some versions only, and all those of 2.5.
+// runIn runs the scenarios inEveryVersion in the given versions only, and all scenarios inVersion25.
 func runIn(t *testing.T, base string, versions ...string) {
 	bookmarked := api{base, "2.5"}.awaitBookmark(t)
 	for _, version := range versions {

@@ -51,7 +51,8 @@ func TestSplit(t *testing.T) {
 	t.Run("texts that look like HTTP stay whole", func(t *testing.T) { testTextsLikeHTTP(t, api{base, "2.4"}) })
 }
 
-// TestSearch searches in one process, and in a process of its own.
+// TestSearch runs the search scenarios twice: with the search in the registry's process, and with the search
+// service as a separate process.
 func TestSearch(t *testing.T) {
 	t.Run("one process", func(t *testing.T) {
 		addr := freeAddr(t)
@@ -106,8 +107,8 @@ func TestARestartKeepsAllData(t *testing.T) {
 	}
 }
 
-// TestKeysCanBeAddedAndRevokedWhileServing adds a key to the store of a running
-// registry, and revokes it.
+// TestKeysCanBeAddedAndRevokedWhileServing adds a key to the store of a running registry, and revokes the key. Both
+// must have effect without a restart.
 func TestKeysCanBeAddedAndRevokedWhileServing(t *testing.T) {
 	redis := redistest.Start(t)
 	a := api{split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{Tokens: redis.URL()},

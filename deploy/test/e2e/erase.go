@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// testErasure erases a revision. Its content is gone from the record, and all else stays
+// testErasure erases a revision. Its content must disappear from the record, and everything else must stay
 // (docs/contract.md, "Revisions").
 // Promises: erased-alone
 func testErasure(t *testing.T, a api) {
@@ -55,7 +55,8 @@ func testErasure(t *testing.T, a api) {
 	equal(t, "the asset itself", at(a.read(t, c.id).must(t, 200).json, "data.description"), any("відкрито"))
 }
 
-// testErasuresAtOnce erases each revision of an asset but the newest, twice, all at once.
+// testErasuresAtOnce erases each revision of an asset except the newest. It sends all requests at the same time,
+// and each of them twice. All must succeed.
 func testErasuresAtOnce(t *testing.T, a api) {
 	const last = 8
 	c := a.publish(t, validAsset())

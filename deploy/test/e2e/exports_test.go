@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// testExports compares the files of a search with the assets, and their columns with those of the contract.
+// testExports compares the exported files of a search with the assets that it finds, and their columns with the
+// columns of the contract.
 // Promises: export-columns
 func testExports(t *testing.T, a api) {
 	word := nonsense()
@@ -64,7 +65,7 @@ func testExports(t *testing.T, a api) {
 	}
 }
 
-// export returns the file of a search for a word.
+// export returns the exported file of a search for a word, in the given form.
 func (a api) export(t *testing.T, form, word, key string) answer {
 	t.Helper()
 	got := a.do(t, call{method: "GET", path: "/api/2.5/search." + form + "?" + url.Values{"q": {word}}.Encode(), key: key})
@@ -74,7 +75,7 @@ func (a api) export(t *testing.T, form, word, key string) answer {
 	return got
 }
 
-// columnsOfContract returns the columns of exports that docs/contract.md names, "Exports".
+// columnsOfContract returns the columns that docs/contract.md, "Exports" lists.
 func columnsOfContract(t *testing.T) (names []string) {
 	t.Helper()
 	contract, err := os.ReadFile("../../../docs/contract.md")

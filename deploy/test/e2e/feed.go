@@ -24,11 +24,11 @@ type page struct {
 	next, prev map[string]any
 }
 
-// busyReads is how often a reader repeats a page that the registry could not read in
-// time: the MongoDB server of the tests is slow on a busy machine.
+// busyReads is how often a reader repeats a request when the registry could not read the page in time. The stand-in
+// for MongoDB in the tests is slow on a busy machine.
 const busyReads = 5
 
-// page gets a listing. path is the path of a next_page or prev_page, or a query.
+// page reads a page of a listing. path is the path of a next_page or prev_page, or only a query.
 func (a api) page(t *testing.T, path string) page {
 	t.Helper()
 	if path == "" || path[0] == '?' {
@@ -50,14 +50,14 @@ func (a api) page(t *testing.T, path string) page {
 	return p
 }
 
-// now returns an offset at the end of the feed. Later changes are listed after it.
+// now returns an offset at the end of the feed. All later changes are listed after it.
 func (a api) now(t *testing.T) string {
 	t.Helper()
 	return text(a.publish(t, validAsset()).data()["dateModified"])
 }
 
-// testFeed lists new, changed and published assets by offset, as one page and page
-// by page (docs/contract.md, "Feed").
+// testFeed lists new, changed and published assets by offset, all on one page and page by page (docs/contract.md,
+// "Feed").
 // Promises: feed
 func testFeed(t *testing.T, a api) {
 	start := a.now(t)
@@ -93,7 +93,7 @@ func testFeed(t *testing.T, a api) {
 	a.do(t, call{method: "HEAD", path: "/assets"}).must(t, 200)
 }
 
-// same compares entries; nil equals an empty slice.
+// same compares two lists of entries. It treats nil and an empty slice as equal.
 func same(t *testing.T, what string, got, want []entry) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -141,8 +141,8 @@ func testPages(t *testing.T, a api) {
 	if !strings.Contains(text(p.prev["path"]), "descending=1") || p.prev["offset"] != p.entries[0].modified {
 		t.Errorf("got prev_page %v, want descending from %s", p.prev, p.entries[0].modified)
 	}
-	// An empty page keeps its offset in the form that the client sent. Its prev_page has the
-	// entry at the offset too.
+	// An empty page shows its offset in the form that the client sent. Its prev_page must also have the entry at
+	// that offset.
 	for _, offset := range []string{"9998-01-01T00:00:00.000000+00:00", "9998-01-01T00:00:00",
 		"9998-01-01T02:00:00+02:00", "9998-01-01 00:00:00Z"} {
 		p := a.page(t, "?offset="+url.QueryEscape(offset))
@@ -154,7 +154,7 @@ func testPages(t *testing.T, a api) {
 	newest := a.publish(t, validAsset())
 	for next := "?mode=_all_&limit=1000&offset=" + url.QueryEscape(a.now(t)); ; {
 		p := a.page(t, next)
-		if len(p.entries) > 0 { // others write
+		if len(p.entries) > 0 { // other scenarios write at the same time
 			next = text(p.next["path"])
 			continue
 		}
@@ -214,7 +214,7 @@ func testDescending(t *testing.T, a api) {
 	}
 }
 
-// testModes lists real assets, test assets, and both.
+// testModes lists real assets, test assets, and both, as the parameter mode says.
 func testModes(t *testing.T, a api) {
 	start := url.QueryEscape(a.now(t))
 	real, test := a.publish(t, validAsset()), a.publish(t, validAsset().set("mode", "test"))
@@ -234,6 +234,7 @@ func testModes(t *testing.T, a api) {
 	}
 }
 
+// testListingFields asks for additional fields of the entries of a page.
 // Promises: page-fields
 func testListingFields(t *testing.T, a api) {
 	start := url.QueryEscape(a.now(t))
@@ -289,8 +290,8 @@ func testFeedUnderLoad(t *testing.T, a api) {
 	}
 }
 
-// write creates and changes assets, and keeps the last dateModified of each in
-// final. Each change must be later than all that were acknowledged before it began.
+// write creates and changes assets, and stores the last dateModified of each asset in the map final. Each change
+// must be later than all changes that were acknowledged before it began.
 func (c *clock) write(t *testing.T, a api, changes int, final *sync.Map) {
 	var mine []created
 	for i := range changes {
@@ -334,13 +335,13 @@ func (c *clock) raise(modified string) {
 type follower struct {
 	api
 	next string // path of the next page; "" before the first descending page
-	from string // offset at which it started
+	from string // offset at which the follower started
 	seen map[entry]bool
-	past string // path of the next descending page; "" once all earlier entries are known
+	past string // path of the next page of earlier entries; "" when all of them have been read
 }
 
-// newFollower returns a follower that starts at an offset. A descending one starts
-// at the newest entry and reads back to the offset, as synchronisers do.
+// newFollower returns a follower that starts at an offset. A descending follower starts at the newest entry and
+// reads back to the offset, as synchronisers do.
 func newFollower(a api, descending bool, offset string) *follower {
 	f := &follower{api: a, from: offset, seen: map[entry]bool{},
 		next: fmt.Sprintf("?mode=_all_&limit=%d&offset=%s", 1+randtest.IntN(40), url.QueryEscape(offset))}
@@ -350,10 +351,10 @@ func newFollower(a api, descending bool, offset string) *follower {
 	return f
 }
 
-// catchUp reads pages until one is empty.
+// catchUp reads pages until a page is empty.
 func (f *follower) catchUp(t *testing.T) {
 	t.Helper()
-	for f.past != "" { // earlier entries first: no new ones appear among them
+	for f.past != "" { // read the earlier entries first, because no new entries appear among them
 		p := f.page(t, f.past)
 		if f.next == "" {
 			f.next = text(p.prev["path"])
@@ -374,7 +375,7 @@ func (f *follower) catchUp(t *testing.T) {
 	}
 }
 
-// keep remembers entries. An entry that comes twice is an error.
+// keep remembers entries. It reports an error if an entry comes twice.
 func (f *follower) keep(t *testing.T, entries []entry) {
 	t.Helper()
 	for _, e := range entries {
@@ -385,8 +386,8 @@ func (f *follower) keep(t *testing.T, entries []entry) {
 	}
 }
 
-// check reads the feed again from the start. Each asset has one entry, and each
-// entry a dateModified of its own. The follower has seen every entry up to its offset.
+// check reads the feed again from the start. Each asset must have one entry, and no two entries may have the same
+// dateModified. The follower must have seen every entry up to its offset.
 func (f *follower) check(t *testing.T, name string) {
 	t.Helper()
 	reached, err := url.ParseQuery(f.next[strings.IndexByte(f.next, '?')+1:])

@@ -19,7 +19,8 @@ import (
 	"asset-registry/deploy/test/rig/described"
 )
 
-// testFiles gives documents files in each order of the three calls (docs/contract.md, "Files").
+// testFiles gives files to documents. It makes the calls (register, upload, add the document) in each possible
+// order, after which everybody must be able to read the file (docs/contract.md, "Files").
 func testFiles(t *testing.T, a api) {
 	for _, order := range []string{"register, document, upload", "register, upload, document", "upload, document"} {
 		t.Run(order, func(t *testing.T) {
@@ -50,7 +51,7 @@ func testFiles(t *testing.T, a api) {
 	t.Run("a file is taken down", func(t *testing.T) { testTakeDown(t, a) })
 }
 
-// testFileForms adds a document with its file, and then a version of it with another file.
+// testFileForms adds a document with its file, and then a new version of the document with another file.
 func testFileForms(t *testing.T, a api) {
 	asset := a.publish(t, validAsset())
 	to := "/api/" + a.current() + asset.of("documents")
@@ -72,7 +73,8 @@ func testFileForms(t *testing.T, a api) {
 	}
 }
 
-// testLateBytes uploads a file after its document. A follower of the feed sees the asset again.
+// testLateBytes uploads a file after its document was added. The upload changes the asset, so the feed must list it
+// again.
 func testLateBytes(t *testing.T, a api) {
 	f := &keptFile{api: a, content: "late", asset: a.publish(t, validAsset())}
 	f.register(t)
@@ -93,7 +95,8 @@ func testLateBytes(t *testing.T, a api) {
 	}
 }
 
-// testFileOfAnother lets others read and name a file that no document names yet.
+// testFileOfAnother checks how other brokers can use a file that no document refers to yet. They can read it only
+// at the address that the upload returned, and can add it to a document only with its signed URL.
 func testFileOfAnother(t *testing.T, a api) {
 	got := a.do(t, call{method: "POST", path: "/assets", key: "broker3", body: data(validAsset())}).must(t, 201)
 	theirs := created{got, text(got.data()["id"]), text(at(got.json["access"], "token"))}
@@ -125,7 +128,8 @@ func testFileOfAnother(t *testing.T, a api) {
 	a.as(t, "broker3", theirs, "POST", theirs.of("documents"), document.set("url", f.url)).must(t, 201)
 }
 
-// testTakeDown takes a file of a document down.
+// testTakeDown takes down the file of a document. Only the administrator may do this, and the document must stay as
+// it was.
 func testTakeDown(t *testing.T, a api) {
 	f := &keptFile{api: a, content: "%PDF-1.4\nunlawful", asset: a.publish(t, validAsset())}
 	f.upload(t)
@@ -142,7 +146,7 @@ func testTakeDown(t *testing.T, a api) {
 	}
 }
 
-// takeDown removes the file as the administrator.
+// takeDown takes the file down as the administrator.
 func (f *keptFile) takeDown(t *testing.T) {
 	t.Helper()
 	bare, _, _ := strings.Cut(f.url, "?")
@@ -150,7 +154,7 @@ func (f *keptFile) takeDown(t *testing.T) {
 	is(t, "remove", resp, text, http.StatusOK)
 }
 
-// isGone fails unless the file was removed, and its bytes are refused.
+// isGone fails the test unless the file was removed and the registry refuses to store its bytes again.
 func (f *keptFile) isGone(t *testing.T) {
 	t.Helper()
 	bare, _, _ := strings.Cut(f.url, "?")
@@ -174,14 +178,14 @@ func (f *keptFile) id() string {
 	return bare[strings.LastIndex(bare, "/")+1:]
 }
 
-// keptFile is a file on its way into a document.
+// keptFile is a file that the test uploads and adds to a document.
 type keptFile struct {
 	api
 	content   string
 	asset     created
-	url       string // by which a document takes it
-	uploadURL string // "": the file was not registered
-	getURL    string // "": a form has brought the file
+	url       string // URL under which a document refers to the file
+	uploadURL string // "" if the file was not registered
+	getURL    string // "" if the file was uploaded with a form
 	document  string // path of the document
 }
 
@@ -190,7 +194,7 @@ func (f *keptFile) hash() string {
 	return "md5:" + hex.EncodeToString(sum[:])
 }
 
-// here returns an address of the registry at the server that the test asks.
+// here returns an address with the registry's host replaced by the host that the test asks.
 func (f *keptFile) here(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -199,7 +203,7 @@ func (f *keptFile) here(address string) string {
 	return f.base + u.RequestURI()
 }
 
-// ask sends a request beside the versions, and returns the answer read to its end.
+// ask sends a request to a path outside the API versions. It returns the answer and its whole body.
 func (f *keptFile) ask(t *testing.T, method, to, key, contentType string, body io.Reader) (*http.Response, string) {
 	t.Helper()
 	var sent []byte
@@ -237,7 +241,7 @@ func (f *keptFile) ask(t *testing.T, method, to, key, contentType string, body i
 	return resp, string(text)
 }
 
-// is stops the test unless an answer has a status.
+// is stops the test if the answer does not have the status.
 func is(t *testing.T, what string, resp *http.Response, text string, status int) {
 	t.Helper()
 	if resp.StatusCode != status {
@@ -288,15 +292,15 @@ func (f *keptFile) upload(t *testing.T) {
 	}
 }
 
-// send sends the file to an address.
+// send uploads the file to an address.
 func (f *keptFile) send(t *testing.T, to string) (*http.Response, string) {
 	t.Helper()
 	contentType, form := f.form(t)
 	return f.ask(t, "POST", to, "broker", contentType, form)
 }
 
-// form returns the type and the body of a form with the file, and with fields: their names and texts in
-// turns.
+// form returns the content type and the body of a form with the file. fields are further fields of the form: a
+// name, its text, the next name, and so on.
 func (f *keptFile) form(t *testing.T, fields ...string) (contentType string, body io.Reader) {
 	t.Helper()
 	var b bytes.Buffer
@@ -315,7 +319,7 @@ func (f *keptFile) form(t *testing.T, fields ...string) (contentType string, bod
 	return w.FormDataContentType(), &b
 }
 
-// name adds a document that names the file.
+// name adds a document that refers to the file.
 func (f *keptFile) name(t *testing.T) {
 	t.Helper()
 	wrong := validDocument().set("url", f.url).set("hash", "md5:"+strings.Repeat("0", 32))
@@ -330,7 +334,7 @@ func (f *keptFile) name(t *testing.T) {
 	f.document = path
 }
 
-// check reads the file as its document does, and waits until everybody may read it.
+// check reads the file under the addresses that its document gives, and waits until everybody may read it.
 func (f *keptFile) check(t *testing.T) {
 	t.Helper()
 	bare, _, _ := strings.Cut(f.url, "?")
@@ -340,7 +344,7 @@ func (f *keptFile) check(t *testing.T) {
 	if f.getURL != "" {
 		addresses["the upload"] = f.getURL
 	}
-	if addresses["its document"] == bare { // a mirror signs no address, so it may come before the file is public
+	if addresses["its document"] == bare { // a mirror gives an unsigned address, even before the file is public
 		delete(addresses, "its document")
 	}
 	for what, to := range addresses {
@@ -371,7 +375,7 @@ func (f *keptFile) check(t *testing.T) {
 	}
 }
 
-// keepFile gives a document of a new asset a file.
+// keepFile creates an asset with a document, and gives the document a file.
 func (a api) keepFile(t *testing.T) *keptFile {
 	t.Helper()
 	f := &keptFile{api: a, content: "content", asset: a.publish(t, validAsset())}
@@ -380,7 +384,7 @@ func (a api) keepFile(t *testing.T) *keptFile {
 	return f
 }
 
-// reads reads the file at another registry, which has the data of the first.
+// reads reads the file from another registry, which has the data of the first one.
 func (f *keptFile) reads(t *testing.T, at api) {
 	t.Helper()
 	moved := *f

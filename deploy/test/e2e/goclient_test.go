@@ -15,9 +15,9 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// TestGoClient takes an asset through its life with the Go client: create, publish,
-// change with a tag, parts, hand over, revisions; then it follows the feed across a
-// restart, and goes on through 429 and 503.
+// TestGoClient takes an asset through its life with the Go client: create, publish, change with an ETag, parts,
+// hand over, revisions. Then it follows the feed across a restart of the registry. The client must also go on after
+// answers with 429 and 503.
 func TestGoClient(t *testing.T) {
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	first := standalone(t, addr, dir, &processes.Output{})
@@ -62,7 +62,7 @@ func newGoClient(t *testing.T, addr, key string, edge *losing) *goclient.Client 
 	return c
 }
 
-// goAsset is validAsset in the client's structs.
+// goAsset returns the asset of validAsset as a struct of the Go client.
 func goAsset() goclient.Asset {
 	return goclient.Asset{
 		AssetType: "bounce", Title: "Нежитлове приміщення", Description: "Перший поверх",
@@ -157,7 +157,7 @@ func parts(t *testing.T, c *goclient.Client, asset goclient.Asset, token goclien
 	mustBe(t, c.Health(ctx))
 }
 
-// takeOver gives the asset to another broker and reads who changed it.
+// takeOver gives the asset to another broker, and reads from its revisions who changed it.
 func takeOver(t *testing.T, from, to *goclient.Client, created goclient.Created) {
 	ctx, id := t.Context(), created.Asset.ID
 	made, err := to.CreateTransfer(ctx)
@@ -187,7 +187,8 @@ func takeOver(t *testing.T, from, to *goclient.Client, created goclient.Created)
 	}
 }
 
-// uncertainWrites loses the answers to two writes that the registry has done.
+// uncertainWrites loses the answers to two writes that the registry has carried out. The client must find the
+// created asset, and must report that it cannot be sure of the change.
 func uncertainWrites(t *testing.T, c *goclient.Client, edge *losing) {
 	ctx := t.Context()
 	edge.lose(1)
@@ -204,8 +205,8 @@ func uncertainWrites(t *testing.T, c *goclient.Client, edge *losing) {
 	}
 }
 
-// refusals publishes assets faster than the registry's limit, and returns the id of
-// the last one.
+// refusals publishes assets faster than the registry's limit allows, so that the client must wait. It returns the
+// id of the last asset.
 func refusals(t *testing.T, c *goclient.Client, edge *losing) (id string) {
 	for range 3 {
 		created, err := c.Create(t.Context(), goAsset())
@@ -220,7 +221,7 @@ func refusals(t *testing.T, c *goclient.Client, edge *losing) (id string) {
 	return id
 }
 
-// follow sends the id of every entry of the feed to seen until ctx ends.
+// follow sends the id of every entry of the feed to the channel seen, until ctx ends.
 func follow(t *testing.T, ctx context.Context, c *goclient.Client, seen chan<- string) {
 	for page, err := range c.Follow(ctx, goclient.Feed{}, 10*time.Millisecond) {
 		if ctx.Err() != nil {
@@ -256,12 +257,12 @@ func mustBe(t *testing.T, err error) {
 	}
 }
 
-// losing is a transport that loses answers: it replaces an answer of the registry
-// with a 503. It counts answers of status 429.
+// losing is a transport that loses answers: it replaces the registry's answer by a 503. It counts answers of status
+// 429.
 type losing struct {
 	mu      sync.Mutex
-	left    int    // answers to lose
-	body    string // of the last lost answer
+	left    int    // how many of the next answers to lose
+	body    string // body of the last answer that was lost
 	tooMany int
 }
 

@@ -13,8 +13,8 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// TestKillDuringHandover kills the registry while an asset changes its owner. The
-// same request after the restart completes the change from any point.
+// TestKillDuringHandover kills the registry while an asset changes its owner. After the restart, the same request
+// must complete the change, whatever the kill interrupted.
 func TestKillDuringHandover(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
@@ -29,7 +29,7 @@ func TestKillDuringHandover(t *testing.T) {
 			answered <- sendAs(a, "broker3", "POST", "/api/2.5/assets/"+c.id+"/ownership",
 				data(fields{"id": made.id, "transfer": token}))
 		}()
-		time.Sleep(randtest.N(12 * time.Millisecond)) // a random moment of the crash
+		time.Sleep(randtest.N(12 * time.Millisecond)) // so that the crash comes at a random moment
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestKillDuringHandover(t *testing.T) {
 			done++
 		}
 		registry = standalone(t, addr, dir, &processes.Output{})
-		want := "" // a transfer is used if the asset has its new owner
+		want := "" // usedFor of the transfer must be empty, unless the asset has its new owner
 		if a.read(t, c.id).data()["owner"] == "broker3" {
 			want = "/assets/" + c.id
 		}
@@ -54,8 +54,8 @@ func TestKillDuringHandover(t *testing.T) {
 	t.Logf("%d of 10 requests had an answer before the crash", done)
 }
 
-// TestKillDuringRemoval kills the registry while a draft is removed. After the restart the draft is
-// there or gone, and the same request leaves it gone.
+// TestKillDuringRemoval kills the registry while a draft is removed. After the restart the draft either exists or
+// is gone. If the same request is sent again, the draft must be gone.
 func TestKillDuringRemoval(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
@@ -66,7 +66,7 @@ func TestKillDuringRemoval(t *testing.T) {
 		c := a.create(t, validAsset())
 		answered := make(chan int, 1)
 		go func() { answered <- sendAsOwner(a, c, "DELETE", "/api/2.5/assets/"+c.id) }()
-		time.Sleep(randtest.N(8 * time.Millisecond)) // a random moment of the crash
+		time.Sleep(randtest.N(8 * time.Millisecond)) // so that the crash comes at a random moment
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -92,8 +92,8 @@ func TestKillDuringRemoval(t *testing.T) {
 	t.Logf("%d of 8 requests had an answer before the crash, and %d drafts were gone", done, gone)
 }
 
-// TestKillDuringReferencedCreation kills the registry at random moments of a creation under a
-// reference. The repeat finds the asset or makes it, and there is one.
+// TestKillDuringReferencedCreation kills the registry at random moments while it creates an asset under a
+// reference. When the creation is repeated, there must be exactly one such asset.
 // Promises: reference-once
 func TestKillDuringReferencedCreation(t *testing.T) {
 	t.Parallel()
@@ -119,7 +119,7 @@ func TestKillDuringReferencedCreation(t *testing.T) {
 				resp.Body.Close()
 			}
 		}()
-		time.Sleep(randtest.N(60 * time.Millisecond)) // a random moment of the crash
+		time.Sleep(randtest.N(60 * time.Millisecond)) // so that the crash comes at a random moment
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -140,8 +140,8 @@ func TestKillDuringReferencedCreation(t *testing.T) {
 	t.Logf("%d of 8 repeats found the asset", found)
 }
 
-// sendAsOwner sends a request without a body by the owner of an asset, and returns the status; 0: no
-// answer.
+// sendAsOwner sends a request without a body as the owner of an asset. It returns the status, or 0 if no answer
+// came.
 func sendAsOwner(a api, c created, method, path string) int {
 	req, err := http.NewRequest(method, a.base+path, nil)
 	if err != nil {

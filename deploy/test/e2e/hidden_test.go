@@ -26,8 +26,8 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// canaries are values of hidden fields, by the path of the field in an asset. No other
-// field has such a value.
+// canaries are values of hidden fields, by the path of the field in an asset. No other field has these values, so a
+// canary in an answer shows that a hidden field leaked.
 var canaries = map[string]string{
 	"assetCustodian.contactPoint.name":                "Таємничук",
 	"assetCustodian.contactPoint.telephone":           "+380449998877",
@@ -47,7 +47,7 @@ var canaries = map[string]string{
 	"items.0.location.longitude":                      "24.5566778",
 }
 
-// withCanaries returns an asset whose fields of all groups have canaries.
+// withCanaries returns an asset in which each group of fields has canaries.
 func withCanaries() fields {
 	f := validAsset()
 	f["assetHolder"] = map[string]any{"name": "Утримувач", "identifier": map[string]any{"scheme": "UA-EDR", "id": "00037257"},
@@ -61,8 +61,8 @@ func withCanaries() fields {
 	return f
 }
 
-// TestHiddenFieldsAreNowhere hides all groups of fields and looks for their values in all
-// that the registry shows without a key (docs/contract.md, "Hidden fields").
+// TestHiddenFieldsAreNowhere hides all groups of fields. It then looks for their values in everything that the
+// registry shows without a key (docs/contract.md, "Hidden fields").
 // Promises: hidden
 func TestHiddenFieldsAreNowhere(t *testing.T) {
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestHiddenFieldsAreNowhere(t *testing.T) {
 	})
 }
 
-// statistics is the path of the statistics of a search for a text. The page has no ids.
+// statistics is the path of the page with statistics of a search for a text. The page contains no ids of assets.
 const statistics = "/uk/statistics?q="
 
 func testHidden(t *testing.T, a api) {
@@ -113,7 +113,7 @@ func testHidden(t *testing.T, a api) {
 	shown.add("an asset with a wrong key", a.do(t, call{method: "GET", path: "/assets/" + c.id, key: "nobody"}).must(t, 200).text)
 	shown.add("an asset with the token only",
 		a.do(t, call{method: "GET", path: "/assets/" + c.id, token: c.token}).must(t, 200).text)
-	for _, key := range []string{"", "broker"} { // the feed is the same for all
+	for _, key := range []string{"", "broker"} { // the feed hides the fields even from the asset's broker
 		shown.add("the feed", a.do(t, call{method: "GET", path: "/assets?opt_fields=*", key: key}).must(t, 200).text)
 		shown.add("named fields",
 			a.do(t, call{method: "GET", path: "/assets?opt_fields=items,assetCustodian,assetHolder", key: key}).must(t, 200).text)
@@ -152,7 +152,7 @@ func testHidden(t *testing.T, a api) {
 		switch form {
 		case "xlsx":
 			file = unpacked(t, file)
-		case "geojson": // it lacks the asset, whose places are hidden
+		case "geojson": // the file leaves the asset out because its places are hidden; expectNone wants the id
 			file += c.id
 		}
 		shown.add("the export as "+form, file)
@@ -163,7 +163,7 @@ func testHidden(t *testing.T, a api) {
 	shown.expectNone(t, c)
 }
 
-// wholeCopies adds the files of a whole copy that has an asset.
+// wholeCopies waits for whole copies that contain the asset, and adds their files.
 func (s *shownTexts) wholeCopies(t *testing.T, a api, c created) {
 	t.Helper()
 	plain := func(file string) string {
@@ -188,14 +188,15 @@ func (s *shownTexts) wholeCopies(t *testing.T, a api, c created) {
 	}
 	for _, file := range []string{"assets.csv", "items.csv", "documents.csv", "assets.jsonl.gz", "assets.geojson"} {
 		text := plain(file)
-		if file == "assets.geojson" { // it lacks the asset, whose places are hidden
+		// The file leaves the asset out because its places are hidden; expectNone wants the id.
+		if file == "assets.geojson" {
 			text += c.id
 		}
 		s.add("the whole copy "+file, text)
 	}
 }
 
-// decoded returns a page with the texts of its links.
+// decoded returns a page in which the texts in links are decoded.
 func decoded(page string) string {
 	return regexp.MustCompile(`(?:%[0-9A-Fa-f]{2})+`).ReplaceAllStringFunc(html.UnescapeString(page), func(text string) string {
 		if plain, err := url.PathUnescape(text); err == nil {
@@ -205,8 +206,8 @@ func decoded(page string) string {
 	})
 }
 
-// expectNoSuggestions asks for suggestions by the beginnings of the canaries' words. A word of a title,
-// which is not hidden, is suggested.
+// expectNoSuggestions asks for suggestions with the beginnings of the canaries' words, and wants none. A word of a
+// title, which is not hidden, must be suggested.
 func (a api) expectNoSuggestions(t *testing.T, shown string) {
 	t.Helper()
 	suggested := func(word string) string {
@@ -225,8 +226,8 @@ func (a api) expectNoSuggestions(t *testing.T, shown string) {
 	}
 }
 
-// expectTags checks that a cache cannot take one view for the other one, and that the owner
-// may change the asset with the tag of either.
+// expectTags checks that the public view and the full view of an asset have different tags, so that a cache cannot
+// mix them up. The owner may change the asset with either tag.
 func (a api) expectTags(t *testing.T, c created) {
 	t.Helper()
 	public := a.read(t, c.id).header.Get("ETag")
@@ -245,10 +246,10 @@ func (a api) expectTags(t *testing.T, c created) {
 	a.do(t, write.with("If-Match", public)).must(t, 200)
 }
 
-// shownTexts are what the registry shows without a key.
+// shownTexts are the texts that the registry shows without a key.
 type shownTexts struct {
 	mu sync.Mutex
-	in map[string]string // by place
+	in map[string]string // texts by the place that shows them
 }
 
 func (s *shownTexts) add(place, text string) {
@@ -257,7 +258,8 @@ func (s *shownTexts) add(place, text string) {
 	s.in[place] += text
 }
 
-// want checks that a text with hidden fields has all canaries: else the test could not fail.
+// want checks that a text contains all canaries. It is for texts of readers who may see the hidden fields. Without
+// it, the test would pass if nobody ever saw a canary.
 func (s *shownTexts) want(t *testing.T, place, text string) {
 	t.Helper()
 	for path, value := range canaries {
@@ -267,7 +269,7 @@ func (s *shownTexts) want(t *testing.T, place, text string) {
 	}
 }
 
-// await waits until a place shows an asset.
+// await waits until the texts of a place contain the id of an asset.
 func (s *shownTexts) await(t *testing.T, place string, c created) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -283,7 +285,7 @@ func (s *shownTexts) await(t *testing.T, place string, c created) {
 	}
 }
 
-// expectNone looks for the canaries in all texts, which must be about the asset.
+// expectNone checks that no text has a canary, and that each text is about the asset.
 func (s *shownTexts) expectNone(t *testing.T, c created) {
 	t.Helper()
 	s.mu.Lock()
@@ -300,8 +302,7 @@ func (s *shownTexts) expectNone(t *testing.T, c created) {
 	}
 }
 
-// follow opens streams of both kinds, and returns a function that waits until they have
-// shown an asset.
+// follow opens one stream of each kind, and returns a function that waits until both streams have shown an asset.
 func (s *shownTexts) follow(t *testing.T, a api) (await func(c created)) {
 	t.Helper()
 	kinds := []string{"text/event-stream", "application/x-ndjson"}
@@ -319,7 +320,7 @@ func (s *shownTexts) follow(t *testing.T, a api) (await func(c created)) {
 			defer resp.Body.Close()
 			lines := bufio.NewScanner(resp.Body)
 			lines.Buffer(nil, 1<<20)
-			for lines.Scan() { // until the test ends
+			for lines.Scan() { // ends when the test ends
 				s.add(kind, lines.Text())
 			}
 		}()
@@ -331,7 +332,7 @@ func (s *shownTexts) follow(t *testing.T, a api) (await func(c created)) {
 	}
 }
 
-// proof adds the proof of an asset, which must have the asset itself.
+// proof adds the proof of an asset. The proof must contain the asset itself.
 func (s *shownTexts) proof(t *testing.T, a api, c created) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -349,7 +350,7 @@ func (s *shownTexts) proof(t *testing.T, a api, c created) {
 	}
 }
 
-// newPlainReceiver returns the address of a receiver of webhooks that adds what comes.
+// newPlainReceiver starts a receiver of webhooks that adds every message to s, and returns its address.
 func newPlainReceiver(t *testing.T, s *shownTexts) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

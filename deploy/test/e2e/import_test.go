@@ -22,7 +22,8 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// importFile writes rows of validAsset with one document each, and their file.
+// importFile writes a file of rows, and a folder with the file that their documents refer to. Each row is the asset
+// of validAsset, with one document.
 func importFile(t *testing.T, prefix string, rows int) (file, folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -47,11 +48,11 @@ func importFile(t *testing.T, prefix string, rows int) (file, folder string) {
 	return file, folder
 }
 
-// imported compares the broker's assets under a prefix with the rows: each row has one public asset with
-// its document, and the file of tokens has its token.
+// imported checks the broker's assets under a prefix against the rows. Each row must have one public asset with its
+// document, and the file of tokens must have the asset's token.
 func (a api) imported(t *testing.T, prefix, access string, rows int) {
 	t.Helper()
-	found := map[string]string{} // id by reference
+	found := map[string]string{} // asset ids by reference
 	for path := "/me/assets?limit=1000&opt_fields=reference,status"; ; {
 		got := a.do(t, call{method: "GET", path: path, key: "broker"}).must(t, 200)
 		entries := list(got.json["data"])
@@ -81,7 +82,7 @@ func (a api) imported(t *testing.T, prefix, access string, rows int) {
 	}
 }
 
-// tokensOf returns the owner tokens of a file of tokens, by id.
+// tokensOf returns the owner tokens in a file of tokens, by the id of the asset.
 func tokensOf(t *testing.T, access string) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(access)
@@ -101,10 +102,10 @@ func tokensOf(t *testing.T, access string) map[string]string {
 	return tokens
 }
 
-// stopping is a transport that ends a load at one of its requests: before it is sent, or after it was
-// done, so that its answer is lost.
+// stopping is a transport that ends an import at one of its requests. It stops either before it sends the request,
+// or after the registry has carried it out, so that the answer is lost.
 type stopping struct {
-	left  atomic.Int64 // requests that pass
+	left  atomic.Int64 // how many more requests it lets through
 	after bool
 	stop  func()
 }
@@ -164,15 +165,15 @@ func (a api) load(t *testing.T, ctx context.Context, file, folder, access string
 	return l.Run(ctx, source, checked)
 }
 
-// TestAnImportThatIsStoppedAtEachStep ends an import at its requests: before a request, after it, and before
-// it with half of the line that was written last. The same import then completes, and each row
-// has one asset, one document of its own, and its tokens.
+// TestAnImportThatIsStoppedAtEachStep ends an import at each of its requests: before the request, after the
+// request, or before the request with the last written line cut in half. When the same import runs again, it must
+// complete, and each row must have one asset with one document, and its tokens.
 func TestAnImportThatIsStoppedAtEachStep(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	standalone(t, addr, dir, &processes.Output{})
 	a := api{"http://" + addr, "2.5"}
-	const rows, steps = 2, 5 // create, publish, upload and add of the first row, and a step of the second
+	const rows, steps = 2, 5 // requests: create, publish, upload and add for the first row, and one for the second
 	for step := range steps {
 		for _, c := range []struct {
 			name       string
@@ -223,8 +224,8 @@ func importing(a api, file, folder, access string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestKillDuringImport kills registryctl at random moments of an import, and every other time the
-// registry too.
+// TestKillDuringImport kills registryctl at random moments of an import, and every second time also the registry. A
+// last import must then complete.
 func TestKillDuringImport(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
@@ -239,13 +240,13 @@ func TestKillDuringImport(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(randtest.N(200 * time.Millisecond)) // a random moment of the crash
+		time.Sleep(randtest.N(200 * time.Millisecond)) // so that the crash comes at a random moment
 		if i%2 == 1 {
 			if err := registry.Kill(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // it may have ended already
 		if cmd.Wait() != nil {
 			killed++
 		}
@@ -260,7 +261,7 @@ func TestKillDuringImport(t *testing.T) {
 	a.imported(t, "kill", access, rows)
 }
 
-// limited starts a registry with a low limit of writes.
+// limited starts a registry with a low limit for writes.
 func limited(t *testing.T, addr, dir string) *processes.Process {
 	t.Helper()
 	build(t)
@@ -274,14 +275,14 @@ func limited(t *testing.T, addr, dir string) *processes.Process {
 	return p
 }
 
-// TestAnImportWaitsForTheLimits imports more than the limits of a key allow at once. It goes on across a
-// restart of the registry, and its output and report have no token.
+// TestAnImportWaitsForTheLimits imports more rows than the limits of a key allow at one time. The import must go on
+// across a restart of the registry. Its output and its report must contain no token.
 func TestAnImportWaitsForTheLimits(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	registry := limited(t, addr, dir)
 	a := api{"http://" + addr, "2.5"}
-	const rows = 8 // with 32 writes
+	const rows = 8 // an import of these rows needs 32 writes
 	file, folder := importFile(t, "limited", rows)
 	access, report := filepath.Join(t.TempDir(), "access"), filepath.Join(t.TempDir(), "report")
 	cmd := importing(a, file, folder, access, "--report", report)
@@ -294,7 +295,7 @@ func TestAnImportWaitsForTheLimits(t *testing.T) {
 		kept, err := os.ReadFile(access)
 		return err == nil && strings.Count(string(kept), "\n") > 1
 	})
-	time.Sleep(randtest.N(time.Second)) // a random moment of the crash
+	time.Sleep(randtest.N(time.Second)) // so that the crash comes at a random moment
 	if err := registry.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +306,7 @@ func TestAnImportWaitsForTheLimits(t *testing.T) {
 	if err := registry.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	standalone(t, addr, dir, &processes.Output{}) // without limits, for the checks
+	standalone(t, addr, dir, &processes.Output{}) // start the registry without limits, for the checks
 	a.imported(t, "limited", access, rows)
 	told, err := os.ReadFile(report)
 	if err != nil || strings.Count(string(told), `"state":"done"`) != rows {
@@ -318,8 +319,8 @@ func TestAnImportWaitsForTheLimits(t *testing.T) {
 	}
 }
 
-// TestAnImportWithoutTokens meets an asset that another program has created under the reference of a row.
-// An administrator gives it new tokens, and the import goes on.
+// TestAnImportWithoutTokens imports a row whose reference belongs to an asset that another program has created. An
+// administrator gives the asset new tokens, and the import must go on.
 func TestAnImportWithoutTokens(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// testIgnoredInput sends fields that only the registry gives, and values that have no
-// place in an answer (docs/contract.md, "Field rules", "Asset" and "Create").
+// testIgnoredInput sends fields that only the registry sets, and values that never appear in an answer. The
+// registry must ignore them (docs/contract.md, "Field rules", "Asset" and "Create").
 // Promises: ids-ours, no-null, type-fixed, tokens-hidden, test-titles, decisionof, created-draft
 func testIgnoredInput(t *testing.T, a api) {
 	id := strings.Repeat("e", 32)
@@ -46,7 +46,7 @@ func testIgnoredInput(t *testing.T, a api) {
 	}
 }
 
-// testTransferInEachState hands an asset over in each state.
+// testTransferInEachState hands an asset over to another broker in each state. The asset must keep its state.
 // Promises: ownership-states
 func testTransferInEachState(t *testing.T, a api) {
 	a.inEachState(t, func(c created, state string) {
@@ -58,7 +58,8 @@ func testTransferInEachState(t *testing.T, a api) {
 	})
 }
 
-// inEachState calls do with a new asset in each state. The asset has the answer to its creation.
+// inEachState calls the function do with a new asset in each state. The created asset holds the answer to its
+// creation, not its present state.
 func (a api) inEachState(t *testing.T, do func(c created, state string)) {
 	t.Helper()
 	steps := []func(c created){

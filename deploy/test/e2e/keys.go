@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// testNewKey creates a key for a new broker, which can create assets at once.
+// testNewKey creates a key for a new broker. The key must be able to create assets immediately.
 func testNewKey(t *testing.T, o *office) {
 	broker := o.broker(t)
 	_, secret := o.issue(t, broker, nil)
@@ -19,7 +19,7 @@ func testNewKey(t *testing.T, o *office) {
 	}
 }
 
-// testKeySettings changes a key's levels, test mode and limits.
+// testKeySettings changes a key's levels, test mode and limits. A setting that a request does not name must stay.
 func testKeySettings(t *testing.T, o *office) {
 	broker := o.broker(t)
 	id, secret := o.issue(t, broker, fields{"levels": "1"})
@@ -43,7 +43,8 @@ func testKeySettings(t *testing.T, o *office) {
 	}
 }
 
-// testRotation rotates a key with grace, without it, and too often.
+// testRotation rotates a key with a grace period, in which the former secret must still work. Then it rotates the
+// key without a grace period, and too often.
 // Promises: rotation, last-used
 func testRotation(t *testing.T, o *office) {
 	id, first := o.issue(t, o.broker(t), nil)
@@ -76,7 +77,7 @@ func testRotation(t *testing.T, o *office) {
 		func() bool { return o.me(t, third).status == 401 && o.me(t, fourth).status == 200 })
 }
 
-// testRevocation revokes a key, which no later request can change.
+// testRevocation revokes a key. No later request may change the revoked key.
 func testRevocation(t *testing.T, o *office) {
 	id, secret := o.issue(t, o.broker(t), nil)
 	o.me(t, secret).must(t, 200)
@@ -93,7 +94,7 @@ func testRevocation(t *testing.T, o *office) {
 	o.ask(t, "PATCH", "/keys/"+id, fields{"name": "x"}).fails(t, 409, "url/key")
 }
 
-// testBlocked blocks and unblocks a broker.
+// testBlocked blocks and unblocks a broker. The broker's key must be refused, and then be accepted again.
 func testBlocked(t *testing.T, o *office) {
 	broker := o.broker(t)
 	_, secret := o.issue(t, broker, nil)
@@ -104,7 +105,7 @@ func testBlocked(t *testing.T, o *office) {
 	everywhere(t, "an unblocked broker's key is accepted", func() bool { return o.me(t, secret).status == 200 })
 }
 
-// testExpiry uses a key until its end, and then removes the end.
+// testExpiry uses a key until it expires, and then removes the time of its expiry. The key must then work again.
 func testExpiry(t *testing.T, o *office) {
 	end := time.Now().Add(1500 * time.Millisecond)
 	id, secret := o.issue(t, o.broker(t), fields{"expires": end})
@@ -124,7 +125,7 @@ func testExpiry(t *testing.T, o *office) {
 	everywhere(t, "a key without an end is accepted", func() bool { return o.me(t, secret).status == 200 })
 }
 
-// testAllowList limits a key to addresses. A header cannot fake the address.
+// testAllowList restricts a key to addresses. A header must not be able to fake the client's address.
 func testAllowList(t *testing.T, o *office) {
 	id, secret := o.issue(t, o.broker(t), fields{"allow": []string{"127.0.0.0/8", "::1"}})
 	o.me(t, secret).must(t, 200)
@@ -138,8 +139,8 @@ func testAllowList(t *testing.T, o *office) {
 	everywhere(t, "an empty list allows every address", func() bool { return o.me(t, secret).status == 200 })
 }
 
-// testRefusedAlike compares the refusals of revoked, expired, rotated and unknown keys,
-// which must not reveal whether a key ever existed.
+// testRefusedAlike compares the refusals of revoked, expired, rotated and unknown keys. They must be equal, so that
+// nobody learns whether a key ever existed.
 func testRefusedAlike(t *testing.T, o *office) {
 	broker := o.broker(t)
 	revokedID, revoked := o.issue(t, broker, nil)
@@ -158,7 +159,7 @@ func testRefusedAlike(t *testing.T, o *office) {
 	}
 }
 
-// testUsage checks the counts of requests and the last use of a key.
+// testUsage checks the number of requests and the time of the last use that the registry keeps for a key.
 func testUsage(t *testing.T, o *office) {
 	id, secret := o.issue(t, o.broker(t), nil)
 	for range 3 {
@@ -180,7 +181,7 @@ func testUsage(t *testing.T, o *office) {
 	}
 }
 
-// number returns a JSON number as an int, 0 for any other value.
+// number returns a JSON number as an int, and 0 for any other value.
 func number(value any) int {
 	n, _ := value.(json.Number)
 	i, _ := n.Int64()

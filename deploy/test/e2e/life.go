@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// move sends a change of an asset's state.
+// move sends a request that changes the status of an asset.
 func (a api) move(t *testing.T, key string, c created, status string) answer {
 	t.Helper()
 	return a.as(t, key, c, "PATCH", "/assets/"+c.id, fields{"status": status})
@@ -16,13 +16,13 @@ func (a api) move(t *testing.T, key string, c created, status string) answer {
 type sale struct {
 	api
 	asset   created
-	start   string // of the rectification period
-	process string // path of its related process
+	start   string // start of the rectification period
+	process string // path of the asset's related process
 }
 
-// testSold takes an asset from draft to complete. The concierge sends it back
-// once from verification, the administrator once from active. In each state the
-// other roles try the steps that are not theirs (docs/contract.md, "States").
+// testSold takes an asset from draft to complete. On the way, the concierge sends it back once from verification,
+// and the administrator once from active. In each state, the other roles try the steps that they may not take
+// (docs/contract.md, "States").
 func testSold(t *testing.T, a api) {
 	s := &sale{api: a, asset: a.create(t, validAsset().without("items").without("decisions"))}
 	s.publish(t)
@@ -45,7 +45,7 @@ func (s *sale) refuses(t *testing.T, status string, keys ...string) {
 	}
 }
 
-// checkPeriod compares the rectification period, which 2.4 does not show.
+// checkPeriod checks start and end of the rectification period. Version 2.4 does not show the period.
 func (s *sale) checkPeriod(t *testing.T, d map[string]any, start, end string) {
 	t.Helper()
 	gotStart, gotEnd := text(at(d, "rectificationPeriod.startDate")), text(at(d, "rectificationPeriod.endDate"))
@@ -54,7 +54,7 @@ func (s *sale) checkPeriod(t *testing.T, d map[string]any, start, end string) {
 	}
 }
 
-// publish moves the draft to pending, which requires an item and a decision.
+// publish moves the draft to pending. This step requires an item and a decision.
 func (s *sale) publish(t *testing.T) {
 	s.move(t, "broker", s.asset, "pending").fails(t, 400, "body/data")
 	s.add(t, "broker", s.asset, "items", validItem())
@@ -67,8 +67,7 @@ func (s *sale) publish(t *testing.T) {
 	s.checkPeriod(t, d, text(d["date"]), "")
 }
 
-// complete lets the owner change the pending asset, and the concierge take it to
-// verification.
+// complete lets the owner change the pending asset, and the concierge move it to verification.
 func (s *sale) complete(t *testing.T) {
 	item, _ := s.add(t, "broker", s.asset, "items", validItem())
 	s.as(t, "broker", s.asset, "PATCH", item, fields{"quantity": 7}).must(t, 200)
@@ -99,7 +98,7 @@ func (s *sale) verify(t *testing.T) {
 	s.as(t, "broker", s.asset, "PATCH", "/assets/"+s.asset.id, fields{"title": "виправлена назва"}).must(t, 200)
 }
 
-// approve takes the asset to active, which requires a related process of type lot.
+// approve moves the asset to active. This step requires a related process of type lot.
 func (s *sale) approve(t *testing.T) {
 	s.move(t, "concierge", s.asset, "verification").must(t, 200)
 	s.process, _ = s.add(t, "concierge", s.asset, "related_processes", validProcess().set("type", "auction"))
@@ -109,7 +108,7 @@ func (s *sale) approve(t *testing.T) {
 	s.checkPeriod(t, d, s.start, text(d["date"]))
 }
 
-// sendBack moves the active asset to pending and to active again. It keeps its lot.
+// sendBack moves the active asset to pending and then to active again. The asset must keep its lot.
 func (s *sale) sendBack(t *testing.T) {
 	s.do(t, call{method: "DELETE", path: s.process, key: "concierge"}).fails(t, 400, "body/relatedProcesses")
 	s.refuses(t, "complete", "broker", "broker3")
@@ -121,8 +120,7 @@ func (s *sale) sendBack(t *testing.T) {
 	s.move(t, "administrator", s.asset, "active").must(t, 200)
 }
 
-// removeProcess has the concierge remove the process of a sold asset, which no
-// state forbids.
+// removeProcess has the concierge remove the related process of a sold asset. This is allowed in every state.
 func (s *sale) removeProcess(t *testing.T, sold map[string]any) {
 	got := s.do(t, call{method: "DELETE", path: s.process, key: "concierge"}).must(t, 200)
 	if data, there := got.json["data"]; !there || data != nil {
@@ -134,8 +132,7 @@ func (s *sale) removeProcess(t *testing.T, sold map[string]any) {
 	}
 }
 
-// testDeleted takes an asset from draft to deleted, which requires a document of
-// type cancellationDetails.
+// testDeleted takes an asset from draft to deleted. The last step requires a document of type cancellationDetails.
 // Promises: feed
 func testDeleted(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
@@ -150,8 +147,7 @@ func testDeleted(t *testing.T, a api) {
 	a.settled(t, c, d)
 }
 
-// settled checks that nobody can change an asset in a final state, in which its
-// data are d.
+// settled checks that nobody can change an asset in a final state. d is the data of the asset in that state.
 func (a api) settled(t *testing.T, c created, d map[string]any) {
 	t.Helper()
 	for _, key := range []string{"broker", "concierge", "administrator", "broker3"} {
@@ -179,8 +175,8 @@ func (a api) settled(t *testing.T, c created, d map[string]any) {
 	}
 }
 
-// testSecondBroker sells an asset that changes its owner twice: when it is
-// pending, and in verification. Only the current owner can change it.
+// testSecondBroker sells an asset that changes its owner twice: in the state pending, and in verification. Only the
+// current owner may change the asset.
 func testSecondBroker(t *testing.T, a api) {
 	c := a.create(t, validAsset())
 	token := text(at(c.json["access"], "transfer"))
@@ -195,7 +191,7 @@ func testSecondBroker(t *testing.T, a api) {
 	a.as(t, "broker", c, "PATCH", item, fields{"quantity": 4}).fails(t, 403, "url/permission")
 	a.move(t, "concierge", second, "verification").must(t, 200)
 
-	// The owner can change in every state, and gets no more rights than the state gives.
+	// The owner of an asset can change in every state. The new owner may do only what the state allows.
 	other := a.makeTransfer(t, "broker")
 	a.takeOver(t, "broker", c.id, other.id, first.transfer).must(t, 200)
 	third := created{id: c.id, token: other.token}

@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// checkpointWithin is how long a change may take to be in a checkpoint, on a busy machine.
+// checkpointWithin is how long it may take, on a busy machine, until a checkpoint covers a change.
 const checkpointWithin = 30 * time.Second
 
 // logFile reads a file of the public log.
@@ -31,8 +31,8 @@ func (a api) logFile(t *testing.T, path string) (body []byte, header http.Header
 	return body, resp.Header
 }
 
-// checkpoint returns the newest checkpoint, the zero Checkpoint before the first. It does
-// not verify the signature: it does not know the key.
+// checkpoint returns the newest checkpoint, or the zero Checkpoint if there is none yet. It does not know the log's
+// key, so it does not verify the signature.
 func (a api) checkpoint(t *testing.T) translog.Checkpoint {
 	t.Helper()
 	body, _ := a.logFile(t, "checkpoint")
@@ -46,7 +46,7 @@ func (a api) checkpoint(t *testing.T) translog.Checkpoint {
 	return c
 }
 
-// leaves reads the leaves of a checkpoint, and checks that they make its tree.
+// leaves reads the leaves of a checkpoint, and checks that the root of their tree is the checkpoint's root.
 func (a api) leaves(t *testing.T, c translog.Checkpoint) (leaves []translog.Leaf) {
 	t.Helper()
 	if c.Size == 0 { // there may be no checkpoint yet
@@ -56,7 +56,7 @@ func (a api) leaves(t *testing.T, c translog.Checkpoint) (leaves []translog.Leaf
 	for first := int64(0); first < c.Size; first += translog.TileWidth {
 		tile := translog.BundleOf(first, c.Size)
 		body, header := a.logFile(t, tile.Path())
-		if body == nil { // it has become full
+		if body == nil { // the partial tile has become full since the checkpoint
 			tile = tile.Full()
 			body, header = a.logFile(t, tile.Path())
 		}
@@ -85,7 +85,7 @@ func (a api) leaves(t *testing.T, c translog.Checkpoint) (leaves []translog.Leaf
 	return leaves
 }
 
-// leavesUpTo waits until the newest checkpoint covers a position, and returns its leaves.
+// leavesUpTo waits until the newest checkpoint covers a position, and returns the leaves of that checkpoint.
 func (a api) leavesUpTo(t *testing.T, position int64) []translog.Leaf {
 	t.Helper()
 	for deadline := time.Now().Add(checkpointWithin); ; time.Sleep(200 * time.Millisecond) {
@@ -99,8 +99,8 @@ func (a api) leavesUpTo(t *testing.T, position int64) []translog.Leaf {
 	}
 }
 
-// testPublicLog checks that each change of a public asset, and nothing else, gets a leaf
-// of the public log (docs/log.md, "Leaves").
+// testPublicLog checks that each change of a public asset gets a leaf in the public log, and that nothing else gets
+// one (docs/log.md, "Leaves").
 // Promises: log-leaves, leaf-order
 func testPublicLog(t *testing.T, a api) {
 	draft := a.create(t, validAsset())

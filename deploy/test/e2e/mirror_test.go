@@ -40,15 +40,15 @@ func startMirror(t *testing.T, addr, of, dir string, output *processes.Output, a
 	return p
 }
 
-// chain is a registry, its mirror, and the mirror of that one.
+// chain is a registry, a mirror of it, and a mirror of that mirror.
 type chain struct {
 	verifying
-	dirs, addrs []string // of the three
+	dirs, addrs []string // data directories and addresses of the three processes
 	args        [][]string
 	processes   []*processes.Process
 }
 
-// newChain starts a chain. All three get args.
+// newChain starts a chain. All three processes get args.
 func newChain(t *testing.T, args ...string) *chain {
 	t.Helper()
 	c := &chain{processes: make([]*processes.Process, 3)}
@@ -64,11 +64,11 @@ func newChain(t *testing.T, args ...string) *chain {
 	return c
 }
 
-// patient are the arguments for answers that come late rather than never. On a busy machine
-// a reading through three processes may take longer than 5 s.
+// patient are arguments that make timeouts long, so that answers may be late. On a busy machine, a read through
+// three processes may take longer than 5 s.
 var patient = []string{"--timeout", "1m", "--read-timeout", "1m", "--list-timeout", "1m"}
 
-// start starts one of the three.
+// start starts one of the three processes.
 func (c *chain) start(t *testing.T, n int) {
 	t.Helper()
 	args := slices.Concat(patient, c.args[n])
@@ -87,10 +87,10 @@ func (c *chain) kill(t *testing.T, n int) {
 	}
 }
 
-// at returns the API of one of the three.
+// at returns the API of one of the three processes.
 func (c *chain) at(n int) api { return api{"http://" + c.addrs[n], "2.5"} }
 
-// await waits until the mirrors have what the registry has.
+// await waits until both mirrors have all changes of the registry.
 func (c *chain) await(t *testing.T) {
 	t.Helper()
 	for n := range 2 {
@@ -100,7 +100,7 @@ func (c *chain) await(t *testing.T) {
 	}
 }
 
-// awaitLog waits until the mirrors have the newest checkpoint of the registry.
+// awaitLog waits until both mirrors have the registry's newest checkpoint.
 func (c *chain) awaitLog(t *testing.T) {
 	t.Helper()
 	soon(t, "the mirrors have the checkpoint", time.Minute, func() bool {
@@ -110,7 +110,7 @@ func (c *chain) awaitLog(t *testing.T) {
 	})
 }
 
-// awaitReady waits until one of the three is ready.
+// awaitReady waits until one of the three processes is ready.
 func (c *chain) awaitReady(t *testing.T, n int) {
 	t.Helper()
 	soon(t, "/readyz answers 200", time.Minute, func() bool {
@@ -118,19 +118,20 @@ func (c *chain) awaitReady(t *testing.T, n int) {
 	})
 }
 
-// TestReadingFromAMirrorOfAMirror runs all scenarios. They write to a registry and read from
-// the mirror of its mirror.
+// TestReadingFromAMirrorOfAMirror runs all scenarios. They write to a registry, and read from the mirror of its
+// mirror.
 func TestReadingFromAMirrorOfAMirror(t *testing.T) {
 	t.Parallel()
-	// At a mirror all streams of one address count together, one of another scenario too.
+	// A mirror counts all streams from one address together, so the limit leaves room for a stream of another
+	// scenario.
 	c := newChain(t, "--snapshot-interval", "1s", "--client-streams", "33")
 	front := httptest.NewServer(mirrors.NewFront(c.base, c.at(2).base))
 	t.Cleanup(front.Close)
 	Run(t, front.URL)
 }
 
-// TestEveryReadingOfAMirrorIsTheOrigins compares the answers to each reading of the API, in
-// each version, byte by byte.
+// TestEveryReadingOfAMirrorIsTheOrigins compares the answers to each GET route of the API, in each version, byte by
+// byte.
 // Promises: mirror-equal, mirror-421
 func TestEveryReadingOfAMirrorIsTheOrigins(t *testing.T) {
 	t.Parallel()
@@ -143,7 +144,8 @@ func TestEveryReadingOfAMirrorIsTheOrigins(t *testing.T) {
 		for _, r := range routes.All() {
 			for _, place := range places {
 				path := v.Prefix() + place.Replace(r.Pattern)
-				if compared[r.Method+path] || r.AtSearch { // a mirror has a search service of its own, if any
+				// A mirror does not copy the index; it has its own search service, or none.
+				if compared[r.Method+path] || r.AtSearch {
 					continue
 				}
 				compared[r.Method+path] = true
@@ -166,8 +168,8 @@ func TestEveryReadingOfAMirrorIsTheOrigins(t *testing.T) {
 	t.Logf("%d paths compared", len(compared))
 }
 
-// furnish fills the registry with assets in several states. It returns replacers of the
-// parameters of routes.
+// furnish fills the registry with assets in several states. It returns replacers, which put the ids of these assets
+// into the paths of routes.
 func (c *chain) furnish(t *testing.T) (places []*strings.Replacer) {
 	t.Helper()
 	full := c.publish(t, validAsset().set("title", "Назва <&> \" \u2028"))
@@ -185,7 +187,7 @@ func (c *chain) furnish(t *testing.T) (places []*strings.Replacer) {
 	test, draft := c.publish(t, validAsset().set("mode", "test")), c.create(t, validAsset())
 	withdrawn := c.publish(t, validAsset())
 	c.withdraw(t, withdrawn)
-	for range 130 { // with two leaves each, more than a tile of the log
+	for range 130 { // two leaves for each asset, together more than a tile of the log
 		c.patch(t, c.publish(t, validAsset()), fields{"title": "again"}).must(t, 200)
 	}
 	places = append(places, placeOf(full.id, text(process.data()["id"])), placeOf(test.id, "x"), placeOf(draft.id, "x"),
@@ -198,7 +200,7 @@ func placeOf(id, part string) *strings.Replacer {
 	return strings.NewReplacer(":id", id, ":part", part, ":transfer", part, ":file", part+".ndjson.zst", ":number", "1")
 }
 
-// queriesOf returns queries for a route.
+// queriesOf returns the queries to send to a route.
 func queriesOf(r routes.Route) []string {
 	switch {
 	case r.Method == http.MethodHead:
@@ -218,16 +220,16 @@ func queriesOf(r routes.Route) []string {
 	return all
 }
 
-// differing are headers that answers of two servers need not share.
+// differing are headers that may differ between the answers of two servers.
 var differing = []string{"Age", "Date", "X-Request-Id", "Ratelimit", "Ratelimit-Policy"}
 
-// compare compares the answers of the three to a reading. Those that have a tag answer it
-// with 304.
+// compare compares the answers of the three processes to one read. If the registry's answer has an ETag, the
+// mirrors must answer a read with this ETag by 304.
 func (c *chain) compare(t *testing.T, method, path string) {
 	t.Helper()
 	want, tag := c.reading(t, 0, method, path, "")
 	if strings.HasSuffix(path, "/snapshot") || strings.Contains(path, "/snapshot?") {
-		return // each makes its own: testSnapshot reads it
+		return // each process makes its own snapshots, which testSnapshot reads
 	}
 	elsewhere := strings.Contains(path, "?opt_jsonp") || strings.Contains(path, "?download")
 	for n := 1; n <= 2; n++ {
@@ -247,7 +249,7 @@ func (c *chain) compare(t *testing.T, method, path string) {
 	}
 }
 
-// reading returns the status, the headers and the body of an answer, and its tag.
+// reading returns the status, the headers and the body of an answer as one text, and its ETag.
 func (c *chain) reading(t *testing.T, n int, method, path, tag string) (answer, newTag string) {
 	t.Helper()
 	req, err := http.NewRequest(method, c.at(n).base+path, nil)
@@ -257,7 +259,7 @@ func (c *chain) reading(t *testing.T, n int, method, path, tag string) (answer, 
 	if tag != "" {
 		req.Header.Set("If-None-Match", tag)
 	}
-	resp, err := client.Transport.RoundTrip(req) // it follows no redirect
+	resp, err := client.Transport.RoundTrip(req) // unlike the client, the transport follows no redirect
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +281,7 @@ func (c *chain) reading(t *testing.T, n int, method, path, tag string) (answer, 
 	return fmt.Sprintf("%d\n%s\n%s", resp.StatusCode, &header, body), resp.Header.Get("ETag")
 }
 
-// refusesAtMirrors sends a request that needs a key to the mirrors.
+// refusesAtMirrors sends a request that needs a key to both mirrors, which must refuse it.
 func (c *chain) refusesAtMirrors(t *testing.T, method, path string) {
 	t.Helper()
 	for n := 1; n <= 2; n++ {
@@ -305,8 +307,8 @@ func (c *chain) checkpoint(t *testing.T) translog.Checkpoint {
 func (c *chain) leavesOf(t *testing.T) int64 { t.Helper(); return c.checkpoint(t).Size }
 func (c *chain) origin(t *testing.T) string  { t.Helper(); return c.checkpoint(t).Origin }
 
-// TestMirrorsAreEqualAfterKills kills the registry, its mirror and the mirror of that one at
-// random moments under writers. In the end the three are equal, and the log verifies.
+// TestMirrorsAreEqualAfterKills kills the three processes of a chain at random moments while clients write. At the
+// end, the three must have the same data, and the log must verify.
 // Promises: mirror-equal, mirror-kills
 func TestMirrorsAreEqualAfterKills(t *testing.T) {
 	t.Parallel()
@@ -314,11 +316,11 @@ func TestMirrorsAreEqualAfterKills(t *testing.T) {
 	c := newChain(t, "--snapshot-interval", "1s")
 	stop := writeOn(t, c.api, writers)
 	for kill := range kills {
-		// A random moment of the kill.
+		// Wait, so that the kill comes at a random moment.
 		time.Sleep(time.Duration(50+randtest.IntN(1500)) * time.Millisecond)
 		n := kill % 3
 		c.kill(t, n)
-		if kill == kills/2 { // this mirror begins with nothing
+		if kill == kills/2 { // this mirror starts again without data
 			if err := os.RemoveAll(c.dirs[n]); n == 0 || err != nil {
 				t.Fatalf("%d, %v", n, err)
 			}
@@ -339,8 +341,8 @@ func TestMirrorsAreEqualAfterKills(t *testing.T) {
 	t.Logf("%d acknowledged writes of %d assets, %d kills", written, len(want), kills)
 }
 
-// TestAMirrorGoesOnWithoutItsOrigin stops the registry. The mirror goes on, says how old it
-// is, and starts again.
+// TestAMirrorGoesOnWithoutItsOrigin stops the registry. The mirrors must go on, report how old their copy is, and
+// also start again without the registry.
 // Promises: mirror-kills
 func TestAMirrorGoesOnWithoutItsOrigin(t *testing.T) {
 	t.Parallel()
@@ -348,7 +350,7 @@ func TestAMirrorGoesOnWithoutItsOrigin(t *testing.T) {
 	asset := c.publish(t, validAsset())
 	c.await(t)
 	c.kill(t, 2)
-	c.args[2] = []string{"--max-behind", "20s"} // an answer may be 5 s old at each mirror
+	c.args[2] = []string{"--max-behind", "20s"} // at each mirror, an answer may be 5 s old
 	c.start(t, 2)
 	c.kill(t, 0)
 	killed := time.Now()
@@ -382,8 +384,8 @@ func TestAMirrorGoesOnWithoutItsOrigin(t *testing.T) {
 	last.do(t, call{method: "GET", path: asset.of("proof")}).must(t, 200)
 }
 
-// TestMirrorsBeginAnewWithOtherData puts other data behind the address of the registry. A
-// client of a mirror is told to start over, as one of the registry is.
+// TestMirrorsBeginAnewWithOtherData starts a registry with other data at the same address. The mirrors must make
+// their clients start over, as the registry does.
 func TestMirrorsBeginAnewWithOtherData(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
@@ -415,7 +417,7 @@ func TestMirrorsBeginAnewWithOtherData(t *testing.T) {
 	c.awaitLog(t)
 }
 
-// inPlaceOf returns the first page of the registry with links to another of the three.
+// inPlaceOf returns the first page of the registry, with its links changed to the address of the process n.
 func (c *chain) inPlaceOf(t *testing.T, n int) string {
 	t.Helper()
 	return strings.ReplaceAll(c.page(t, "").text, c.addrs[0], c.addrs[n])
@@ -431,8 +433,8 @@ func cookieOf(header http.Header) string {
 	return cookies[i].Value
 }
 
-// TestAMirrorServesOnlyWhatTheLogHas starts mirrors whose log has another key, and whose copy
-// was changed.
+// TestAMirrorServesOnlyWhatTheLogHas starts a mirror whose copy was changed, and a mirror that expects a log with
+// another key. The first must copy the registry again, and the second must serve nothing.
 func TestAMirrorServesOnlyWhatTheLogHas(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
@@ -455,7 +457,7 @@ func TestAMirrorServesOnlyWhatTheLogHas(t *testing.T) {
 	c.processes[1] = startMirror(t, c.addrs[1], c.base, c.dirs[1], output, c.args[1]...)
 	const void = "the copy may be void"
 	await(t, output, void)
-	c.awaitReady(t, 1) // it may have served the old copy until now
+	c.awaitReady(t, 1) // before that, the mirror may have served the old copy
 	equal(t, "the asset again", c.at(1).read(t, forged.id).must(t, 200).text, c.read(t, forged.id).text)
 	equal(t, "new beginnings", strings.Count(output.String(), void), 1)
 
@@ -471,8 +473,8 @@ func TestAMirrorServesOnlyWhatTheLogHas(t *testing.T) {
 	}
 }
 
-// TestAMirrorTellsOfAWrongRecord forges an asset of a copy, which the mirror compares with the
-// log later. The mirror goes on with the next state of the asset.
+// TestAMirrorTellsOfAWrongRecord forges an asset in the copy of a mirror. The mirror, which compares its copy with
+// the log, must report the difference. The mirror must recover when the asset changes again.
 func TestAMirrorTellsOfAWrongRecord(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
@@ -498,7 +500,8 @@ func TestAMirrorTellsOfAWrongRecord(t *testing.T) {
 	c.at(1).do(t, call{method: "GET", path: "/readyz"}).must(t, 200)
 	c.kill(t, 1)
 	forge(t, c.dirs[1], forged.id, "The true title", "A false title.")
-	forge(t, c.dirs[1], test.id, validAsset()["title"].(string), "A false title.") // it has no leaf
+	// A test asset has no leaf in the log, so nothing can differ.
+	forge(t, c.dirs[1], test.id, validAsset()["title"].(string), "A false title.")
 	start()
 	got := await(t, output, "an asset of the copy differs from the public log")
 	if !strings.Contains(got, forged.id) {
@@ -517,7 +520,7 @@ func TestAMirrorTellsOfAWrongRecord(t *testing.T) {
 	equal(t, "the asset", c.at(1).read(t, forged.id).must(t, 200).text, c.read(t, forged.id).text)
 }
 
-// metricOf returns the value of a metric of a mirror: the first of which the line has a text.
+// metricOf returns the value of a metric of a mirror, from the first line that contains a text.
 func metricOf(t *testing.T, addr, name, text string) float64 {
 	t.Helper()
 	resp, err := client.Get("http://" + addr + "/metrics")
@@ -542,8 +545,8 @@ func metricOf(t *testing.T, addr, name, text string) float64 {
 	return 0
 }
 
-// TestMirrorsFollowTheZoneOfTheRegistry starts the registry again with other zones. The
-// mirrors then print times as it does.
+// TestMirrorsFollowTheZoneOfTheRegistry restarts the registry with other time zones. The mirrors must then print
+// times in the registry's zone.
 func TestMirrorsFollowTheZoneOfTheRegistry(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, "--base-url", "https://registry.example", "--snapshot-interval", "0")
@@ -578,7 +581,7 @@ func TestMirrorsFollowTheZoneOfTheRegistry(t *testing.T) {
 	}
 }
 
-// movePosition gives an asset of a copy a position that the log does not have.
+// movePosition changes the position of an asset in a copy to a position that the log does not have.
 func movePosition(t *testing.T, dir, id string) {
 	t.Helper()
 	db, err := bbolt.Open(filepath.Join(dir, "copy.db"), 0o600, nil)
@@ -601,7 +604,7 @@ func movePosition(t *testing.T, dir, id string) {
 	}
 }
 
-// startUnready starts a program that is not ready, and ends it with the test.
+// startUnready starts a program that does not become ready, and ends it when the test ends.
 func startUnready(t *testing.T, addr string, output *processes.Output, args ...string) *processes.Process {
 	t.Helper()
 	p, err := processes.StartAny(t.Context(), addr, output, filepath.Join(bin, "registry"), args...)
@@ -612,9 +615,9 @@ func startUnready(t *testing.T, addr string, output *processes.Output, args ...s
 	return p
 }
 
-// TestASignedCopyOutlivesAHostileUpstream puts servers that are not the registry behind its
-// address. A mirror with the key of the log serves its copy, says that something is wrong, and
-// goes on once the registry is back.
+// TestASignedCopyOutlivesAHostileUpstream replaces the registry by servers that pretend to be it. A mirror that
+// knows the log's key must keep serving its copy, report that something is wrong, and go on when the registry is
+// back.
 func TestASignedCopyOutlivesAHostileUpstream(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)

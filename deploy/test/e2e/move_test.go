@@ -17,8 +17,8 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// TestABackupHasAllEarlierWrites takes a backup of a busy registry and one of a
-// stopped registry, restores both, and looks for every acknowledged write.
+// TestABackupHasAllEarlierWrites takes a backup of a busy registry and one of a stopped registry, restores both,
+// and checks that every acknowledged write is there.
 func TestABackupHasAllEarlierWrites(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
@@ -54,7 +54,7 @@ func TestABackupHasAllEarlierWrites(t *testing.T) {
 	if err := registry.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	asleep := filepath.Join(t.TempDir(), "asleep.tar") // of the data directory after a crash
+	asleep := filepath.Join(t.TempDir(), "asleep.tar") // the backup of the data directory after the kill
 	mustRun(t, "backup", "--data", dir, "--to", asleep)
 
 	for _, c := range []struct {
@@ -87,7 +87,8 @@ func TestABackupHasAllEarlierWrites(t *testing.T) {
 	}
 }
 
-// TestARestoreKeepsARemovedFileAway takes a file down after a backup, and restores the backup.
+// TestARestoreKeepsARemovedFileAway takes a file down after a backup, and then restores the backup. The file must
+// not come back.
 func TestARestoreKeepsARemovedFileAway(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
@@ -142,8 +143,8 @@ func TestRestoreRefusesAFileThatIsNoBackup(t *testing.T) {
 	}
 }
 
-// TestMigrateKeepsAllThatClientsSee kills a migration to MongoDB and Redis several
-// times, lets the next one finish, and compares every asset and the feed.
+// TestMigrateKeepsAllThatClientsSee kills a migration to MongoDB and Redis several times, lets the next migration
+// finish, and compares every asset and the feed.
 func TestMigrateKeepsAllThatClientsSee(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
@@ -212,7 +213,7 @@ func createVaried(t *testing.T, a api, count int) (all []created) {
 	return all
 }
 
-// killMigrations starts a migration six times and kills it later each time.
+// killMigrations starts a migration six times, and each time waits a little longer before it kills the migration.
 func killMigrations(t *testing.T, args []string) {
 	t.Helper()
 	for i := range 6 {
@@ -224,12 +225,12 @@ func killMigrations(t *testing.T, args []string) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait() // it reports the kill, or nothing if the migration was faster
+		_ = cmd.Wait() // an error says that it was killed; nil says that the migration was faster
 	}
 }
 
-// checkMigrated compares the assets with those before the migration, and changes
-// some. Each change must be later than newest, the last dateModified before it.
+// checkMigrated checks that the assets are as they were before the migration, and changes some of them. Each change
+// must be later than newest, the last dateModified before the migration.
 func checkMigrated(t *testing.T, a api, all []created, newest string) {
 	t.Helper()
 	for i, c := range all {

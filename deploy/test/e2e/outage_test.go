@@ -30,7 +30,7 @@ func TestAnOutageIsLoggedOnceAndNotPerRequest(t *testing.T) {
 		}
 	}
 	health(200)
-	before := len(output.String()) // on a busy machine a slow start has warnings of its own
+	before := len(output.String()) // skip the log of the start, which has warnings on a busy machine
 	redis.Kill(t)
 	for range refused {
 		got := a.patch(t, c, fields{"description": "ні"}).fails(t, 503, "url/authorization")
@@ -38,7 +38,7 @@ func TestAnOutageIsLoggedOnceAndNotPerRequest(t *testing.T) {
 			t.Errorf("got no Retry-After with %s, want one", got.text)
 		}
 	}
-	await(t, output, `"not ready"`) // authsvc checks Redis once a second
+	await(t, output, `"not ready"`) // wait for authsvc, which checks Redis once a second
 	health(503)
 	redis.Restart(t)
 	soon(t, "owners can write again", 10*time.Second,
@@ -54,8 +54,8 @@ func TestAnOutageIsLoggedOnceAndNotPerRequest(t *testing.T) {
 	if got := strings.Count(log, `"path":"/api/2.5/assets/`+c.id+`","status":503`); got < refused {
 		t.Errorf("got %d lines of refused requests, want at least %d: %s", got, refused, log)
 	}
-	// Expected: gateway, assetsvc and authsvc start to refuse; authsvc is not ready, and
-	// gateway and assetsvc notice; the stream of key changes breaks.
+	// Expected warnings: gateway, assetsvc and authsvc begin to refuse requests; authsvc becomes not ready, and
+	// gateway and assetsvc notice it; the stream of key changes breaks.
 	if got, most := strings.Count(log, `"level":"WARN"`), 8; got == 0 || got > most {
 		t.Errorf("got %d warnings, want 1 to %d: %s", got, most, log)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// ownIDs follows the list of own assets of a key to its end, and returns the ids in their order.
+// ownIDs reads the whole list of a key's own assets, page by page, and returns their ids in the order of the list.
 func (a api) ownIDs(t *testing.T, key, query string) (ids []string) {
 	t.Helper()
 	for path := "/me/assets?" + query; ; {
@@ -27,13 +27,13 @@ func (a api) ownIDs(t *testing.T, key, query string) (ids []string) {
 	}
 }
 
-// testOwn lists the own assets of brokers (docs/contract.md, "Own assets").
+// testOwn lists the assets that brokers own (docs/contract.md, "Own assets").
 // Promises: own-assets, own-order, own-owner
 func testOwn(t *testing.T, a api) {
 	draft := a.create(t, validAsset())
 	published := a.publish(t, validAsset())
 	test := a.create(t, validAsset().set("mode", "test"))
-	// Other scenarios make assets of the same broker, so this one looks at its own.
+	// Other scenarios create assets of the same broker. mine returns only the assets of this scenario.
 	mine := func(key, query string) (found []string) {
 		for _, id := range a.ownIDs(t, key, query) {
 			if slices.Contains([]string{draft.id, published.id, test.id}, id) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// validDocument returns a document of a type without rules of its own.
+// validDocument returns a document whose type has no special rules.
 func validDocument() fields {
 	return fields{"documentType": "technicalSpecifications", "title": "Технічний паспорт",
 		"url": "https://docs.example/get/1?KeyID=a&Signature=b%2Bc", "format": "application/pdf"}
@@ -20,7 +20,7 @@ func validProcess() fields {
 	return fields{"type": "lot", "relatedProcessID": strings.Repeat("d", 32)}
 }
 
-// of returns the path of an asset's parts of one kind.
+// of returns the path of all parts of one kind.
 func (c created) of(kind string) string { return "/assets/" + c.id + "/" + kind }
 
 // as sends data with a key and the asset's token.
@@ -47,15 +47,15 @@ func (a api) add(t *testing.T, key string, c created, kind string, f any) (path 
 	return path, got.data()
 }
 
-// partCase is one kind of part and a change of it.
+// partCase is a kind of part, with a part to send and a change of that part.
 type partCase struct {
 	kind    string
-	key     string // API key that may write it
-	field   string // name in the asset
+	key     string // API key that may write the part
+	field   string // field of the asset that has the parts
 	sent    fields
 	patch   fields
-	changed string // path of the value that patch changes
-	before  int    // number of parts that the asset has already
+	changed string // path of the value that the change in patch replaces
+	before  int    // number of parts of this kind that the asset has already
 }
 
 // testParts adds, lists, reads and changes parts of each kind (docs/contract.md,
@@ -104,7 +104,7 @@ func testPartAdded(t *testing.T, a api, c created, k partCase) (path string, par
 	return path, part
 }
 
-// testPartChanged sends changes of a part: empty ones, a real one and bad ones.
+// testPartChanged sends changes of a part: empty changes, a valid one, and invalid ones.
 func testPartChanged(t *testing.T, a api, c created, k partCase, path string, part map[string]any) {
 	before := a.read(t, c.id).data()
 	for _, nothing := range []fields{{}, {"id": "x"}} {
@@ -126,7 +126,7 @@ func testPartChanged(t *testing.T, a api, c created, k partCase, path string, pa
 	}
 }
 
-// plain returns a value after a way through JSON and back.
+// plain encodes a value as JSON and returns the decoded JSON.
 func plain(t *testing.T, value any) any {
 	t.Helper()
 	encoded, err := json.Marshal(value)
@@ -148,7 +148,7 @@ type partCall struct {
 	places []string
 }
 
-// partPaths are an asset, a draft and the paths of the asset's parts that testPartRefusals asks for.
+// partPaths are an asset, a draft, and the paths of the parts that testPartRefusals asks for.
 type partPaths struct {
 	c, draft                          created
 	item, decision, document, process string
@@ -163,8 +163,7 @@ func newPartPaths(t *testing.T, a api) partPaths {
 	return p
 }
 
-// testPartRefusals sends requests that the registry must refuse, and checks that
-// the asset stays as it was.
+// testPartRefusals sends requests that the registry must refuse, and checks that the asset did not change.
 // Promises: one-process
 func testPartRefusals(t *testing.T, a api) {
 	p := newPartPaths(t, a)
@@ -177,7 +176,7 @@ func testPartRefusals(t *testing.T, a api) {
 	equal(t, "asset after the refusals", a.read(t, p.c.id).text, before)
 }
 
-// inOrder returns requests with two faults each; the first check must win
+// inOrder returns requests with two faults each. The answer must name the fault that is checked first
 // (docs/contract.md, "Order of checks").
 func (p partPaths) inOrder() []partCall {
 	c, draft, item, process := p.c, p.draft, p.item, p.process
@@ -213,7 +212,7 @@ func (p partPaths) inOrder() []partCall {
 	}
 }
 
-// forbidden returns requests by callers who may not write the part.
+// forbidden returns requests by callers who are not allowed to write the part.
 func (p partPaths) forbidden() []partCall {
 	c, draft, item, decision, document, process := p.c, p.draft, p.item, p.decision, p.document, p.process
 	return []partCall{
@@ -240,7 +239,7 @@ func (p partPaths) forbidden() []partCall {
 	}
 }
 
-// malformed returns requests with bad fields, or for a state that forbids them.
+// malformed returns requests with invalid fields, and requests that the state of the asset forbids.
 func (p partPaths) malformed() []partCall {
 	c, draft, document := p.c, p.draft, p.document
 	return []partCall{
@@ -268,7 +267,7 @@ func (p partPaths) malformed() []partCall {
 	}
 }
 
-// testPartPaths asks for parts by other methods, ids and paths than there are.
+// testPartPaths asks for parts with methods, ids and paths that do not exist. The answer must be a 404.
 func testPartPaths(t *testing.T, a api) {
 	p := newPartPaths(t, a)
 	c := p.c
@@ -295,6 +294,7 @@ func testPartPaths(t *testing.T, a api) {
 	}
 }
 
+// testDocuments adds a document, replaces it by a new version, and checks which versions each listing has.
 // Promises: document-versions
 func testDocuments(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
@@ -338,8 +338,8 @@ func testDocuments(t *testing.T, a api) {
 	a.do(t, call{method: "GET", path: path + "?download=nothing"}).fails(t, 404, "url/download")
 }
 
-// testConcurrentParts adds parts from many clients at once, and finds each of them. A client
-// repeats a request that got 503. The registry may have done it, so the part may be there once more.
+// testConcurrentParts adds parts from many clients at the same time, and finds all of them. A client repeats a
+// request that got 503. The registry may have carried out such a request, so its part may be there twice.
 func testConcurrentParts(t *testing.T, a api) {
 	const clients = 30
 	c := a.publish(t, validAsset())

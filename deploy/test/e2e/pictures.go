@@ -28,7 +28,8 @@ func illustration(t *testing.T) string {
 	return out.String()
 }
 
-// illustrate gives a new asset an illustration, and returns the file without waiting for its pictures.
+// illustrate creates an asset with an illustration, and returns the file. It does not wait for the small versions
+// of the picture.
 func (a api) illustrate(t *testing.T) *keptFile {
 	t.Helper()
 	f := &keptFile{api: a, content: illustration(t), asset: a.publish(t, validAsset())}
@@ -64,7 +65,7 @@ func (f *keptFile) awaitPictures(t *testing.T) {
 	}
 }
 
-// testPictures gives an asset an illustration, and takes it down (docs/contract.md, "Files").
+// testPictures gives an asset an illustration, and then takes the illustration down (docs/contract.md, "Files").
 // Promises: thumbnails
 func testPictures(t *testing.T, a api) {
 	f := a.illustrate(t)
@@ -105,7 +106,8 @@ func testPictures(t *testing.T, a api) {
 	}
 }
 
-// testPageWithPictures reads the page of an asset with an illustration, and again after its removal.
+// testPageWithPictures reads the page of an asset with an illustration, before and after the illustration is taken
+// down.
 func testPageWithPictures(t *testing.T, a api) {
 	f := a.illustrate(t)
 	f.awaitPictures(t)

@@ -23,24 +23,24 @@ func TestARepeatGetsTheFirstAnswerInAnotherZone(t *testing.T) {
 	first := a.do(t, creation).must(t, 201)
 	c := created{first, text(first.data()["id"]), text(at(first.json, "access.token"))}
 	a.patch(t, c, fields{"title": "інша"}).must(t, 200)
-	for _, zone := range []string{"-11:00", "+14:00"} { // there it is another day
+	for _, zone := range []string{"-11:00", "+14:00"} { // in these zones, the date is another day
 		if err := p.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		p = standalone(t, addr, dir, &processes.Output{}, "--zone="+zone, "--code-lists=")
 		again := a.do(t, creation).must(t, 201)
 		for _, got := range []answer{first, again} {
-			delete(got.data(), "dateModified") // is printed in the zone of today
+			delete(got.data(), "dateModified") // each answer prints this time in the registry's present zone
 		}
 		equal(t, "the first answer in the zone "+zone, again.json, first.json)
 		equal(t, "its Location", again.header.Get("Location"), first.header.Get("Location"))
 	}
 }
 
-// change is a change of an asset that was acknowledged.
+// change is an acknowledged change of an asset.
 type change struct{ id, at string }
 
-// acknowledged are the changes that writers know of.
+// acknowledged are the changes that the registry has acknowledged to the writers.
 type acknowledged struct {
 	mu      sync.Mutex
 	changes []change
@@ -65,7 +65,8 @@ func (k *acknowledged) upTo(position string) map[string]string {
 	return newest
 }
 
-// writeUntil has four brokers change their assets until stop closes, and notes what is acknowledged.
+// writeUntil has four brokers change their assets until the channel stop is closed. It adds each acknowledged
+// change to the record known.
 func (a api) writeUntil(t *testing.T, stop <-chan struct{}, f fields, known *acknowledged) (wait func()) {
 	t.Helper()
 	var writers sync.WaitGroup
@@ -86,7 +87,8 @@ func (a api) writeUntil(t *testing.T, stop <-chan struct{}, f fields, known *ack
 	return writers.Wait
 }
 
-// TestEachSearchHasAllUpToItsPosition asks two search services in turn while brokers write.
+// TestEachSearchHasAllUpToItsPosition asks two search services alternately while brokers write. Each answer must
+// have all changes up to the position that it names.
 // Promises: search-position
 func TestEachSearchHasAllUpToItsPosition(t *testing.T) {
 	t.Parallel()
@@ -111,7 +113,7 @@ func TestEachSearchHasAllUpToItsPosition(t *testing.T) {
 	wait()
 }
 
-// hasUpToItsPosition searches once.
+// hasUpToItsPosition searches once, and checks that the answer has all known changes up to its position.
 func (a api) hasUpToItsPosition(t *testing.T, word string, known *acknowledged) {
 	t.Helper()
 	got := a.find(t, url.Values{"q": {word}})

@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-// bin is the folder of the built programs. TestMain creates it, and build fills it.
+// bin is the directory of the built programs. TestMain creates it, and build fills it.
 var bin string
 
 func TestMain(m *testing.M) {
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	// The race detector lets each program wait for a second before it ends.
+	// By default, a program with the race detector waits for a second before it exits.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -58,7 +58,7 @@ func freeAddr(t *testing.T) string {
 	return addr
 }
 
-// killAtEnd kills a process when the test ends, and looks for races in what it has written.
+// killAtEnd kills a process when the test ends, and checks its output for reports of the race detector.
 func killAtEnd(t *testing.T, p *processes.Process, output *processes.Output) {
 	t.Cleanup(func() {
 		if err := p.Kill(); err != nil {
@@ -98,7 +98,7 @@ func split(t *testing.T, dir string, stores processes.Stores, output *processes.
 	return s
 }
 
-// await waits up to 10 s until the output contains text, and returns the whole output.
+// await waits up to 10 s until the output contains a text, and returns the whole output.
 func await(t *testing.T, output *processes.Output, text string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -134,7 +134,8 @@ func mustRun(t *testing.T, args ...string) string {
 	return text
 }
 
-// mustRefuse runs a command that exits with 2 and gives its reason in one line.
+// mustRefuse runs a command that must exit with 2, and must print the reason in one line that contains the text
+// says.
 func mustRefuse(t *testing.T, says string, args ...string) {
 	t.Helper()
 	text, err := command(t, args...)

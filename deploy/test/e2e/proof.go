@@ -11,9 +11,9 @@ import (
 	"asset-registry/shared/translog/prooftest"
 )
 
-// proof asks for the proof of a revision until a checkpoint covers it. It checks the path
-// and the asset, but not the signature: it does not know the key. It returns the leaf, and
-// the asset as text.
+// proof asks for the proof of a revision until a checkpoint covers it. It checks the path and the asset in the
+// proof. It does not know the log's key, so it does not check the signature. It returns the leaf, and the asset as
+// text.
 func (a api) proof(t *testing.T, id, query string) (leaf translog.Leaf, asset string) {
 	t.Helper()
 	get := call{method: "GET", path: "/assets/" + id + "/proof" + query}
@@ -54,7 +54,7 @@ func (a api) proof(t *testing.T, id, query string) (leaf translog.Leaf, asset st
 // Promises: proof-members
 func testProofs(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
-	current := api{a.base, "2.5"} // a proof has the asset of version 2.5
+	current := api{a.base, "2.5"} // a proof has the asset in the form of version 2.5
 	published := current.read(t, c.id).must(t, 200)
 	exact := []any{fields{"quantity": json.Number("240.50")}}
 	a.patch(t, c, fields{"description": "ще раз", "items": exact}).must(t, 200)

@@ -9,8 +9,8 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// TestRaisedLimits raises the limits of a broker for a time, and looks at what its key may do. A limit of
-// the key holds all the time.
+// TestRaisedLimits raises the limits of a broker for a time, and checks what a key of the broker may do. A limit of
+// the key itself must hold all the time.
 // Promises: raised-limits
 func TestRaisedLimits(t *testing.T) {
 	t.Parallel()
@@ -29,7 +29,8 @@ func TestRaisedLimits(t *testing.T) {
 	broker := o.broker(t)
 	path := "/brokers/" + broker
 	_, secret := o.issue(t, broker, fields{"limits": fields{"write": fields{"1h": 3}}})
-	// limits returns the limits of a second by key and class of writes, and that of the key itself.
+	// limits returns two limits for writes: the limit per second in the table of limits, and the limit of the key
+	// itself.
 	limits := func() (table, own string) {
 		for _, l := range list(o.me(t, secret).must(t, 200).data()["limits"]) {
 			switch text(at(l, "policy")) {

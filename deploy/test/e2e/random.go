@@ -29,7 +29,7 @@ var moves = []struct {
 	{"active", "complete", []string{"concierge", "administrator"}},
 }
 
-// mayMove reports whether moves lets a role take an asset from one state to another.
+// mayMove reports whether the table moves allows a role to take an asset from one state to another.
 func mayMove(role, from, to string) bool {
 	for _, m := range moves {
 		if m.from == from && m.to == to {
@@ -39,9 +39,9 @@ func mayMove(role, from, to string) bool {
 	return false
 }
 
-// testRandomCalls sends random requests, good and bad, with any key. Each walker
-// has an asset of its own. No request gets a 5xx answer. A refused request changes
-// nothing. States change only as moves allows. The feed lists every change.
+// testRandomCalls sends random requests, valid and invalid, with any key. Each walker uses another asset. No
+// request may get a 5xx answer, and a refused request must change nothing. The state of an asset must change only
+// as the table moves allows. The feed must list every change.
 func testRandomCalls(t *testing.T, a api) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -56,7 +56,7 @@ func testRandomCalls(t *testing.T, a api) {
 			w.asset = a.create(t, validAsset())
 			w.now = w.asset.data()
 			for range steps {
-				// An asset in a final state stays there: go on with a new one.
+				// An asset in a final state cannot change any more, so the walker goes on with a new asset.
 				if status := w.now["status"]; status == "complete" || status == "deleted" {
 					w.asset = a.create(t, validAsset())
 					w.now = w.asset.data()
@@ -92,18 +92,18 @@ type walker struct {
 	api
 	random  *rand.Rand
 	asset   created
-	now     map[string]any // the asset after the last request
-	reached map[string]int // number of answers by status, and of moves
+	now     map[string]any // data of the asset after the last request
+	reached map[string]int // number of answers by status; under "moved" the number of changed states
 }
 
-// one returns one of the texts at random.
+// one returns one of its arguments, chosen at random.
 func (w *walker) one(of ...string) string { return of[w.random.IntN(len(of))] }
 
 // step sends one request and checks its result.
 func (w *walker) step(t *testing.T) {
 	w.version = w.one("2.4", "2.5", "0")
 	c := w.any()
-	if w.random.IntN(4) == 0 { // random requests alone reach no late state
+	if w.random.IntN(4) == 0 { // random requests alone would never reach a late state
 		c = w.sensible()
 	}
 	w.check(t, w.do(t, c))
@@ -137,7 +137,7 @@ func (w *walker) any() call {
 	return c
 }
 
-// part points c at a part of the asset, and returns valid data for that part.
+// part turns c into a request for a part of the asset, and returns valid data for that part.
 func (w *walker) part(c *call) fields {
 	kinds := []struct {
 		path, field string
@@ -156,7 +156,7 @@ func (w *walker) part(c *call) fields {
 	return kind.valid
 }
 
-// sensible returns a request that moves the asset to its next state or prepares that.
+// sensible returns a request that moves the asset to its next state, or that adds what the next state requires.
 func (w *walker) sensible() call {
 	c := call{method: "PATCH", key: "broker", path: "/assets/" + w.asset.id, token: w.asset.token, body: data(fields{})}
 	status := text(w.now["status"])
@@ -205,7 +205,8 @@ func (w *walker) check(t *testing.T, got answer) {
 	}
 }
 
-// checkRemoved checks that the owner has removed a draft, and goes on with a new asset.
+// checkRemoved checks that a removed asset was a draft and that its owner removed it. It then goes on with a new
+// asset.
 func (w *walker) checkRemoved(t *testing.T, c call) {
 	if c.method != "DELETE" || c.path != "/assets/"+w.asset.id || w.now["status"] != "draft" ||
 		c.key != "broker" || c.token == "" {
@@ -218,7 +219,7 @@ func (w *walker) checkRemoved(t *testing.T, c call) {
 	w.now = w.asset.data()
 }
 
-// spoil returns a copy of a value with one odd, missing or unknown part.
+// spoil returns a copy of a value in which one part is odd, missing or unknown.
 func (w *walker) spoil(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -253,7 +254,7 @@ func (w *walker) spoil(value any) any {
 	return w.odd()
 }
 
-// odd returns a value that is rarely valid.
+// odd returns a value that is invalid in most fields.
 func (w *walker) odd() any {
 	return []any{
 		nil, true, "", "x", strings.Repeat("щ", 3000), -1, json.Number("1e999"), json.Number("0.00005"), []any{},

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// says checks that the description of an error contains text.
+// says checks that the description of an error contains a text.
 func (got answer) says(t *testing.T, text string) answer {
 	t.Helper()
 	for _, e := range list(got.json["errors"]) {
@@ -18,8 +18,8 @@ func (got answer) says(t *testing.T, text string) answer {
 	return got
 }
 
-// testReasons makes common mistakes and checks that the answers say how to correct
-// them (docs/contract.md, "Errors").
+// testReasons makes common mistakes, and checks that the answers say how to correct them (docs/contract.md,
+// "Errors").
 // Promises: rogue
 func testReasons(t *testing.T, a api) {
 	c, path := a.create(t, validAsset()), "/assets/"
@@ -36,7 +36,8 @@ func testReasons(t *testing.T, a api) {
 		says(t, status+"the owner token is wrong")
 	a.do(t, call{method: "GET", path: path + "/revisions", key: "broker"}).fails(t, 403, "url/permission").
 		says(t, "Forbidden: the owner token is missing; send it as header X-Access-Token or query acc_token")
-	for _, token := range []string{"", "wrong", c.token} { // another broker learns nothing about the token
+	// The answer must not reveal to another broker whether the token is right.
+	for _, token := range []string{"", "wrong", c.token} {
 		got := as("broker3", token, "PATCH", path).fails(t, 403, "body/data").
 			says(t, status+"the API key belongs to another broker than the asset")
 		if token != "" && strings.Contains(got.text, token) {
@@ -75,8 +76,8 @@ func testReasons(t *testing.T, a api) {
 	}
 }
 
-// testAsSent checks that identifiers and coordinates keep their form, text or
-// number, and that values of other kinds are refused (docs/contract.md, "Numbers").
+// testAsSent checks that identifiers and coordinates come back in the form in which they were sent, as text or as a
+// number. Values of other kinds must be refused (docs/contract.md, "Numbers").
 func testAsSent(t *testing.T, a api) {
 	const id, place = "assetCustodian.identifier.id", "items.0.location"
 	in := validAsset().set(place, map[string]any{"latitude": "50.4501", "longitude": json.Number("30.5234000"),

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// longLife is more changes than a page of the record has.
+// longLife is a number of changes that does not fit on one page of the record.
 const longLife = 250
 
 // liveLong creates an asset and changes it until it has longLife revisions.
@@ -34,8 +34,7 @@ func (a api) record(t *testing.T, id, key, token string) (all []any) {
 	}
 }
 
-// testLongLife reads all changes of an asset that has more than a page of the record
-// (docs/contract.md, "Revisions").
+// testLongLife reads all changes of an asset whose record has more than one page (docs/contract.md, "Revisions").
 // Promises: revisions
 func testLongLife(t *testing.T, a api) {
 	c := a.liveLong(t)
@@ -44,7 +43,7 @@ func testLongLife(t *testing.T, a api) {
 	equal(t, "record for the administrator", len(newest), longLife)
 }
 
-// checkLongLife checks that a record has all changes of liveLong, the newest first.
+// checkLongLife checks that a record has all changes that liveLong made, the newest first.
 func checkLongLife(t *testing.T, record []any, c created) {
 	t.Helper()
 	if len(record) != longLife {
@@ -52,7 +51,7 @@ func checkLongLife(t *testing.T, record []any, c created) {
 	}
 	equal(t, "date of the newest change", at(record[0], "date"), c.data()["dateModified"])
 	for i, change := range record {
-		n := longLife - i // of the change, from 1
+		n := longLife - i // number of the change, from 1
 		if i > 0 && text(at(change, "date")) >= text(at(record[i-1], "date")) {
 			t.Errorf("change %d: got the date %v, want one before %v", n, at(change, "date"), at(record[i-1], "date"))
 		}
@@ -65,7 +64,7 @@ func checkLongLife(t *testing.T, record []any, c created) {
 	equal(t, "path of the creation", at(creation, "changes.0.path"), any(""))
 }
 
-// records reads the records of assets, by id.
+// records reads the records of several assets. It returns them by the id of the asset.
 func (a api) records(t *testing.T, assets []created) map[string][]any {
 	t.Helper()
 	all := map[string][]any{}

@@ -30,7 +30,7 @@ func testRecovery(t *testing.T, a api) {
 			text(got.data()["dateModified"]) <= text(was["dateModified"]) {
 			t.Errorf("got %s, want the state %s, the owner %v and a later dateModified", got.text, state, was["owner"])
 		}
-		if first != "" { // version 2.4 does not show it
+		if first != "" { // version 2.4 shows no transfer token
 			a.takeOver(t, "broker3", c.id, a.makeTransfer(t, "broker3").id, first).fails(t, 403, "body/transfer")
 		}
 		revisions := func(c created) answer {
@@ -48,8 +48,8 @@ func testRecovery(t *testing.T, a api) {
 	})
 }
 
-// testRecoveryRaces recovers an asset many times at once, while its owner changes it. The tokens of
-// the recovery with the newest dateModified are good, and no others.
+// testRecoveryRaces recovers an asset many times at the same time, while its owner changes it. Afterwards, only the
+// tokens of the recovery with the newest dateModified must work.
 func testRecoveryRaces(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	got := make([]answer, 6)

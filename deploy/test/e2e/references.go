@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// refer creates an asset under a reference of a broker.
+// refer creates an asset under a reference with a broker's key.
 func (a api) refer(t *testing.T, key, reference string, f fields) answer {
 	t.Helper()
 	return a.do(t, call{method: "POST", path: "/assets", key: key, body: data(f)}.with("Registry-Reference", reference))
 }
 
-// referenced returns the ids of the own assets of a broker that have a reference.
+// referenced returns the ids of the broker's own assets that have the reference.
 func (a api) referenced(t *testing.T, key, reference string) (ids []string) {
 	t.Helper()
 	for path := "/me/assets?limit=1000&opt_fields=reference"; ; {
@@ -66,8 +66,8 @@ func testReferences(t *testing.T, a api) {
 	a.refer(t, "broker3", reference, validAsset()).fails(t, 410, "header/Registry-Reference").says(t, d.id)
 }
 
-// testReferenceRaces creates under one reference many times at once, and later under the same
-// Idempotency-Key.
+// testReferenceRaces creates an asset under the same reference many times at the same time. Only one asset may be
+// created. It then repeats a creation that has both a reference and an Idempotency-Key.
 // Promises: reference-once, reference-tokens
 func testReferenceRaces(t *testing.T, a api) {
 	reference, key := rand.Text(), rand.Text()

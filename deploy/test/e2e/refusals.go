@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// post creates an asset with the key "broker"; a string body goes out unchanged.
+// post creates an asset with the key "broker". A string is sent unchanged as the body.
 func (a api) post(t *testing.T, body any) answer {
 	t.Helper()
 	return a.do(t, call{method: "POST", path: "/assets", key: "broker", body: body})
 }
 
-// testBadFields checks that each bad field is named (docs/contract.md, "Field rules").
+// testBadFields checks that the answer names each bad field (docs/contract.md, "Field rules").
 // Promises: all-faults, rogue, part-ids
 func testBadFields(t *testing.T, a api) {
 	valid := validAsset()
@@ -77,7 +77,7 @@ func testBadFields(t *testing.T, a api) {
 	}
 }
 
-// testBadBodies sends bodies that are no JSON object with data, or too large
+// testBadBodies sends bodies that are not a JSON object with the member data, or that are too large
 // (docs/contract.md, "Requests and answers" and "Limits").
 func testBadBodies(t *testing.T, a api) {
 	c := a.create(t, validAsset())
@@ -137,7 +137,7 @@ func testBadBodies(t *testing.T, a api) {
 		c.data()["dateModified"])
 }
 
-// chunked sends a body of size bytes without a Content-Length, which must get 413.
+// chunked sends a body of the given size without a Content-Length. The registry must answer with 413.
 func (a api) chunked(t *testing.T, size int) {
 	t.Helper()
 	req, err := http.NewRequest("POST", a.base+"/api/2.5/assets", io.LimitReader(zeros{}, int64(size)))
@@ -146,7 +146,8 @@ func (a api) chunked(t *testing.T, size int) {
 	}
 	req.SetBasicAuth("broker", "")
 	req.Header.Set("Content-Type", "application/json")
-	own := &http.Transport{} // the registry may be closing the connection of the last refusal
+	// Use a new connection: the registry may be closing the connection on which it refused a body.
+	own := &http.Transport{}
 	defer own.CloseIdleConnections()
 	resp, err := own.RoundTrip(req)
 	if err != nil {
@@ -158,7 +159,7 @@ func (a api) chunked(t *testing.T, size int) {
 	}
 }
 
-// zeros is a reader of the character 0 without end.
+// zeros is a reader that never ends and returns only the character 0.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -200,7 +201,8 @@ func testBadQueries(t *testing.T, a api) {
 	}
 }
 
-// testNothingChanges sends changes that the registry must refuse as a whole.
+// testNothingChanges sends bad changes. Some of them have valid parts, too. The registry must refuse each change
+// completely.
 func testNothingChanges(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	before := a.read(t, c.id).must(t, 200)
@@ -217,7 +219,7 @@ func testNothingChanges(t *testing.T, a api) {
 	equal(t, "asset after refused changes", a.read(t, c.id).must(t, 200).text, before.text)
 }
 
-// testOrder sends requests with several faults; the first check must win
+// testOrder sends requests with several faults. The answer must name the fault that is checked first
 // (docs/contract.md, "Order of checks").
 func testOrder(t *testing.T, a api) {
 	c, missing := a.create(t, validAsset()), strings.Repeat("0", 32)
@@ -316,8 +318,8 @@ func testUnknown(t *testing.T, a api) {
 	}
 }
 
-// testStates tries steps between states by callers who may and who may not take
-// them (docs/contract.md, "States").
+// testStates tries changes of an asset's state, by callers who may make them and by callers who may not
+// (docs/contract.md, "States").
 func testStates(t *testing.T, a api) {
 	as := func(key string, c created, status string) answer {
 		return a.do(t, call{method: "PATCH", path: "/assets/" + c.id, key: key, body: data(fields{"status": status})})

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// run runs registryctl. ok tells whether it exited with 0.
+// run runs registryctl. ok reports whether it exited with 0.
 func (o *office) run(t *testing.T, stdin string, args ...string) (stdout, stderr string, ok bool) {
 	t.Helper()
 	cmd := exec.Command(o.ctl, append([]string{"--config", o.config}, args...)...)
@@ -47,7 +47,7 @@ func (o *office) runJSON(t *testing.T, args ...string) map[string]any {
 	return got
 }
 
-// testCommandLine walks a broker and its key through the commands of registryctl.
+// testCommandLine creates, changes, lists and blocks a broker and its key with registryctl.
 func testCommandLine(t *testing.T, o *office) {
 	name := fmt.Sprintf("cli-%x", time.Now().UnixNano())
 	o.mustRun(t, "brokers", "create", name, "--title", "Command Line Ltd")
@@ -132,7 +132,7 @@ func testCommandLineAssets(t *testing.T, o *office) {
 	o.prints(t, []string{"version"}, "registryctl ", "asset registry at "+o.base, "2.5")
 }
 
-// testCommandLineFiles lists files and takes one down, which the audit log tells.
+// testCommandLineFiles lists files and takes one down. The audit log must record the removal.
 func testCommandLineFiles(t *testing.T, o *office) {
 	f := &keptFile{api: o.api, content: rand.Text()}
 	f.upload(t)
@@ -160,8 +160,7 @@ func testCommandLineFiles(t *testing.T, o *office) {
 	t.Errorf("got no entry about file %s in the audit log, want one", f.id())
 }
 
-// handOver gives the asset to another broker, in the steps that the help describes, and
-// follows the feed.
+// handOver gives the asset to another broker, with the steps that the help describes, and follows the feed.
 func (o *office) handOver(t *testing.T, id, transfer string) {
 	t.Helper()
 	state := filepath.Join(t.TempDir(), "state")
@@ -169,7 +168,7 @@ func (o *office) handOver(t *testing.T, id, transfer string) {
 	o.env = append(o.env, "REGISTRYCTL_TRANSFER="+transfer)
 	o.prints(t, []string{"assets", "transfer", id}, transfer, "assets accept "+id)
 	mine := filepath.Join(t.TempDir(), "mine.json")
-	for range 2 { // the same command again changes nothing
+	for range 2 { // repeating the command must change nothing
 		o.prints(t, []string{"assets", "accept", id, "--access", mine, "--key", "broker3"}, "broker3")
 	}
 	o.env = append(o.env, "REGISTRYCTL_TOKEN=")
@@ -183,8 +182,8 @@ func (o *office) handOver(t *testing.T, id, transfer string) {
 	}
 }
 
-// testCommandLineFaults makes mistakes with registryctl, which must name each in one
-// line on stderr, without a secret.
+// testCommandLineFaults makes mistakes with registryctl. The program must name each mistake in one line on stderr,
+// without a secret.
 func testCommandLineFaults(t *testing.T, o *office) {
 	open := filepath.Join(t.TempDir(), "open.yaml")
 	if err := os.WriteFile(open, []byte("admin-key: hunter2\n"), 0o644); err != nil {

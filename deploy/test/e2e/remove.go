@@ -32,7 +32,8 @@ func (a api) isGone(t *testing.T, c created) {
 	}
 }
 
-// testRemoval removes drafts (docs/contract.md, "Removal of drafts").
+// testRemoval removes drafts. Nobody except the owner may do this, and only while the asset is a draft
+// (docs/contract.md, "Removal of drafts").
 // Promises: removed-gone, removed-number, removed-drafts-only
 func testRemoval(t *testing.T, a api) {
 	c := a.create(t, validAsset())
@@ -48,7 +49,7 @@ func testRemoval(t *testing.T, a api) {
 	got := a.remove(t, "broker", c.id, c.token).must(t, 204)
 	equal(t, "body of the answer", got.text, "")
 	a.isGone(t, c)
-	for range 3 { // several services give numbers in no order
+	for range 3 { // when there are several services, numbers are not given out in order
 		if next := a.create(t, validAsset()).data()["assetID"]; next == c.data()["assetID"] {
 			t.Errorf("got the number %v of the removed draft again, want another", next)
 		}
@@ -60,7 +61,8 @@ func testRemoval(t *testing.T, a api) {
 	})
 }
 
-// testRemovedRepeat repeats the creation of a draft that was removed.
+// testRemovedRepeat repeats the creation of a draft that was removed. The answer must be a 410, and no asset may be
+// created.
 // Promises: removed-repeat
 func testRemovedRepeat(t *testing.T, a api) {
 	key := rand.Text()
@@ -77,7 +79,8 @@ func testRemovedRepeat(t *testing.T, a api) {
 	a.isGone(t, c)
 }
 
-// testRemovalRaces removes a draft twice while its owner publishes it. One of both happens.
+// testRemovalRaces sends two removals of a draft while its owner publishes it. Either the removal or the
+// publication must succeed.
 func testRemovalRaces(t *testing.T, a api) {
 	for range 5 {
 		c := a.create(t, validAsset())

@@ -21,11 +21,11 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// front is a load balancer between gateways and auth services. It can swallow requests.
+// front is a load balancer between gateways and auth services. It can swallow requests, which then get no answer.
 type front struct {
 	upstreams []*httputil.ReverseProxy
 	turn      atomic.Int64
-	verified  atomic.Int64 // number of requests for a key
+	verified  atomic.Int64 // number of requests that verify a key
 	cut       atomic.Value // requests whose path contains this string are swallowed
 }
 
@@ -39,7 +39,7 @@ func newFront(t *testing.T, upstreams ...string) (f *front, address string) {
 			t.Fatal(err)
 		}
 		proxy := httputil.NewSingleHostReverseProxy(u)
-		proxy.ErrorLog = log.New(io.Discard, "", 0) // it would log each request that a caller cancels
+		proxy.ErrorLog = log.New(io.Discard, "", 0) // otherwise, the proxy would log each canceled request
 		f.upstreams = append(f.upstreams, proxy)
 	}
 	server := httptest.NewServer(f)
@@ -47,7 +47,7 @@ func newFront(t *testing.T, upstreams ...string) (f *front, address string) {
 	return f, server.URL
 }
 
-// Values of front.cut.
+// Values of front.cut: the requests to swallow.
 const (
 	nothing    = "\x00"
 	pushes     = "keys/watch"
@@ -59,15 +59,16 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.verified.Add(1)
 	}
 	if strings.Contains(r.URL.Path, f.cut.Load().(string)) {
-		_, _ = io.Copy(io.Discard, r.Body) // the server notices a cancelled request only after its body
-		<-r.Context().Done()               // a network that loses packets gives no answer at all
+		// The server notices that a request was cancelled only after it has read the body.
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done() // like a network that loses packets: there is no answer
 		return
 	}
 	f.upstreams[int(f.turn.Add(1))%len(f.upstreams)].ServeHTTP(w, r)
 }
 
-// gatewaysBehindFront starts two auth services, and three gateways that reach them
-// through a front. admin is the address of the admin API.
+// gatewaysBehindFront starts two auth services, and three gateways that reach them through a front. admin is the
+// address at which the auth services serve the admin API.
 func gatewaysBehindFront(t *testing.T, redis, secretFile, admin string, output *processes.Output) (*front, []api) {
 	t.Helper()
 	start := func(program string, args ...string) string {
@@ -94,9 +95,9 @@ func gatewaysBehindFront(t *testing.T, redis, secretFile, admin string, output *
 	return f, gateways
 }
 
-// TestRevocationReachesEveryGateway revokes keys that three gateways use all the
-// time. A gateway may accept a revoked key for inForce at most, also when it gets
-// no pushed changes or reaches no auth service.
+// TestRevocationReachesEveryGateway revokes keys that three gateways use all the time. A gateway may accept a
+// revoked key for at most inForce. This also holds for a gateway that gets no pushed changes, or cannot reach an
+// auth service.
 func TestRevocationReachesEveryGateway(t *testing.T) {
 	build(t)
 	redis, dir, output, admin := redistest.Start(t), t.TempDir(), &processes.Output{}, freeAddr(t)
@@ -111,7 +112,7 @@ func TestRevocationReachesEveryGateway(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		cut   string
-		ends  []int // statuses that may follow the last accepted request
+		ends  []int // the statuses with which a gateway may refuse the key at the end
 		times int
 	}{
 		{"pushed changes arrive", nothing, []int{401}, 3},
@@ -136,15 +137,16 @@ func TestRevocationReachesEveryGateway(t *testing.T) {
 		for began := time.Now(); time.Since(began) < 3*time.Second; {
 			gateways[0].do(t, call{method: "GET", path: "/api/2.5/me", key: secret}).must(t, 200)
 		}
-		if asked := f.verified.Load() - before; asked > 5 { // a busy machine may add a request or two
+		// On a busy machine there may be a few more requests than usual.
+		if asked := f.verified.Load() - before; asked > 5 {
 			t.Errorf("got %d requests for the key in 3 s, want at most 5", asked)
 		}
 	})
 	checkRaces(t, output)
 }
 
-// letIn waits up to 30 s until a gateway accepts a key, because the gateway may still
-// notice that a cut has ended.
+// letIn waits until a gateway accepts a key, at most 30 s: the gateway may not have noticed yet that requests are
+// no longer swallowed.
 func letIn(t *testing.T, g api, secret string) {
 	t.Helper()
 	for began := time.Now(); g.do(t, call{method: "GET", path: "/api/2.5/me", key: secret}).
@@ -155,8 +157,8 @@ func letIn(t *testing.T, g api, secret string) {
 	}
 }
 
-// revoke revokes a key that all gateways use, and returns the time from then to the
-// last accepted request.
+// revoke revokes a key that all gateways use. It returns how long after the revocation the last request with the
+// key was accepted.
 func revoke(t *testing.T, o *office, broker string, f *front, cut string, gateways []api, ends []int) time.Duration {
 	t.Helper()
 	id, secret := o.issue(t, broker, nil)
@@ -181,7 +183,7 @@ func revoke(t *testing.T, o *office, broker string, f *front, cut string, gatewa
 			}
 		})
 	}
-	time.Sleep(500 * time.Millisecond) // until every gateway has used the key
+	time.Sleep(500 * time.Millisecond) // wait until every gateway has used the key
 	f.cut.Store(cut)
 	time.Sleep(randtest.N(300 * time.Millisecond))
 	o.ask(t, "POST", "/keys/"+id+"/revoke", fields{}).must(t, 200)

@@ -22,14 +22,14 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// member is one process of a fleet.
+// member is one process of the fleet.
 type member struct {
 	name, addr string
 	args       []string
 	process    *processes.Process
 }
 
-// fleet is two processes of every service, on shared stores.
+// fleet is two processes of each service, on shared stores.
 type fleet struct {
 	members  []*member
 	gateways []string // URLs
@@ -37,7 +37,7 @@ type fleet struct {
 	output   processes.Output
 }
 
-// startFleet starts two processes of every service. Each gets args too.
+// startFleet starts two processes of each service. Every process gets args, too.
 func startFleet(t *testing.T, stores processes.Stores, args ...string) *fleet {
 	t.Helper()
 	build(t)
@@ -75,9 +75,8 @@ func (f *fleet) start(t *testing.T, m *member) {
 	t.Cleanup(func() { p.Kill() })
 }
 
-// TestARollingRestartLosesNoRequest restarts every process of a fleet, one after
-// another, under writes and reads. Its load balancer checks /readyz and repeats no
-// request that it has sent.
+// TestARollingRestartLosesNoRequest restarts every process of a fleet, one after another, while clients write and
+// read. The load balancer checks /readyz. The balancer does not repeat a request that it has sent.
 func TestARollingRestartLosesNoRequest(t *testing.T) {
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
 	f := startFleet(t, newStores(t, mongo, redis), "--drain-delay", "3s")
@@ -98,7 +97,7 @@ func TestARollingRestartLosesNoRequest(t *testing.T) {
 		})
 	}
 	for _, m := range f.members {
-		time.Sleep(3 * time.Second) // until every process sees that the last one is back
+		time.Sleep(3 * time.Second) // wait until every process has noticed that the restarted one is back
 		before := done.Load()
 		if err := m.process.Stop(); err != nil {
 			t.Errorf("%s: %v", m.name, err)
@@ -113,8 +112,8 @@ func TestARollingRestartLosesNoRequest(t *testing.T) {
 	t.Logf("%d requests", done.Load())
 }
 
-// createReadChange creates, reads and changes one asset, and counts the answers. It
-// reports whether each of them was right.
+// createReadChange creates, reads and changes one asset, and counts the answers. It reports whether all answers
+// were right.
 func createReadChange(ctx context.Context, t *testing.T, balancer http.RoundTripper, done *atomic.Int64) bool {
 	send := func(method, path, body string, want int) (text []byte, ok bool) {
 		if ctx.Err() != nil {
@@ -126,7 +125,7 @@ func createReadChange(ctx context.Context, t *testing.T, balancer http.RoundTrip
 			return nil, false
 		}
 		done.Add(1)
-		time.Sleep(20 * time.Millisecond) // the stand-in for MongoDB bears no more
+		time.Sleep(20 * time.Millisecond) // the stand-in for MongoDB cannot bear more requests
 		return text, true
 	}
 	text, ok := send("POST", "/api/2.5/assets", clients.Creation, http.StatusCreated)

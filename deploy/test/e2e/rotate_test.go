@@ -17,17 +17,17 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// drill is a rotation of the secret, with data that must survive it.
+// drill is data from before a rotation of the secret, which must work after the rotation, too.
 type drill struct {
 	apis   []api   // one for each gateway
 	before created // an asset from before the rotation
-	cookie string  // SERVER_ID before the rotation
+	cookie string  // the cookie SERVER_ID from before the rotation
 
-	repeat     call // a creation from before the rotation, to be repeated
-	repeatable any  // id of the asset that it created; nil once repeats have expired
+	repeat     call // a creation from before the rotation; the test sends it again
+	repeatable any  // id of the asset that repeat created; nil when the registry no longer recognizes the repeat
 }
 
-// begin creates data that the old secret seals.
+// begin creates data that is sealed with the old secret.
 func begin(t *testing.T, apis ...api) *drill {
 	t.Helper()
 	d := &drill{apis: apis}
@@ -56,8 +56,8 @@ func serverID(t *testing.T, a api) string {
 	return ""
 }
 
-// holds uses the data from before the rotation through each gateway. It asks each
-// service twice, so that both of its processes can answer.
+// holds uses the data from before the rotation through each gateway. It sends each request twice, so that both
+// processes of each service can answer.
 func (d *drill) holds(t *testing.T, when string) {
 	t.Helper()
 	for i, a := range d.apis {
@@ -82,7 +82,8 @@ func (d *drill) holds(t *testing.T, when string) {
 	}
 }
 
-// TestTheSecretIsRotatedByRollingRestarts follows the steps of docs/operations.md.
+// TestTheSecretIsRotatedByRollingRestarts follows the steps of docs/operations.md. After each step, tokens and the
+// cookie from before the rotation must still be accepted.
 func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 	t.Parallel()
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
@@ -101,7 +102,7 @@ func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	adminKey(t, "authsvc", "--store", stores.Tokens, "--secret-file", file) // an entry in the audit log
+	adminKey(t, "authsvc", "--store", stores.Tokens, "--secret-file", file) // adds an entry to the audit log
 	d := begin(t, api{f.gateways[0], "2.5"}, api{f.gateways[1], "2.5"})
 
 	keep(string(old), fresh)
@@ -115,7 +116,8 @@ func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 	d.roll(t, f, "both are known")
 	keep(fresh, string(old))
 	d.roll(t, f, "the new one comes first")
-	for _, want := range []string{"Sealed anew", "Sealed anew with the first secret: 0"} { // the second run finds no old seals
+	// The second run finds nothing that the old secret sealed.
+	for _, want := range []string{"Sealed anew", "Sealed anew with the first secret: 0"} {
 		assets := reseal(t, stores, "assetsvc", "--store", stores.Assets, "--secret-file", file, "--auth-url",
 			"http://"+f.members[0].addr)
 		entries := reseal(t, stores, "authsvc", "--store", stores.Tokens, "--secret-file", file)
@@ -124,7 +126,7 @@ func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 		}
 	}
 	keep(fresh)
-	d.repeatable = nil // the old secret sealed it; the steps wait a day for such repeats to expire
+	d.repeatable = nil // the old secret sealed the answer; the documented steps wait a day, until repeats expire
 	d.roll(t, f, "the old one is gone")
 	if got := reseal(t, stores, "authsvc", "--store", stores.Tokens, "--secret-file", file); !strings.Contains(got,
 		"in order. 0 entries") {
@@ -132,7 +134,7 @@ func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 	}
 }
 
-// roll restarts a fleet one process at a time, and calls holds after each.
+// roll restarts the processes of a fleet one after another, and calls the method holds after each restart.
 func (d *drill) roll(t *testing.T, f *fleet, when string) {
 	t.Helper()
 	for i, m := range f.members {
@@ -163,7 +165,7 @@ func (a api) readiness(t *testing.T) (said map[string]any) {
 	return said
 }
 
-// reseal runs the command reseal of a service on stores and returns its output.
+// reseal runs the command reseal of a service on its store, and returns the output.
 func reseal(t *testing.T, stores processes.Stores, program string, args ...string) string {
 	t.Helper()
 	text, err := exec.Command("env", stores.Command(filepath.Join(bin, program),
@@ -174,7 +176,7 @@ func reseal(t *testing.T, stores processes.Stores, program string, args ...strin
 	return string(text)
 }
 
-// TestTheSecretOfADataDirectoryIsRotated follows the steps for one process.
+// TestTheSecretOfADataDirectoryIsRotated follows the documented steps for one process.
 func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -193,7 +195,7 @@ func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	stop()
 	mustRefuse(t, "no rotation to finish", "rotate-secret", "--data", dir, "--finish")
 	mustRefuse(t, "is no data directory", "rotate-secret", "--data", filepath.Join(dir, "none"))
-	// The second run finds the rotation under way and adds no third secret.
+	// The second run finds that a rotation has begun, and adds no third secret.
 	for _, want := range []string{"2 token records, 0 webhooks, 1 entries", "0 token records, 0 webhooks, 0 entries"} {
 		if got := mustRun(t, "rotate-secret", "--data", dir); !strings.Contains(got, want) {
 			t.Errorf("got %s, want %s", got, want)
@@ -209,7 +211,7 @@ func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	backup, restored := filepath.Join(t.TempDir(), "backup.tar"), filepath.Join(t.TempDir(), "restored")
 	mustRun(t, "backup", "--data", dir, "--to", backup)
 	mustRun(t, "restore", "--from", backup, "--data", restored)
-	dir, d.repeatable = restored, nil // the old secret sealed the repeat
+	dir, d.repeatable = restored, nil // the old secret sealed the answer to the repeated creation
 	registry = run()
 	d.holds(t, "finished")
 	stop()

@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// nonsense returns a word that no other asset has. It has Ukrainian letters only.
+// nonsense returns a random word of Ukrainian letters that no other asset has.
 func nonsense() string {
 	letters := []rune("бвгджзклмнпрст")
 	var word strings.Builder
@@ -30,7 +30,7 @@ func (a api) find(t *testing.T, query url.Values) answer {
 	return a.do(t, call{method: "GET", path: "/api/2.5/search?" + query.Encode()}).must(t, 200)
 }
 
-// ids returns the ids of the hits.
+// idsOf returns the ids of the hits.
 func idsOf(got answer) (ids []string) {
 	for _, hit := range list(got.json["data"]) {
 		ids = append(ids, text(at(hit, "id")))
@@ -38,7 +38,7 @@ func idsOf(got answer) (ids []string) {
 	return ids
 }
 
-// awaitFound searches until exactly these assets are found.
+// awaitFound searches until the hits are exactly the assets want.
 func (a api) awaitFound(t *testing.T, query url.Values, want ...string) answer {
 	t.Helper()
 	slices.Sort(want)
@@ -57,7 +57,7 @@ func (a api) awaitFound(t *testing.T, query url.Values, want ...string) answer {
 	}
 }
 
-// awaitSearch waits until the search service answers. Before, it starts or builds its index.
+// awaitSearch waits until the search service answers. While it starts or builds its index, it does not answer.
 func (a api) awaitSearch(t *testing.T) {
 	t.Helper()
 	soon(t, "the search answers", 20*time.Second, func() bool {
@@ -65,7 +65,7 @@ func (a api) awaitSearch(t *testing.T) {
 	})
 }
 
-// testFoundAssets searches a registry that has a search service.
+// testFoundAssets searches in a registry that has a search service.
 // Promises: search-public
 func testFoundAssets(t *testing.T, a api) {
 	a.awaitSearch(t)
@@ -205,8 +205,8 @@ func (a api) findsPages(t *testing.T) {
 	}
 }
 
-// hides looks for hidden assets with canaries: words that only they have. A published asset
-// with a later position proves each time that the index has seen the change.
+// hides searches for hidden assets by canaries: words that no other asset has. It waits each time until a published
+// asset with a later position is found. This proves that the index has read the change.
 func (a api) hides(t *testing.T) {
 	canaries := map[string]string{"a draft": nonsense(), "a test asset": nonsense(), "a deleted asset": nonsense(),
 		"an asset that became a test asset": nonsense()}

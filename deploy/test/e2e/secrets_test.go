@@ -9,8 +9,8 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// TestNoSecretIsLoggedOrStored sends right and wrong secrets in every place that
-// a request can carry them, to services that log at debug level.
+// TestNoSecretIsLoggedOrStored sends right and wrong secrets in every place where a request can carry them. The
+// services log at debug level. No secret may be in a log or a store.
 // Promises: tokens-once
 func TestNoSecretIsLoggedOrStored(t *testing.T) {
 	t.Parallel()
@@ -49,8 +49,8 @@ func TestNoSecretIsLoggedOrStored(t *testing.T) {
 	}
 }
 
-// sendSecrets sends secrets in requests of every method, checks that no answer
-// repeats them, and returns all that the registry must not log or store.
+// sendSecrets sends secrets in requests of every method, and checks that no answer repeats them. It returns all
+// secrets that the registry must neither log nor store.
 func sendSecrets(t *testing.T, a api) (secrets []string) {
 	const canary = "canary0123456789"
 	c := a.publish(t, validAsset())
@@ -80,7 +80,7 @@ func sendSecrets(t *testing.T, a api) (secrets []string) {
 		text(at(a.create(t, validAsset()).json["access"], "transfer")), canary, basic(canary), basic(canary + ":")}
 }
 
-// readStores returns the bytes of the store files in dir: of assets, tokens and files.
+// readStores returns the bytes of the files in dir that store assets, tokens and files.
 func readStores(t *testing.T, dir string) (stored string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.db"))

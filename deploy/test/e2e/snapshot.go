@@ -19,7 +19,7 @@ import (
 // copied is what a client has read of a snapshot.
 type copied struct {
 	date, position string
-	assets         map[string]string // by id, as text of JSON
+	assets         map[string]string // the JSON text of each asset, by id
 }
 
 // testSnapshot reads the newest snapshot and follows the feed from its position
@@ -44,7 +44,7 @@ func testSnapshot(t *testing.T, a api) {
 	a.do(t, call{method: "GET", path: "/api/2.4/snapshot"}).fails(t, 404, "url/snapshot")
 }
 
-// newCopy waits for a snapshot with another date, and reads it.
+// newCopy waits for a snapshot whose date differs from the given one, and reads it.
 func (a api) newCopy(t *testing.T, date string) copied {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -63,7 +63,7 @@ func (a api) newCopy(t *testing.T, date string) copied {
 	}
 }
 
-// readSegments reads the files of a snapshot, and returns false if one was removed.
+// readSegments reads the files of a snapshot. It returns false if one of the files no longer exists.
 func (a api) readSegments(t *testing.T, segments []any, into map[string]string) bool {
 	t.Helper()
 	decoder, err := zstd.NewReader(nil)
@@ -105,7 +105,7 @@ func (a api) follow(t *testing.T, offset string, into map[string]string) {
 	a.wholePages(t, offset, func(asset []byte) { keep(t, asset, into) })
 }
 
-// wholePages calls take with each entry of the feed after an offset, with all fields.
+// wholePages calls the function take with each entry of the feed after an offset. The entries have all fields.
 func (a api) wholePages(t *testing.T, offset string, take func(entry []byte)) {
 	t.Helper()
 	for {
@@ -132,7 +132,7 @@ func (a api) wholePages(t *testing.T, offset string, take func(entry []byte)) {
 	}
 }
 
-// keep keeps an asset as text.
+// keep adds the text of an asset to the map into.
 func keep(t *testing.T, asset []byte, into map[string]string) {
 	t.Helper()
 	var shown map[string]json.RawMessage

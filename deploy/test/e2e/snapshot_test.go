@@ -10,9 +10,8 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// TestASnapshotAndTheFeedAreEverything copies the registry by snapshots while writers
-// work, before and after a kill -9. Each snapshot with the feed after its position must
-// equal a walk through the whole feed.
+// TestASnapshotAndTheFeedAreEverything copies the registry from snapshots while writers work, before and after a
+// kill -9. Each snapshot, together with the feed after its position, must equal the whole feed.
 // Promises: snapshot-whole
 func TestASnapshotAndTheFeedAreEverything(t *testing.T) {
 	const writers, copies = 8, 5

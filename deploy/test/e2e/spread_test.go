@@ -18,9 +18,8 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// newStores returns stores on the two servers, with a MongoDB database that no
-// other test uses. Services have patience with the stand-in for MongoDB, which scans
-// all assets for each operation.
+// newStores returns stores on the two servers, with a MongoDB database that no other test uses. With the stand-in
+// for MongoDB it sets long timeouts for the services, because the stand-in scans all assets for each operation.
 func newStores(t *testing.T, mongo *mongotest.Server, redis *redistest.Server) processes.Stores {
 	t.Helper()
 	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", randtest.Uint64())), Tokens: redis.URL()}
@@ -31,16 +30,16 @@ func newStores(t *testing.T, mongo *mongotest.Server, redis *redistest.Server) p
 	return stores
 }
 
-// startSpread starts three asset services, two gateways, a search service and an auth service
-// on the stores, and returns an address that sends each two requests to the two gateways, in an
-// order that chance decides: the second may be asked first, and none is left out (see
-// everywhere). Each gateway spreads them over the asset services.
+// startSpread starts three asset services, two gateways, a search service and an auth service on the stores. It
+// returns the address of a load balancer. Of every two requests, the balancer sends one to each gateway, as the
+// function everywhere needs; which gateway comes first is random. Each gateway spreads its requests over the asset
+// services.
 func startSpread(t *testing.T, dir string, stores processes.Stores) string {
 	t.Helper()
 	stores.Search, stores.AssetServices, stores.Gateways = true, 3, 2
 	gateways := split(t, dir, stores, &processes.Output{}).URLs
 	var mu sync.Mutex
-	var other string // the gateway of the next request; empty: chance decides
+	var other string // the gateway of the next request; if empty, the choice is random
 	next := func() string {
 		mu.Lock()
 		defer mu.Unlock()
@@ -69,8 +68,8 @@ func startSpread(t *testing.T, dir string, stores processes.Stores) string {
 	return balancer.URL
 }
 
-// TestSpreadOnMongoAndRedis has requests for the same assets go through several services. So
-// whatever one of them remembers must hold for all.
+// TestSpreadOnMongoAndRedis sends requests for the same assets through several services. Whatever a service
+// remembers about an asset must not become wrong when another service changes the asset.
 // Promises: any-gateway
 func TestSpreadOnMongoAndRedis(t *testing.T) {
 	t.Parallel()
@@ -79,7 +78,7 @@ func TestSpreadOnMongoAndRedis(t *testing.T) {
 	stores.Env = append(stores.Env, "ASSETSVC_WEBHOOK_NETWORKS=127.0.0.0/8", "ASSETSVC_WEBHOOK_HTTP=true",
 		"AUTHSVC_ADMIN_ADDR="+admin)
 	base := startSpread(t, dir, stores)
-	runIn(t, base, "2.5") // the others are views of the same assets; the stand-in is slow
+	runIn(t, base, "2.5") // the other versions are only views of the same assets, and the stand-in is slow
 	t.Run("a webhook sends each change", func(t *testing.T) { testDelivery(t, api{base, "2.5"}) })
 	t.Run("a webhook with filters sends some", func(t *testing.T) { testFilteredDelivery(t, api{base, "2.5"}) })
 	testFoundAssets(t, api{base, "2.5"})
@@ -99,8 +98,7 @@ func TestSpreadOnMongoAndRedis(t *testing.T) {
 	})
 }
 
-// changeOwnAssets has six brokers change their assets with their token and with
-// a wrong one.
+// changeOwnAssets has six brokers change their assets, with the right token and with a wrong one.
 func changeOwnAssets(t *testing.T, a api) {
 	var working sync.WaitGroup
 	for range 6 {
@@ -116,7 +114,7 @@ func changeOwnAssets(t *testing.T, a api) {
 	working.Wait()
 }
 
-// flushUntil empties Redis each 5 ms until stop closes.
+// flushUntil empties Redis every 5 ms until the channel stop is closed.
 func flushUntil(t *testing.T, stop <-chan struct{}, redis *redistest.Server) {
 	for {
 		select {

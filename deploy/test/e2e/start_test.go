@@ -13,8 +13,8 @@ import (
 
 // badDirs are data directories that the registry must not start on.
 type badDirs struct {
-	foreign string // a directory with somebody else's file
-	file    string // a file
+	foreign string // a directory with a file that is not the registry's
+	file    string // the path of a file instead of a directory
 	newer   string // a data directory of a newer format
 }
 
@@ -83,8 +83,7 @@ func TestServeRefusesBadArgumentsAndDirectories(t *testing.T) {
 	t.Run("an unknown command", func(t *testing.T) { mustExit2(t, "dance", "dance") })
 }
 
-// mustExit2 runs the registry, which must exit with 2 and print one line, on
-// stderr, that contains says.
+// mustExit2 runs the registry. It must exit with 2, and print one line on stderr that contains the text says.
 func mustExit2(t *testing.T, says string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(bin, "registry"), args...)
@@ -132,8 +131,8 @@ func TestZoneAndBaseURLComeFromTheConfig(t *testing.T) {
 	}
 }
 
-// TestTheGreetingHasARequestThatWorks runs the curl command that the registry
-// prints at its start.
+// TestTheGreetingHasARequestThatWorks runs the curl command that the registry prints at its start. The command must
+// create an asset.
 func TestTheGreetingHasARequestThatWorks(t *testing.T) {
 	build(t)
 	addr, output := freeAddr(t), &processes.Output{}

@@ -19,14 +19,14 @@ const (
 	asLines  = "application/x-ndjson"
 )
 
-// streamWithin is the longest wait for a message that must come.
+// streamWithin is how long a test waits for a message that must come.
 const streamWithin = 40 * time.Second
 
 // stream is an open stream of the feed.
 type stream struct {
 	format string
 	header http.Header
-	blocks chan string // each event, or each line that is not empty
+	blocks chan string // each event of an event stream, or each line that is not empty
 	close  func()
 }
 
@@ -41,7 +41,7 @@ func (a api) openStream(t *testing.T, c call) *stream {
 	return s
 }
 
-// tryStream opens a stream of the feed. It returns nil and the answer if that is none.
+// tryStream opens a stream of the feed. If the answer is not a stream, it returns nil and the answer.
 func (a api) tryStream(t *testing.T, c call) (*stream, *http.Response) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -57,7 +57,7 @@ func (a api) tryStream(t *testing.T, c call) (*stream, *http.Response) {
 	s := &stream{format: c.header["Accept"], header: resp.Header, blocks: make(chan string, 10_000)}
 	s.close = func() {
 		cancel()
-		_ = resp.Body.Close() // the stream was canceled
+		_ = resp.Body.Close() // an error says that the stream was canceled
 	}
 	t.Cleanup(s.close)
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != s.format {
@@ -99,8 +99,7 @@ func (s *stream) next(t *testing.T) string {
 	}
 }
 
-// entryOf waits for the entry of an asset, and returns its JSON. It checks that
-// positions rise.
+// entryOf waits for the entry of an asset, and returns its JSON. It checks that the positions of messages rise.
 func (s *stream) entryOf(t *testing.T, id string) string {
 	t.Helper()
 	for last := ""; ; {
@@ -121,7 +120,8 @@ func (s *stream) entryOf(t *testing.T, id string) string {
 	}
 }
 
-// parse returns the id of an event and the JSON of an entry, "" for other messages.
+// parse returns the position of an event or a line, and the JSON of its entry. The JSON is "" if the message has no
+// entry.
 func (s *stream) parse(t *testing.T, block string) (id, data string) {
 	t.Helper()
 	if s.format == asLines {
@@ -141,8 +141,8 @@ func (s *stream) parse(t *testing.T, block string) (id, data string) {
 	return fields["id"], fields["data"]
 }
 
-// testStreams follows the feed in both formats (docs/contract.md, "Streams"). The
-// a page has the same entries.
+// testStreams follows the feed in both formats (docs/contract.md, "Streams"). A page of the feed must have the same
+// entries.
 // Promises: stream
 func testStreams(t *testing.T, a api) {
 	start := url.QueryEscape(a.now(t))
@@ -173,7 +173,7 @@ func testStreams(t *testing.T, a api) {
 	}
 }
 
-// testResumption resumes streams, and looks at their headers and errors.
+// testResumption resumes streams after a position, and checks their headers and errors.
 func testResumption(t *testing.T, a api) {
 	start := a.now(t)
 	first, second := a.publish(t, validAsset()), a.publish(t, validAsset())
@@ -181,7 +181,7 @@ func testResumption(t *testing.T, a api) {
 	accept := map[string]string{"Accept": asEvents}
 	path := "/assets?offset=" + url.QueryEscape(start)
 	resumed := a.openStream(t, call{path: path, header: map[string]string{"Accept": asEvents, "Last-Event-ID": modified}})
-	resumed.next(t) // retry
+	resumed.next(t) // the first message sets the retry time
 	for {
 		position, _ := resumed.parse(t, resumed.next(t))
 		if position <= modified {
@@ -218,7 +218,8 @@ func testResumption(t *testing.T, a api) {
 	}
 }
 
-// testLongPolls waits for changes with pages.
+// testLongPolls requests pages of the feed, and asks the registry to wait for changes. The answer must come when an
+// asset changes.
 func testLongPolls(t *testing.T, a api) {
 	for _, c := range []call{
 		{method: "GET", path: "/assets?mode=_all_&wait=60&offset="},
@@ -227,9 +228,9 @@ func testLongPolls(t *testing.T, a api) {
 		c.path += url.QueryEscape(a.now(t))
 		polled := make(chan answer, 1)
 		go func() { polled <- a.do(t, c) }()
-		time.Sleep(200 * time.Millisecond) // until the poll waits; the answer is right without it too
+		time.Sleep(200 * time.Millisecond) // usually the poll waits by then; if not, the answer is still right
 		changed := a.publish(t, validAsset())
-		// Other clients may have changed an asset before.
+		// Other clients may have changed an asset before this test did.
 		got := <-polled
 		if entries := list(got.must(t, 200).json["data"]); len(entries) == 0 {
 			t.Errorf("got the empty page %s while %s was published, want an entry", got.text, changed.id)
@@ -244,19 +245,20 @@ func testLongPolls(t *testing.T, a api) {
 	}
 }
 
-// clientStreams is the most streams and long polls that one key may have open.
+// clientStreams is how many streams and long polls one key may have open at the same time.
 const clientStreams = 32
 
-// maxGateways is the most gateways of a registry under test. Each has its own limit.
+// maxGateways is the largest number of gateways that a registry under test has. Each gateway applies the limit
+// separately.
 const maxGateways = 4
 
-// testStreamLimit opens as many streams as one key may have, and more.
+// testStreamLimit opens as many streams as one key may have, and more. Only the further ones must be refused.
 func testStreamLimit(t *testing.T, a api) {
-	const key = "broker4t" // no other scenario follows the feed with it
+	const key = "broker4t" // no other scenario follows the feed with this key
 	path := "/assets?offset=" + url.QueryEscape(a.now(t))
 	open := call{method: "GET", path: path, key: key, header: map[string]string{"Accept": asLines}}
 	var all []*stream
-	for refusals := 0; refusals < 20; { // in a row: every gateway refuses
+	for refusals := 0; refusals < 20; { // 20 refusals in a row show that every gateway refuses
 		s, resp := a.tryStream(t, open)
 		switch {
 		case s != nil && len(all) < maxGateways*clientStreams:
@@ -275,21 +277,21 @@ func testStreamLimit(t *testing.T, a api) {
 		t.Error("got no Retry-After with the refusal, want one")
 	}
 	a.do(t, call{method: "GET", path: path + "&wait=1", key: key}).fails(t, 429, "header/X-RateLimit-Limit")
-	a.do(t, call{method: "GET", path: path, key: key}).must(t, 200) // a page counts apart
+	a.do(t, call{method: "GET", path: path, key: key}).must(t, 200) // the limit does not apply to a page without wait
 	if len(all) == clientStreams {
 		all[0].close()
 		soon(t, "a closed stream makes room", streamWithin, func() bool {
 			return a.do(t, call{method: "GET", path: path + "&wait=1", key: key}).status == http.StatusOK
 		})
-	} // else there are proxies before the gateways; each needs a heartbeat to notice that a client has left
+	} // with proxies before several gateways, a gateway needs a heartbeat to notice that a client has left
 	for _, s := range all {
 		s.close()
 	}
 }
 
-// awaitBookmark follows test assets while other scenarios change real ones. The
-// returned function waits for a bookmark after a real asset: the client need not look
-// through the real ones again.
+// awaitBookmark follows the test assets while other scenarios change real assets. The returned function waits for a
+// bookmark whose position is later than a real asset. With such a bookmark, a client that resumes need not read
+// past the real assets again.
 func (a api) awaitBookmark(t *testing.T) (check func(*testing.T)) {
 	t.Helper()
 	start := a.now(t)

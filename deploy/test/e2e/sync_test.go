@@ -25,9 +25,9 @@ import (
 
 var syncKills = flag.Int("sync.kills", 20, "how often TestACopyIsEqualAfterKills kills registryctl sync")
 
-// TestACopyIsEqualAfterKills kills registryctl sync at random moments, and the registry
-// now and then, while writers work and snapshots replace each other. Some rounds begin
-// with an empty copy. In the end each copy equals the whole feed, byte by byte.
+// TestACopyIsEqualAfterKills kills registryctl sync at random moments, and sometimes the registry, while clients
+// write and new snapshots replace old ones. Some rounds begin with an empty copy. At the end, each copy must equal
+// the whole feed, byte by byte.
 // Promises: copy-whole, copy-kills
 func TestACopyIsEqualAfterKills(t *testing.T) {
 	const writers = 6
@@ -49,7 +49,7 @@ func TestACopyIsEqualAfterKills(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// A random moment of the kill.
+		// Wait, so that the kill comes at a random moment.
 		time.Sleep(time.Duration(50+randtest.IntN(1000)) * time.Millisecond)
 		if kill%6 == 5 {
 			if err := registry.Kill(); err != nil {
@@ -60,7 +60,7 @@ func TestACopyIsEqualAfterKills(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // the error says that it was killed
 		if !sound(t, into).Complete {
 			unfinished++
 		}
@@ -73,7 +73,7 @@ func TestACopyIsEqualAfterKills(t *testing.T) {
 	}
 }
 
-// writeOn writes until stop is called, while the registry may be restarted. stop returns
+// writeOn starts writers, which go on while the registry restarts. The returned function stops them, and returns
 // how many writes were acknowledged.
 func writeOn(t *testing.T, a api, writers int) (stop func() int) {
 	t.Helper()
@@ -101,7 +101,7 @@ func writeOn(t *testing.T, a api, writers int) (stop func() int) {
 	}
 }
 
-// sound returns the state of a copy, which must not contradict itself.
+// sound checks that a copy does not contradict itself, and returns its state.
 func sound(t *testing.T, dir string) replica.State {
 	t.Helper()
 	copied, err := replica.Open(dir)
@@ -130,7 +130,7 @@ func (v *verifying) equalCopy(t *testing.T, dir string) {
 	}
 }
 
-// entries returns the whole feed: the text of each entry by id.
+// entries returns the whole feed as the text of each entry, by the id of its asset.
 func (v *verifying) entries(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -144,8 +144,8 @@ func (v *verifying) entries(t *testing.T) map[string]string {
 	return all
 }
 
-// TestACopyThatWasMadeWrongIsFound damages what a copy is made from, and the copy. It
-// also puts other data behind the address of the registry.
+// TestACopyThatWasMadeWrongIsFound damages the files from which a copy is made, and the copy itself. It also puts a
+// registry with other data at the same address. Each of these faults must be reported.
 // Promises: copy-whole, copy-files, copy-verified
 func TestACopyThatWasMadeWrongIsFound(t *testing.T) {
 	t.Parallel()
@@ -194,7 +194,7 @@ func TestACopyThatWasMadeWrongIsFound(t *testing.T) {
 	v.equalCopy(t, into)
 }
 
-// verifyCopy verifies a copy, and returns the report.
+// verifyCopy verifies a copy against the log, and returns the report.
 func (v *verifying) verifyCopy(t *testing.T, dir string, how ...string) (report map[string]any) {
 	t.Helper()
 	args := append([]string{"-o", "json", "sync", "--public-key", v.keys[0], dir}, how...)
@@ -205,7 +205,7 @@ func (v *verifying) verifyCopy(t *testing.T, dir string, how ...string) (report 
 	return report
 }
 
-// damageSegments changes a byte of each file of the snapshots.
+// damageSegments changes one byte in each file of the snapshots.
 func damageSegments(t *testing.T, data string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(data, "snapshots", "segments", "*"))
@@ -224,7 +224,7 @@ func damageSegments(t *testing.T, data string) {
 	}
 }
 
-// forge replaces a part of an asset in a copy.
+// forge changes the stored data of an asset in a copy. part is the text to replace, and by is the new text.
 func forge(t *testing.T, dir, id, part, by string) {
 	t.Helper()
 	db, err := bbolt.Open(filepath.Join(dir, "copy.db"), 0o600, nil)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// likeHTTP are texts that look like a part of HTTP, of an answer of ours, or of a stream.
+// likeHTTP are texts that look like a part of HTTP, of one of the registry's answers, or of a stream.
 var likeHTTP = []string{
 	"HTTP/1.1 417 ",
 	"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n",
@@ -26,8 +26,8 @@ var likeHTTP = []string{
 	"id: 1\ndata: {}\n\n",
 }
 
-// testTextsLikeHTTP creates assets with such texts over raw connections, and reads them
-// through every kind of request. Each answer must be the same, byte by byte.
+// testTextsLikeHTTP creates assets with the texts of likeHTTP over raw connections, and reads them with every kind
+// of request. All answers must be the same, byte by byte.
 // Promises: texts
 func testTextsLikeHTTP(t *testing.T, a api) {
 	for _, one := range likeHTTP {
@@ -61,8 +61,8 @@ func testTextsLikeHTTP(t *testing.T, a api) {
 	}
 }
 
-// createOnWire creates and publishes an asset, each with a connection of its own and its
-// body in chunks that begin anywhere in the texts. It returns the id.
+// createOnWire creates an asset and publishes it, and returns its id. Each of the two requests uses a new
+// connection, and the chunks of its body begin inside the texts.
 func (a api) createOnWire(t *testing.T, asset fields) (id string) {
 	t.Helper()
 	send := func(method, path, head string, body any) map[string]any {
@@ -73,7 +73,7 @@ func (a api) createOnWire(t *testing.T, asset fields) (id string) {
 		request := method + " /api/" + a.version + path + " HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" +
 			"Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("broker:")) + "\r\n" + head +
 			"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
-		// A chunk begins with a text wherever there is one, so that it is a line's beginning on the wire.
+		// Each \n in the JSON ends a chunk, so that the text behind it is at the beginning of a line on the wire.
 		for _, part := range strings.SplitAfter(string(text), `\n`) {
 			request += fmt.Sprintf("%x\r\n%s\r\n", len(part), part)
 		}
@@ -93,8 +93,8 @@ func (a api) createOnWire(t *testing.T, asset fields) (id string) {
 	return id
 }
 
-// onWire sends requests at once on one connection, and returns the last status and the
-// bodies of all answers.
+// onWire sends all requests together on one connection. It returns the status of the last answer, and the bodies of
+// all answers.
 func (a api) onWire(t *testing.T, requests ...string) (status int, bodies []string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(a.base, "http://"))

@@ -22,7 +22,7 @@ func (a api) makeTransfer(t *testing.T, key string) transferring {
 	return made
 }
 
-// takeOver gives an asset to the broker of key, with the asset's transfer token.
+// takeOver gives an asset to the broker with the given key. It sends the asset's transfer token.
 func (a api) takeOver(t *testing.T, key, asset, transfer, token string) answer {
 	t.Helper()
 	return a.do(t, call{method: "POST", path: "/assets/" + asset + "/ownership", key: key,
@@ -56,7 +56,7 @@ func testTransfer(t *testing.T, a api) {
 	a.as(t, "broker3", mine, "PATCH", "/assets/"+c.id, fields{"description": "мій"}).must(t, 200)
 	a.as(t, "broker", mine, "PATCH", "/assets/"+c.id, fields{"description": "чужий"}).fails(t, 403, "body/data")
 
-	// The same request again changes nothing. The same tokens give nothing else.
+	// Repeating the same request changes nothing. The tokens must not work for another asset or transfer.
 	before := a.read(t, c.id).data()["dateModified"]
 	again := a.takeOver(t, "broker3", c.id, made.id, token).must(t, 200)
 	equal(t, "dateModified after a repeat", again.data()["dateModified"], before)
@@ -70,8 +70,7 @@ func testTransfer(t *testing.T, a api) {
 	a.as(t, "broker3", mine, "PATCH", "/assets/"+c.id, fields{"description": "чужий"}).fails(t, 403, "body/data")
 }
 
-// refuseTransfers sends bad requests for a transfer of an asset, and checks that
-// they leave the asset as it was.
+// refuseTransfers sends bad requests for a transfer of an asset, and checks that they do not change the asset.
 func (a api) refuseTransfers(t *testing.T, c created, token string, made transferring) {
 	t.Helper()
 	a.takeOver(t, "broker3", c.id, "", "").fails(t, 400, "body/id", "body/transfer")
@@ -93,7 +92,7 @@ func (a api) refuseTransfers(t *testing.T, c created, token string, made transfe
 		fails(t, 400, "body/id", "body/transfer", "body/colour")
 	ask("/transfers", fields{"colour": 1}).fails(t, 400, "body/colour")
 	ask("/transfers", fields{"id": "ignored"}).must(t, 201)
-	a.takeOver(t, "broker", c.id, made.id, token).fails(t, 403, "body/transfer") // broker3 made this transfer
+	a.takeOver(t, "broker", c.id, made.id, token).fails(t, 403, "body/transfer") // only broker3 may use its transfer
 	a.do(t, call{method: "GET", path: "/transfers/none"}).fails(t, 404, "url/transfer_id")
 	a.do(t, call{method: "POST", path: "/transfers", key: "concierge", body: data(fields{})}).
 		fails(t, 403, "url/permission")
@@ -109,15 +108,15 @@ func (a api) publishWithTransfer(t *testing.T) (created, string) {
 	return c, token
 }
 
-// testTransferRaces has four brokers ask for one asset at the same time, and then
-// one transfer used for four assets at the same time.
+// testTransferRaces has four requests ask for one asset at the same time, and then uses one transfer for four
+// assets at the same time.
 func testTransferRaces(t *testing.T, a api) {
 	raceForAsset(t, a)
 	raceForTransfer(t, a)
 }
 
-// raceForAsset has brokers ask for an asset while its old owner changes it. One
-// broker gets it.
+// raceForAsset has brokers ask for an asset while its old owner changes it. Exactly one of the requests must
+// succeed.
 func raceForAsset(t *testing.T, a api) {
 	keys := []string{"broker3", "broker", "broker3", "broker"}
 	c, token := a.publishWithTransfer(t)
@@ -165,7 +164,7 @@ func raceForAsset(t *testing.T, a api) {
 		if used := a.usedFor(t, made[i].id); (used != "") != (i == won) {
 			t.Errorf("the transfer of broker %d: got usedFor %q, want it for broker %d alone", i, used, won)
 		}
-		if i != won { // the transfer is as good as new
+		if i != won { // this transfer was not used up, so it still works
 			other, token := a.publishWithTransfer(t)
 			a.takeOver(t, key, other.id, made[i].id, token).must(t, 200)
 			equal(t, "usedFor of a transfer that lost a race before", a.usedFor(t, made[i].id), "/assets/"+other.id)
@@ -179,8 +178,8 @@ func (a api) usedFor(t *testing.T, transfer string) string {
 	return text(a.do(t, call{method: "GET", path: "/transfers/" + transfer}).must(t, 200).data()["usedFor"])
 }
 
-// raceForTransfer has one broker use one transfer for four assets. One of them
-// gets the new owner.
+// raceForTransfer has a broker use one transfer for four assets at the same time. Exactly one asset must get the
+// new owner.
 func raceForTransfer(t *testing.T, a api) {
 	one := a.makeTransfer(t, "broker3")
 	assets := make([]created, 4)

@@ -17,13 +17,13 @@ import (
 // verifying is a registry whose log registryctl verifies.
 type verifying struct {
 	api
-	data string // directory
+	data string // the registry's data directory
 	keys []string
 }
 
-// TestThePublicLogIsVerified makes changes, and verifies the log, the registry and
-// proofs with registryctl, across a change of the log's key. A verifier that is written
-// from docs/log.md alone reads the log and the proofs, too.
+// TestThePublicLogIsVerified makes changes, and verifies the log, the registry and proofs with registryctl, before
+// and after a change of the log's key. A second verifier, written from docs/log.md alone, must accept the log and
+// the proofs, too.
 func TestThePublicLogIsVerified(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddr(t), t.TempDir()
@@ -59,7 +59,7 @@ func TestThePublicLogIsVerified(t *testing.T) {
 	got = v.verify(t, remembered)
 	equal(t, "matched leaves after an erasure", at(got, "registry.matched"), any(40.0))
 	equal(t, "first erased leaf", at(got, "registry.erased.0.revision"), any(20.0))
-	v.provesNothing(t, changed.id, "21") // its content was erased
+	v.provesNothing(t, changed.id, "21") // the content of this revision was erased
 	v.prove(t, changed.id, "23", "change", "matches the leaf")
 
 	v.mustRun(t, "log", "key", "rotate", filepath.Join(v.data, "log.key"))
@@ -69,13 +69,13 @@ func TestThePublicLogIsVerified(t *testing.T) {
 	standalone(t, addr, v.data, &processes.Output{})
 	v.readKeys(t, 2)
 	v.await(t, v.patch(t, changed, fields{"title": "later"}).must(t, 200))
-	for range v.keys { // with each key alone
+	for range v.keys { // verify with each key alone
 		equal(t, "continues", at(v.verify(t, remembered), "continues") != nil, true)
 		v.keys = append(v.keys[1:], v.keys[0])
 	}
 }
 
-// readKeys reads the public keys of the log, the newest first.
+// readKeys reads the public keys of the log, the newest first. The number of keys must be want.
 func (v *verifying) readKeys(t *testing.T, want int) {
 	t.Helper()
 	keys, err := logkey.Read(filepath.Join(v.data, "log.key"))
@@ -88,20 +88,20 @@ func (v *verifying) readKeys(t *testing.T, want int) {
 	}
 }
 
-// withdraw puts a public asset into test mode.
+// withdraw makes a public asset a test asset, which is no longer public.
 func (v *verifying) withdraw(t *testing.T, c created) {
 	t.Helper()
 	v.do(t, call{method: "PATCH", path: "/assets/" + c.id, key: "administrator", body: data(fields{"mode": "test"})}).
 		must(t, 200)
 }
 
-// await waits until the log has a change.
+// await waits until the log has a leaf for a change.
 func (v *verifying) await(t *testing.T, changed answer) {
 	t.Helper()
 	v.leavesUpTo(t, micros(t, changed.data()["dateModified"]))
 }
 
-// run runs registryctl on the registry.
+// run runs registryctl against the registry.
 func (v *verifying) run(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	args = append([]string{"--url", v.base}, args...)
@@ -122,7 +122,7 @@ func (v *verifying) mustRun(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// refuses runs a command that fails with a text.
+// refuses runs a command that must fail with an error that contains the text want.
 func (v *verifying) refuses(t *testing.T, want string, args ...string) {
 	t.Helper()
 	if stdout, stderr, err := v.run(t, args...); err == nil || stdout != "" || !strings.Contains(stderr, want) {
@@ -140,8 +140,8 @@ func (v *verifying) verify(t *testing.T, remembered string) (report map[string]a
 	return report
 }
 
-// prove makes a proof of a revision, the newest one if it is empty, and lets both
-// verifiers read it.
+// prove makes a proof of a revision, and lets both verifiers check it. If revision is empty, it proves the newest
+// revision.
 func (v *verifying) prove(t *testing.T, id, revision, kind, content string) {
 	t.Helper()
 	args := []string{"prove", id}
@@ -163,8 +163,8 @@ func (v *verifying) prove(t *testing.T, id, revision, kind, content string) {
 	python(t, "--key", v.keys[0], "--proof", file)
 }
 
-// provesNothing writes the proof of a change without its content, which registryctl refuses:
-// the proof shows only that there was a change. The log has it all the same.
+// provesNothing writes the proof of a change whose content was erased. registryctl must refuse the proof, which
+// shows only that there was a change. The second verifier must accept the proof, because the change is in the log.
 func (v *verifying) provesNothing(t *testing.T, id, revision string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "x.tlog-proof")
@@ -178,7 +178,7 @@ func (v *verifying) provesNothing(t *testing.T, id, revision string) {
 	python(t, "--key", v.keys[0], "--proof", file)
 }
 
-// otherKey returns the public key of another log of the same name.
+// otherKey returns the public key of another log with the same name.
 func otherKey(t *testing.T, dir string) string {
 	t.Helper()
 	file := filepath.Join(dir, "other.key")
@@ -195,7 +195,7 @@ func otherKey(t *testing.T, dir string) string {
 	return keys[0].Public().String()
 }
 
-// python runs the verifier of deploy/test/apart/log, which must find no fault.
+// python runs the verifier of deploy/test/apart/log. It must find no fault.
 func python(t *testing.T, args ...string) {
 	t.Helper()
 	needtest.Commands(t, "python3", "openssl")

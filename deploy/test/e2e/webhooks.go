@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// hook is a webhook and what its receiver needs.
+// hook is the id of a webhook, and the secret and the public key with which its receiver checks signatures.
 type hook struct{ id, secret, key string }
 
 // makeHook creates a webhook and checks its form.
@@ -35,7 +35,7 @@ func (a api) makeHook(t *testing.T, key string, f fields) hook {
 		t.Errorf("got Location %q and Cache-Control %q, want %q and no-store", got.header.Get("Location"),
 			got.header.Get("Cache-Control"), want)
 	}
-	t.Cleanup(func() { // a broker can have few
+	t.Cleanup(func() { // remove the webhook: a broker may have only a few
 		a.do(t, call{method: "DELETE", path: "/webhooks/" + made.id, key: "administrator"})
 	})
 	return made
@@ -53,7 +53,7 @@ func (a api) hook(t *testing.T, method, key, path string, f fields) answer {
 // unreachable is an address of a name that never resolves (RFC 2606).
 const unreachable = "https://broker.example/hook"
 
-// testWebhooks makes, lists, changes and removes webhooks that nothing answers.
+// testWebhooks creates, lists, changes and removes webhooks whose address nobody answers.
 // Promises: ids, keys-needed, hook-secret
 func testWebhooks(t *testing.T, a api) {
 	mine := a.makeHook(t, "broker3", fields{"url": unreachable, "mode": "_all_", "opt_fields": "*"})
@@ -97,7 +97,7 @@ func testWebhooks(t *testing.T, a api) {
 	a.hook(t, "GET", "broker3", path, nil).fails(t, 404, "url/webhook")
 }
 
-// refuseWebhooks sends what is refused about a webhook of "broker3".
+// refuseWebhooks sends requests that the registry must refuse. path is the path of a webhook of "broker3".
 func (a api) refuseWebhooks(t *testing.T, path string) {
 	t.Helper()
 	for _, c := range []struct {
@@ -135,7 +135,8 @@ func (a api) refuseWebhooks(t *testing.T, path string) {
 	}
 }
 
-// testRepeatedWebhook creates a webhook again under the same Idempotency-Key.
+// testRepeatedWebhook creates a webhook again under the same Idempotency-Key. The answer must have the first
+// webhook and its secret.
 func testRepeatedWebhook(t *testing.T, a api) {
 	c := call{method: "POST", path: "/webhooks", key: "broker3", body: data(fields{"url": unreachable})}.
 		with("Idempotency-Key", rand.Text())
@@ -150,19 +151,19 @@ func testRepeatedWebhook(t *testing.T, a api) {
 	a.hook(t, "DELETE", "broker3", "/"+text(first.data()["id"]), nil).must(t, 200)
 }
 
-// receiver is a receiver of messages. It refuses those that are not signed.
+// receiver receives messages of a webhook. It refuses messages that are not signed.
 type receiver struct {
 	*httptest.Server
 	mu      sync.Mutex
 	hook    hook
-	former  hook              // before the rotation
-	answers int               // status
+	former  hook              // the webhook's keys before the rotation
+	answers int               // the status with which it answers
 	seen    map[string]string // id of an asset -> newest dateModified
-	times   map[string]int    // id of an asset -> entries
+	times   map[string]int    // id of an asset -> number of entries
 	sums    map[string]string // id of an asset -> SHA-256 of its last document, in the newest entry
-	signed  int               // signatures of the newest message
+	signed  int               // number of signatures of the newest message
 	faults  []string
-	offset  string // of the newest message
+	offset  string // offset of the newest message
 }
 
 func newReceiver(t *testing.T) *receiver {
@@ -221,8 +222,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.offset = m.Data.Offset
 }
 
-// isSigned looks for signatures with the keys of a webhook. After a rotation half of them
-// are of the former keys.
+// isSigned reports whether a message is signed with both keys of a webhook. After a rotation, a message also has
+// signatures with the former keys.
 func (r *receiver) isSigned(by hook, h http.Header, body []byte) bool {
 	secret, err1 := base64.StdEncoding.DecodeString(strings.TrimPrefix(by.secret, "whsec_"))
 	key, err2 := base64.StdEncoding.DecodeString(strings.TrimPrefix(by.key, "whpk_"))
@@ -244,14 +245,15 @@ func (r *receiver) isSigned(by hook, h http.Header, body []byte) bool {
 	return symmetric && asymmetric
 }
 
-// with calls do while no message comes.
+// with calls the function do while the lock is held, so that no message is handled meanwhile.
 func (r *receiver) with(do func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	do()
 }
 
-// until waits until a condition holds, while no message comes.
+// until waits until the function holds returns true. It fails the test after 30 s. No message is handled while
+// holds runs.
 func (r *receiver) until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -266,8 +268,8 @@ func (r *receiver) until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// testDelivery follows a webhook from its challenge to its end. The registry must be
-// allowed to send to this machine.
+// testDelivery uses a webhook from its challenge to its removal. The registry must be allowed to send to this
+// machine.
 // Promises: hook-signed
 func testDelivery(t *testing.T, a api) {
 	r := newReceiver(t)
@@ -299,7 +301,7 @@ func testDelivery(t *testing.T, a api) {
 	}
 	rotated := a.hook(t, "POST", "broker", path+"/rotate", fields{}).must(t, 200)
 	r.with(func() {
-		r.former = r.hook // the sender may not know of the change for a moment
+		r.former = r.hook // for a moment, the sender may still use the old keys
 		r.hook.secret, r.hook.key = text(at(rotated.json["access"], "secret")), text(rotated.data()["publicKey"])
 	})
 	a.hook(t, "POST", "broker", path+"/replay", fields{}).must(t, 200)
@@ -316,8 +318,8 @@ func testDelivery(t *testing.T, a api) {
 	a.hook(t, "DELETE", "broker", path, nil).must(t, 200)
 }
 
-// testFilteredDelivery publishes assets, of which a webhook with filters gets some: as they come, as they
-// change, and from the past. Another webhook gets all, which tells that nothing more will come.
+// testFilteredDelivery publishes assets, and a webhook with filters gets some of them: when they are published,
+// when they change, and in a replay. A second webhook gets all assets, which shows when no more messages will come.
 // Promises: hook-filters
 func testFilteredDelivery(t *testing.T, a api) {
 	filters := fields{"region": []string{"ОДЕСЬКА область", "Волинська"}, "classification": []string{"06110000"},
@@ -377,7 +379,7 @@ func testFilteredDelivery(t *testing.T, a api) {
 	}
 }
 
-// receive makes an active webhook for whole assets.
+// receive creates a webhook that sends whole assets, and waits until it is active.
 func (a api) receive(t *testing.T, f fields) *receiver {
 	t.Helper()
 	r := newReceiver(t)
@@ -392,7 +394,7 @@ func (a api) receive(t *testing.T, f fields) *receiver {
 	return r
 }
 
-// before returns an offset just before an asset was published.
+// before returns an offset just before the position at which an asset was published.
 func before(t *testing.T, c created) string {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339Nano, text(c.data()["dateModified"]))
@@ -402,8 +404,8 @@ func before(t *testing.T, c created) string {
 	return at.Add(-time.Microsecond).Format(time.RFC3339Nano)
 }
 
-// testLateDelivery uploads a file after its document. The sums of the file are a change of the asset,
-// so a webhook tells of it. The registry must be allowed to send to this machine.
+// testLateDelivery uploads a file after its document was added. The sums of the file are a change of the asset, so
+// a webhook must send it. The registry must be allowed to send to this machine.
 func testLateDelivery(t *testing.T, a api) {
 	r := a.receive(t, fields{})
 	f := &keptFile{api: a, content: rand.Text(), asset: a.publish(t, validAsset())}

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// testOnWire sends bytes that no client library sends (docs/contract.md, "Framing").
-// dial must connect to the registry itself, because a load balancer treats such
-// bytes in its own way.
+// testOnWire sends bytes that no client library would send (docs/contract.md, "Framing"). The function dial must
+// connect directly to the registry, because a load balancer would change or refuse some of these bytes.
 func testOnWire(t *testing.T, dial func() (net.Conn, error)) {
 	const next = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
 	post := "POST /api/2.5/assets HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
@@ -22,7 +21,7 @@ func testOnWire(t *testing.T, dial func() (net.Conn, error)) {
 		name   string
 		sent   string
 		status int
-		last   bool // the registry closes the connection after this answer
+		last   bool // whether the registry closes the connection after this answer
 	}{
 		{"a length and chunks", keyed + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + next, 400,
 			true},
@@ -52,7 +51,7 @@ func testOnWire(t *testing.T, dial func() (net.Conn, error)) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			// The registry waits 30 s for a body; these answers must not wait for it.
+			// The registry waits for a body for 30 s, but these answers must come without the body.
 			conn.SetDeadline(time.Now().Add(20 * time.Second))
 			io.WriteString(conn, c.sent)
 			reader := bufio.NewReader(conn)

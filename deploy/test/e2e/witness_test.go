@@ -19,8 +19,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// TestWitnesses has a registry whose policy demands both of two witnesses. It publishes
-// no checkpoint that one of them did not cosign, and goes on when the witness is back.
+// TestWitnesses starts a registry whose policy requires both of two witnesses. The registry must publish no
+// checkpoint that lacks the cosignature of one of them. It must go on when that witness is back.
 func TestWitnesses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -58,14 +58,14 @@ func TestWitnesses(t *testing.T) {
 	a.cosigned(t, policy, 2)
 }
 
-// testWitness is a witness that may be away.
+// testWitness is a witness that can be made unreachable.
 type testWitness struct {
 	key    translog.Key
 	server *httptest.Server
 	away   atomic.Bool
 }
 
-// newTestWitness starts a witness of a log. Its seed is one byte, repeated.
+// newTestWitness starts a witness for a log. The seed of its key is one byte, repeated.
 func newTestWitness(t *testing.T, log translog.PublicKey, seed byte) *testWitness {
 	t.Helper()
 	key, err := translog.NewKey(translog.ForWitness, fmt.Sprint("witness.example/w", seed), bytes.Repeat([]byte{seed}, 32))
@@ -95,7 +95,7 @@ func newTestWitness(t *testing.T, log translog.PublicKey, seed byte) *testWitnes
 	return w
 }
 
-// cosigned waits for a checkpoint of a size, which the policy must accept.
+// cosigned waits for a checkpoint of the given size, which the policy must accept.
 func (a api) cosigned(t *testing.T, policy *translog.Policy, size int64) translog.Signed {
 	t.Helper()
 	for deadline := time.Now().Add(checkpointWithin); ; time.Sleep(100 * time.Millisecond) {

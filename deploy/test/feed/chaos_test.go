@@ -12,24 +12,24 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// network is a proxy between the services and the store. It delays some messages of
-// MongoDB's protocol, and breaks some connections before a command or an answer.
+// network is a proxy between the services and the store. It delays some messages of MongoDB's protocol. It also
+// breaks some connections, before it forwards a command or an answer.
 type network struct {
 	listener net.Listener
-	store    string      // address
-	calm     atomic.Bool // no more delays and breaks
+	store    string      // address of the store
+	calm     atomic.Bool // if true, nothing is delayed or broken any more
 	stalls   atomic.Int64
 	breaks   atomic.Int64
 }
 
 const (
-	stallEach  = 60  // one message of so many is delayed
-	breakEach  = 500 // one message of so many breaks its connection
+	stallEach  = 60  // on average, one of this many messages is delayed
+	breakEach  = 500 // on average, one of this many messages breaks its connection
 	longest    = 600 * time.Millisecond
-	headerSize = 4 // bytes: the length of the whole message, little-endian
+	headerSize = 4 // length in bytes of the header, which is the length of the whole message, little-endian
 )
 
-// newNetwork returns a network that serves nothing yet.
+// newNetwork returns a network that does not accept connections until the method serve is called.
 func newNetwork(t *testing.T) *network {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,7 +40,7 @@ func newNetwork(t *testing.T) *network {
 	return &network{listener: listener}
 }
 
-// serve joins clients with the store until the test ends.
+// serve connects clients to the store until the test ends.
 func (n *network) serve() {
 	go func() {
 		for {
@@ -53,8 +53,7 @@ func (n *network) serve() {
 	}()
 }
 
-// join connects a client with the store until one of them leaves or pass breaks the
-// connection.
+// join connects a client to the store until one of them closes the connection or the function pass breaks it.
 func (n *network) join(client net.Conn) {
 	defer client.Close()
 	store, err := net.Dial("tcp", n.store)
@@ -74,7 +73,7 @@ func (n *network) join(client net.Conn) {
 	both.Wait()
 }
 
-// pass forwards one message, late or not at all.
+// pass forwards one message. It may delay the message, or break the connection instead.
 func (n *network) pass(to io.Writer, from io.Reader) error {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(from, header[:]); err != nil {

@@ -13,30 +13,31 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// load is the size of a run.
+// load describes how much a run does.
 type load struct {
 	writers, followers int
-	changes            int     // acknowledged changes, at least
-	assets             int     // assets that the writers share, at the end
-	live               []taste // of one live follower each
+	changes            int     // acknowledged changes after which the writers stop
+	assets             int     // the number of assets that the writers create in all
+	live               []taste // one live follower for each taste
 }
 
 // report is the result of a run.
 type report struct {
 	changes, unknown, pages, checks     int // unknown: changes without a clear answer
 	lost, duplicated, outOfOrder, other int // violations by kind
-	walks, vanished                     int // readings of the whole list, and assets that one of them missed
-	recorded                            int // changes in the records of the assets
+	walks, vanished                     int // complete reads of the feed, and assets that such a read missed
+	recorded                            int // changes in the records of all assets
 	missing, extra, reordered           int // violations of the records by kind
 	examples                            []string
-	delays                              []time.Duration // from an acknowledgement to the first follower that sees it
-	live                                []wayReport     // in the order of ways
-	deliveries                          int             // entries that live followers got
-	connections, bookmarks, repeats     int             // of live followers
-	mu                                  sync.Mutex
+	// Times from an acknowledgement until the first follower sees the change.
+	delays                          []time.Duration
+	live                            []wayReport // in the order of the variable ways
+	deliveries                      int         // entries that the live followers got
+	connections, bookmarks, repeats int         // counted for the live followers
+	mu                              sync.Mutex
 }
 
-// violation counts a violation, and keeps the first ten as examples.
+// violation counts a violation of one kind, and keeps the first ten violations of all kinds as examples.
 func (r *report) violation(count *int, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,7 +47,7 @@ func (r *report) violation(count *int, format string, args ...any) {
 	}
 }
 
-// count adds pages that were read and checks that were made.
+// count adds to the number of pages that were read, and to the number of checks that were made.
 func (r *report) count(pages, checks int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,17 +55,17 @@ func (r *report) count(pages, checks int) {
 	r.checks += checks
 }
 
-// walked adds a reading of the whole list.
+// walked counts one more complete read of the feed.
 func (r *report) walked() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.walks++
 }
 
-// delay returns a percentile of the delays: share 0.5 is the median.
+// delay returns a percentile of the delays. For the median, share is 0.5.
 func (r *report) delay(share float64) time.Duration { return percentile(r.delays, share) }
 
-// percentile returns a percentile of sorted delays, 0 if there are none.
+// percentile returns a percentile of sorted delays, or 0 if delays is empty.
 func percentile(delays []time.Duration, share float64) time.Duration {
 	if len(delays) == 0 {
 		return 0
@@ -72,43 +73,43 @@ func percentile(delays []time.Duration, share float64) time.Duration {
 	return delays[min(len(delays)-1, int(share*float64(len(delays))))]
 }
 
-// place is a position in the feed, and its asset.
+// place is an asset and its position in the feed.
 type place struct{ id, modified string }
 
 // ack is an acknowledged change.
 type ack struct {
 	place
 	description string
-	begun, end  int64 // ticks of the request and of its answer
+	begun, end  int64 // ticks of the clock when the request was sent and when its answer came
 	at          time.Time
 }
 
-// progressEach is the number of changes between two lines of progress.
+// progressEach is the number of changes between two lines that report the progress.
 const progressEach = 1000
 
-// history records the answers to the writers and the entries of the followers.
+// history records the answers that the writers got, and the entries that the followers got.
 type history struct {
 	services *services
 	load     load
 	begun    time.Time
 	report   report
-	ticks    atomic.Int64 // logical clock: one tick for each request and each answer
-	done     atomic.Int64 // acknowledged changes
-	finished atomic.Bool  // the writers and the faults have ended
+	ticks    atomic.Int64 // logical clock: it ticks at each request and at each answer
+	done     atomic.Int64 // number of acknowledged changes
+	finished atomic.Bool  // true after the writers have ended and the faults have stopped
 
 	mu     sync.Mutex
 	assets []owned
 	acks   []ack
 	tried  map[string]bool     // descriptions that writers have sent
-	seen   map[place]time.Time // when the first follower saw it
+	seen   map[place]time.Time // when the first follower saw an entry at this place
 
-	unknown map[string]string  // assets of changes without a clear answer, by description
-	doubts  map[string][]int64 // ticks of their requests, by asset
+	unknown map[string]string  // for changes without a clear answer: the asset, by the description that was sent
+	doubts  map[string][]int64 // for the same changes: the ticks of the requests, by asset
 
 	lives   []*live
-	rare    owned            // the one test asset that changes meanwhile
-	lasts   map[string]owned // drafts that are published at the end, by mode
-	changed atomic.Int64     // Unix time in seconds of the last change of the test asset
+	rare    owned            // the one test asset that changes during the run
+	lasts   map[string]owned // drafts that are published at the end of the run, by mode
+	changed atomic.Int64     // when the test asset changed last, in Unix seconds
 }
 
 // owned is an asset with its owner token and the dateModified of its creation.
@@ -119,8 +120,8 @@ func newHistory(s *services, l load) *history {
 		unknown: map[string]string{}, doubts: map[string][]int64{}, lasts: map[string]owned{}}
 }
 
-// run runs the load and checks its history. It calls calm when the writers have ended;
-// calm must end the faults before it returns.
+// run runs the load and checks its history. When the writers have ended, it calls the function calm, which must
+// return only after the faults have ended.
 func (h *history) run(ctx context.Context, calm func()) *report {
 	h.create(ctx) // a descending follower needs an entry to start at
 	var writers, followers, lives sync.WaitGroup
@@ -160,7 +161,7 @@ func (h *history) run(ctx context.Context, calm func()) *report {
 	return &h.report
 }
 
-// write creates assets up to the load's number, and changes them.
+// write changes assets, and sometimes creates one, until the load's number of changes is reached.
 func (h *history) write(ctx context.Context) {
 	for ctx.Err() == nil && h.done.Load() < int64(h.load.changes) {
 		if h.rare.id != "" && h.isTimeForTest() {
@@ -195,15 +196,14 @@ func (h *history) create(ctx context.Context) {
 	}
 }
 
-// draft creates an asset, which the feed does not list yet. It returns false if no
-// answer came.
+// draft creates a draft, which the feed does not list. It returns false if no answer came.
 func (h *history) draft(ctx context.Context, mode string) (a owned, ok bool) {
 	var got answer
 	status := h.services.call(ctx, "POST", "/api/2.5/assets", "", map[string]any{"data": asset("new", mode)}, &got)
 	return owned{got.Data.ID, got.Access.Token, got.Data.DateModified}, status == http.StatusCreated
 }
 
-// publish changes a draft. From then on the feed lists it, and writers change it.
+// publish publishes a draft. From then on the feed lists it.
 func (h *history) publish(ctx context.Context, a owned) {
 	for ctx.Err() == nil && !h.change(ctx, a) {
 		time.Sleep(10 * time.Millisecond)
@@ -241,15 +241,15 @@ func (h *history) change(ctx context.Context, a owned) bool {
 		h.report.unknown++
 		h.unknown[description] = a.id
 		h.doubts[a.id] = append(h.doubts[a.id], begun)
-	case http.StatusConflict: // it was refused
+	case http.StatusConflict: // the change was refused
 	default:
 		h.report.violation(&h.report.other, "a change: got %d, want 200 or a documented failure", status)
 	}
 	return false
 }
 
-// checkAcknowledgements checks F3: positions are unique. If one change ends before
-// another begins, its position is the earlier one.
+// checkAcknowledgements checks invariant F3: no two changes have the same position, and if one change ends before
+// another begins, its position is earlier.
 func (h *history) checkAcknowledgements() {
 	r := &h.report
 	r.changes = len(h.acks)
@@ -276,8 +276,7 @@ func (h *history) checkAcknowledgements() {
 	}
 }
 
-// checkAssets checks that each asset has its newest acknowledged change, or a later one
-// whose answer was lost.
+// checkAssets checks that each asset shows its newest acknowledged change, or a later change whose answer was lost.
 func (h *history) checkAssets(ctx context.Context) {
 	r := &h.report
 	newest, at := map[string]string{}, map[place]string{}
@@ -302,8 +301,8 @@ func (h *history) checkAssets(ctx context.Context) {
 	}
 }
 
-// measure computes the delays. It leaves out changes that a later change of the same
-// asset replaced before a follower saw them.
+// measure computes how long changes took to reach the first follower. Changes that no follower saw do not count: a
+// later change of the same asset had replaced them.
 func (h *history) measure() {
 	for _, a := range h.acks {
 		if seen, was := h.seen[a.place]; was {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// testPause is the time between two changes of the test asset. It is longer than that
-// between two heartbeats, so followers of test assets get bookmarks.
+// testPause is the time between two changes of the test asset. It is longer than the time between two heartbeats,
+// so followers of test assets get bookmarks.
 const testPause = 20 * time.Second
 
-// prepare creates the test asset, and the drafts that end the feed.
+// prepare creates the test asset, and the drafts whose publication ends the feed.
 func (h *history) prepare(ctx context.Context) {
 	create := func(mode string) (a owned) {
 		for ok := false; !ok && ctx.Err() == nil; {
@@ -24,21 +24,21 @@ func (h *history) prepare(ctx context.Context) {
 	h.rare, h.lasts["test"], h.lasts[""] = create("test"), create("test"), create("")
 }
 
-// isTimeForTest reports, to one writer at a time, whether the test asset must change.
+// isTimeForTest reports whether the test asset must change now. It returns true to only one of the writers.
 func (h *history) isTimeForTest() bool {
 	last, now := h.changed.Load(), time.Now().Unix()
 	return now-last >= int64(testPause/time.Second) && h.changed.CompareAndSwap(last, now)
 }
 
-// publishLast adds the entries that end the feed. Whoever gets the one of his mode has
-// passed all others.
+// publishLast adds the entries that end the feed, one for each mode. A follower that gets the last entry of its
+// mode has passed all other entries.
 func (h *history) publishLast(ctx context.Context) {
-	h.publish(ctx, h.rare) // a late change may have had no answer
+	h.publish(ctx, h.rare) // the last change of the asset may have got no answer
 	h.publish(ctx, h.lasts["test"])
 	h.publish(ctx, h.lasts[""])
 }
 
-// lastID returns the asset whose entry ends the feed of a mode.
+// lastID returns the id of the asset whose entry ends the feed of a mode.
 func (h *history) lastID(mode string) string {
 	if mode == "test" {
 		return h.lasts["test"].id
@@ -46,13 +46,13 @@ func (h *history) lastID(mode string) string {
 	return h.lasts[""].id
 }
 
-// lists reports whether the feed of a mode has an asset.
+// lists reports whether the feed of a mode lists the asset.
 func (h *history) lists(mode, id string) bool {
 	isTest := id == h.rare.id || id == h.lasts["test"].id
 	return mode == "_all_" || isTest == (mode == "test")
 }
 
-// checkLive checks what the live followers have got.
+// checkLive checks the entries that the live followers have got.
 func (h *history) checkLive(ctx context.Context) {
 	if len(h.lives) == 0 {
 		return
@@ -77,7 +77,7 @@ func (h *history) checkLive(ctx context.Context) {
 	h.measureLive()
 }
 
-// readAll reads the whole feed by pages.
+// readAll reads the whole feed, page by page.
 func (h *history) readAll(ctx context.Context) (all []place) {
 	f := follower{history: h}
 	for path := "/api/2.5/assets?mode=_all_&limit=1000"; ctx.Err() == nil; {
@@ -105,9 +105,9 @@ func (h *history) changesByAsset() map[string][]ack {
 	return byAsset
 }
 
-// checkLosses checks that the follower has got each change that the feed lists at the
-// end. It must have got each other change too, unless a later change of the asset had
-// begun when the follower passed the position: the feed lists an asset once.
+// checkLosses checks that the follower has got each change that the feed lists at the end. It must also have got
+// each earlier change, except when the asset was already changing again as the follower passed the position of the
+// change: the feed lists an asset only at its newest position.
 func (l *live) checkLosses(final []place, acks map[string][]ack) {
 	r, checks := &l.report, 0
 	for _, at := range final {
@@ -135,8 +135,8 @@ func (l *live) checkLosses(final []place, acks map[string][]ack) {
 	r.count(0, checks)
 }
 
-// replaced reports whether a later change of the same asset had begun when the follower
-// passed a change.
+// replaced reports whether a later change of the asset had begun when the follower passed the position of the
+// change a.
 func (l *live) replaced(a ack, later []ack) bool {
 	i := sort.Search(len(l.passed), func(i int) bool { return l.passed[i].to >= a.modified })
 	if i == len(l.passed) {
@@ -147,8 +147,8 @@ func (l *live) replaced(a ack, later []ack) bool {
 		slices.ContainsFunc(l.doubts[a.id], began)
 }
 
-// checkStates checks that each entry belongs to the mode and to a change, and has the
-// description of that change.
+// checkStates checks that each entry belongs to the follower's mode, and to a change that a writer has sent, and
+// that it has the description of that change.
 func (l *live) checkStates(descriptions map[place]string) {
 	r := &l.report
 	r.count(0, len(l.seen))
@@ -165,14 +165,14 @@ func (l *live) checkStates(descriptions map[place]string) {
 	}
 }
 
-// wayReport is what live followers got by one way.
+// wayReport reports what all live followers together got in one way.
 type wayReport struct {
 	way     way
 	entries int
-	delays  []time.Duration // from an acknowledgement to each follower
+	delays  []time.Duration // times from an acknowledgement until each follower has the change
 }
 
-// measureLive computes the delays of each way.
+// measureLive computes the delays for each way.
 func (h *history) measureLive() {
 	acked := map[place]time.Time{}
 	for _, a := range h.acks {
@@ -196,7 +196,7 @@ func (h *history) measureLive() {
 	}
 }
 
-// printLive prints what the live followers got.
+// printLive prints a table of what the live followers got.
 func printLive(r *report) {
 	if len(r.live) == 0 {
 		return

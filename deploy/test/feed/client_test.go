@@ -12,42 +12,42 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// callTimeout is the longest wait for an answer: a service may be frozen.
+// callTimeout is how long a call waits for an answer. A frozen service does not answer.
 const callTimeout = 4 * time.Second
 
-// services are the asset services, or registries in one process. call picks one at random.
+// services are the asset services, or registries that run in one process. call picks one of them at random.
 type services struct {
 	bases  []string
-	edges  []string // gateways in front of them, for live followers
-	key    string   // an API key for registries in one process; empty: signer is used
+	edges  []string // gateways in front of the services, for live followers
+	key    string   // an API key for registries in one process; if empty, requests are signed by signer
 	signer *identity.Signer
 	client *http.Client
 }
 
 var broker = identity.Identity{Broker: "broker", KeyID: "feedcheck", Role: identity.Broker, Levels: "1234"}
 
-// call sends a request to a random service, and decodes a successful answer into into.
-// It returns the status, 0 if no complete answer came.
+// call sends a request to a random service, and decodes a successful answer into the value into. It returns the
+// status, or 0 if no complete answer came.
 func (s *services) call(ctx context.Context, method, path, token string, body, into any) int {
 	var text []byte
 	if body != nil {
 		var err error
 		if text, err = json.Marshal(body); err != nil {
-			panic(err) // the test is wrong
+			panic(err) // the test itself is wrong
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, s.bases[randtest.IntN(len(s.bases))]+path, bytes.NewReader(text))
 	if err != nil {
-		panic(err) // the test is wrong
+		panic(err) // the test itself is wrong
 	}
 	if s.key != "" {
 		req.SetBasicAuth(s.key, "")
 	} else {
 		signed, err := s.signer.Sign(broker)
 		if err != nil {
-			panic(err) // the test is wrong
+			panic(err) // the test itself is wrong
 		}
 		req.Header.Set(identity.Header, signed)
 	}
@@ -68,7 +68,7 @@ func (s *services) call(ctx context.Context, method, path, token string, body, i
 	return resp.StatusCode
 }
 
-// asset returns a small valid asset. mode is "test", or "" for a real one.
+// asset returns a small valid asset. mode is "test", or "" for a real asset.
 func asset(description, mode string) map[string]any {
 	address := map[string]any{"countryName": "Україна"}
 	a := map[string]any{

@@ -1,12 +1,11 @@
-// Package feed checks the invariants F1 to F5 of the feed, and R1 and R2 of the record
-// of changes (docs/architecture.md, "Invariants"), over HTTP, on several asset services under faults: slow store
-// operations, broken connections, kills, and freezes longer than the lease.
+// Package feed checks the invariants F1 to F5 of the feed, and R1 and R2 of the record of changes
+// (docs/architecture.md, "Invariants"). It does so over HTTP, on several asset services, under faults: slow store
+// operations, broken connections, kills, and freezes that last longer than the lease.
 //
-// The checker knows nothing of the feed's protocol. It compares the entries of
-// followers with the answers to writers and with the assets at the end. Then it reads
-// the record of each asset, compares it with the same answers, and makes the asset
-// again from its patches. Live followers read pages, long polls and streams from two
-// gateways in front, and check the same of each way (docs/contract.md, "Streams"). Tests
-// show that the checker finds the faults of naive registries and streams (naive_test.go,
+// The checker does not know how the feed works inside. It compares the entries that followers get with the answers
+// that writers got, and with the assets at the end. It compares the record of each asset with the same answers, and
+// rebuilds the asset from the patches in its record. Live followers read pages, long polls and streams from two
+// gateways, and the same checks apply to each of these ways (docs/contract.md, "Streams"). Tests with naive
+// registries and streams, which have known faults, show that the checker finds such faults (naive_test.go,
 // fan_test.go).
 package feed

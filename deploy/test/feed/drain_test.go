@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// within is the longest wait for a message or for the end of a stream.
+// within is how long a test waits for a message or for the end of a stream.
 const within = 30 * time.Second
 
 // tail is a stream that a test reads to its end.
 type tail struct {
 	way      way
-	text     bytes.Buffer // complete once err is sent
+	text     bytes.Buffer // complete after a value was sent to the channel err
 	messages chan message
 	err      chan error
 }
 
-// openTail follows the feed at a gateway from an offset.
+// openTail follows the feed from an offset, in the way w, at one gateway.
 func openTail(t *testing.T, edge *service, w way, offset string) *tail {
 	t.Helper()
 	h := &history{services: &services{edges: urls([]*service{edge})}}
@@ -37,7 +37,7 @@ func openTail(t *testing.T, edge *service, w way, offset string) *tail {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = resp.Body.Close() // it was read to its end, or the test failed
+		_ = resp.Body.Close() // an error does not matter: the body was read to its end, or the test has failed
 	})
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("got %d, want 200", resp.StatusCode)
@@ -52,7 +52,7 @@ func openTail(t *testing.T, edge *service, w way, offset string) *tail {
 	return f
 }
 
-// expect waits for the next message, which must be the entry of a place.
+// expect waits for the next message. It must be the entry at the place want.
 func (f *tail) expect(t *testing.T, want place) {
 	t.Helper()
 	select {
@@ -65,11 +65,11 @@ func (f *tail) expect(t *testing.T, want place) {
 	}
 }
 
-// finalRetry is the message before the end of an event stream.
+// finalRetry matches the message that ends an event stream.
 var finalRetry = regexp.MustCompile(`\n\nretry: ([0-9]+)\n\n$`)
 
-// expectEnd waits for the end of the stream, which must be between two messages. An
-// event stream says before when to come again.
+// expectEnd waits for the end of the stream, which must come between two messages. The last message of an event
+// stream must say after how many milliseconds the client should reconnect.
 func (f *tail) expectEnd(t *testing.T) {
 	t.Helper()
 	select {
@@ -102,8 +102,8 @@ func publishOne(t *testing.T, h *history) place {
 	return h.acks[before].place
 }
 
-// TestAStoppedGatewayEndsItsStreams stops a gateway with SIGTERM. Its streams and long
-// polls end, and the clients go on at another gateway and miss nothing.
+// TestAStoppedGatewayEndsItsStreams stops a gateway with SIGTERM. Its streams and long polls must end. Clients that
+// continue at another gateway must miss nothing.
 // Promises: stream-retry
 func TestAStoppedGatewayEndsItsStreams(t *testing.T) {
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ func TestAStoppedGatewayEndsItsStreams(t *testing.T) {
 	}
 	polled := make(chan string, 1)
 	go func() { polled <- poll(t.Context(), first, last.modified) }()
-	time.Sleep(time.Second) // until the poll waits; an earlier stop would end it too
+	time.Sleep(time.Second) // usually the poll waits by then; if not, the stop ends it as well
 	stopped := make(chan error, 1)
 	go func() { stopped <- first.process.Stop() }()
 	for _, f := range both {
@@ -137,7 +137,7 @@ func TestAStoppedGatewayEndsItsStreams(t *testing.T) {
 	}
 }
 
-// poll sends a long poll, and returns the status or the error.
+// poll sends a long poll, and returns the status or the error as text.
 func poll(ctx context.Context, edge *service, offset string) string {
 	h := &history{services: &services{edges: urls([]*service{edge})}}
 	l := newLive(h, 0, taste{mode: "_all_"})
@@ -157,8 +157,8 @@ func poll(ctx context.Context, edge *service, offset string) string {
 	return resp.Status
 }
 
-// TestStreamsOutliveAssetServices stops one of two asset services under load, and kills
-// the other one later. The streams through the gateways go on.
+// TestStreamsOutliveAssetServices stops one of two asset services under load, and later kills the other one. The
+// streams through the gateways must continue.
 // Promises: ways
 func TestStreamsOutliveAssetServices(t *testing.T) {
 	_, fleet := newFleet(t)
@@ -177,7 +177,7 @@ func TestStreamsOutliveAssetServices(t *testing.T) {
 	go func() {
 		err := fleet.endInTurn(faulty, &rounds)
 		if err != nil {
-			cancel() // without its services the load never ends
+			cancel() // without services, the load would never end
 		}
 		broken <- err
 	}()
@@ -186,7 +186,7 @@ func TestStreamsOutliveAssetServices(t *testing.T) {
 		if err := <-broken; err != nil {
 			t.Error(err)
 		}
-		time.Sleep(2*lease + time.Second) // until the batches of killed services are fenced
+		time.Sleep(2*lease + time.Second) // wait until the batches of killed services are fenced
 	})
 	print("2", r, chaos{kills: rounds, stops: rounds})
 	printLive(r)
@@ -203,12 +203,12 @@ func TestStreamsOutliveAssetServices(t *testing.T) {
 	}
 }
 
-// endInTurn stops the first asset service and kills the second one, until ctx is done.
-// All of them run when it returns. It counts how often it did both.
+// endInTurn stops the first asset service and kills the second one, in turn, until ctx is done. Each is started
+// again, so all run when endInTurn returns. rounds counts how often it has done both.
 func (f *fleet) endInTurn(ctx context.Context, rounds *int) error {
 	for ctx.Err() == nil {
 		for i, s := range f.services {
-			time.Sleep(2 * lease) // until the gateways know the one that is back
+			time.Sleep(2 * lease) // wait until the gateways know that the restarted service is back
 			end := s.process.Stop
 			if i > 0 {
 				end = s.process.Kill

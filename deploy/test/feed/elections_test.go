@@ -11,13 +11,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// elections makes the primary of a real replica set step down from time to time.
+// elections makes the primary of a real replica set step down at regular intervals.
 type elections struct{ admin *mongo.Database }
 
 const electionEach = 20 * time.Second
 
-// newElections returns nil unless MONGO_TEST_ELECTIONS is 1: it disturbs whoever else uses
-// the replica set. The user needs the role clusterManager.
+// newElections returns nil unless MONGO_TEST_ELECTIONS is 1, because elections disturb all other users of the
+// replica set. The database user needs the role clusterManager.
 func newElections(t *testing.T, store string) *elections {
 	t.Helper()
 	if os.Getenv("MONGO_TEST_ELECTIONS") != "1" {
@@ -35,7 +35,7 @@ func newElections(t *testing.T, store string) *elections {
 	return &elections{client.Database("admin")}
 }
 
-// hold makes primaries step down until ctx is done. A nil e does nothing.
+// hold makes the primary step down repeatedly until ctx is done. If e is nil, it does nothing.
 func (e *elections) hold(ctx context.Context, t *testing.T) {
 	if e == nil {
 		return

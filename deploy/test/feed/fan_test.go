@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// fan sends the feed of a naive registry to followers, as many systems do it. Unless it
-// is hasty or its buffers are small, it is sound.
+// fan sends the feed of a naive registry to followers in the way in which many systems do it. It works correctly
+// unless it is hasty or its buffers are small.
 type fan struct {
 	registry *naive
-	hasty    bool // it sends changes before it has sent all pages
-	buffer   int  // of each follower; a change that finds it full is dropped
+	hasty    bool // whether it begins to send new changes before it has sent all pages
+	buffer   int  // how many changes can wait for each follower; if the buffer is full, further changes are dropped
 
 	mu        sync.Mutex
 	followers map[chan naiveAsset]bool
 }
 
 const (
-	fanPage  = 10      // entries of a page
-	fanSound = 100_000 // a buffer that never fills up
+	fanPage  = 10      // entries on a page
+	fanSound = 100_000 // a size at which a buffer never becomes full
 )
 
-// changed gives a change to each follower. The registry's lock keeps the order.
+// changed sends a change to each follower. The caller holds the registry's lock, so changes come in order.
 func (f *fan) changed(a naiveAsset) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -36,7 +36,7 @@ func (f *fan) changed(a naiveAsset) {
 	}
 }
 
-// join adds a follower until leave.
+// join adds a follower. The returned function leave removes it.
 func (f *fan) join() (changes chan naiveAsset, leave func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,7 +49,7 @@ func (f *fan) join() (changes chan naiveAsset, leave func()) {
 	}
 }
 
-// stream sends pages, and then each change as a line.
+// stream sends the pages of the feed, and then each change as a line.
 func (f *fan) stream(w http.ResponseWriter, r *http.Request) {
 	changes, leave := f.join()
 	defer leave()

@@ -30,7 +30,7 @@ var (
 
 const (
 	lease        = 2 * time.Second
-	storeTimeout = 10 * time.Second // the stand-in for MongoDB is slow
+	storeTimeout = 10 * time.Second // long, because the stand-in for MongoDB is slow
 )
 
 var secret = []byte(strings.Repeat("feedcheck", 5))
@@ -44,12 +44,12 @@ func signer(t *testing.T) *identity.Signer {
 	return s
 }
 
-// client returns a client of requests, each of which ends within a minute.
+// client returns a client whose requests time out after a minute.
 func client() *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 }
 
-// bin is the folder of the built programs. TestMain creates it, and build fills it.
+// bin is the directory of the built programs. TestMain creates it, and build fills it.
 var bin string
 
 func TestMain(m *testing.M) {
@@ -82,8 +82,8 @@ func build(t *testing.T) string {
 	return bin
 }
 
-// TestFeedUnderFaults checks the feed of several asset services on one MongoDB store,
-// once for each number of services.
+// TestFeedUnderFaults checks the feed of several asset services on one MongoDB store. It runs once for each number
+// of services.
 // Promises: bookmark, feed-no-loss, feed-whole
 func TestFeedUnderFaults(t *testing.T) {
 	for number := range strings.SplitSeq(*numbersWanted, ",") {
@@ -97,7 +97,7 @@ func TestFeedUnderFaults(t *testing.T) {
 	}
 }
 
-// newFleet returns a fleet with a new database of MongoDB or its stand-in.
+// newFleet returns a fleet with a new database in MongoDB, or in the stand-in for MongoDB.
 func newFleet(t *testing.T) (*mongotest.Server, *fleet) {
 	t.Helper()
 	server := mongotest.Start(t)
@@ -105,8 +105,8 @@ func newFleet(t *testing.T) (*mongotest.Server, *fleet) {
 	return server, &fleet{bin: build(t), store: store, dir: t.TempDir(), production: server.Real}
 }
 
-// check runs the load and the faults on count asset services. On a real server, the services
-// connect to all members of its replica set, and follow elections.
+// check runs the load and the faults on as many asset services as count says. If the MongoDB server is a real one,
+// the services connect to all members of its replica set, and elections are among the faults.
 func check(t *testing.T, count int) {
 	server, fleet := newFleet(t)
 	if server.Real {
@@ -117,31 +117,31 @@ func check(t *testing.T, count int) {
 	network := newNetwork(t)
 	fleet.store, network.store = mongotest.Through(t, fleet.store, network.listener.Addr().String())
 	network.serve()
-	// The stand-in runs one command at a time. With more writers each waits longer, and on a
-	// busy machine most then get no answer in time.
+	// The stand-in runs one command at a time. With more writers, each command would wait longer, and on a busy
+	// machine most requests would get no answer in time.
 	checkOn(t, fleet, count, load{writers: 16, assets: 100}, network)
 }
 
-// onFile is the load of a service on a file.
+// onFile is the load for a service whose store is a file.
 var onFile = load{writers: 64, assets: 100}
 
-// TestFeedOfOneFileUnderFaults checks the feed of one asset service on a file, which is
-// killed and frozen.
+// TestFeedOfOneFileUnderFaults checks the feed of one asset service whose store is a file. The service is killed
+// and frozen.
 func TestFeedOfOneFileUnderFaults(t *testing.T) {
 	dir := t.TempDir()
 	checkOn(t, &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir}, 1, onFile, &network{})
 }
 
-// TestFeedOfMirrorsUnderFaults checks the feed of a mirror and of its mirror, beside that of
-// the gateways. Live followers move between all of them, and all are killed and frozen.
+// TestFeedOfMirrorsUnderFaults checks the feed of a mirror and of a mirror of that mirror, together with the feed
+// of the gateways. Live followers change between all of them. All processes are killed and frozen.
 func TestFeedOfMirrorsUnderFaults(t *testing.T) {
 	dir := t.TempDir()
 	checkOn(t, &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir, mirrors: 2}, 1, onFile,
 		&network{})
 }
 
-// checkOn runs a load of size's writers and assets on count services of a fleet, and the
-// faults. It sets the rest of size.
+// checkOn starts as many services of a fleet as count says, and runs the load and the faults on them. size gives
+// the numbers of writers and assets; checkOn sets the other fields of size.
 func checkOn(t *testing.T, fleet *fleet, count int, size load, network *network) {
 	t.Helper()
 	services := &services{signer: signer(t), client: client()}
@@ -157,7 +157,7 @@ func checkOn(t *testing.T, fleet *fleet, count int, size load, network *network)
 		fleet.elections.hold(faulty, t)
 		err := fleet.breakServices(faulty, &chaos)
 		if err != nil {
-			cancel() // without its services the load never ends
+			cancel() // without services, the load would never end
 		}
 		faultsEnded <- err
 	}()
@@ -169,7 +169,7 @@ func checkOn(t *testing.T, fleet *fleet, count int, size load, network *network)
 			t.Error(err)
 		}
 		network.calm.Store(true)
-		time.Sleep(2*lease + time.Second) // until the batches of killed services are fenced
+		time.Sleep(2*lease + time.Second) // wait until the batches of killed services are fenced
 	})
 	chaos.stalls, chaos.breaks = network.stalls.Load(), network.breaks.Load()
 	print(fmt.Sprint(count), r, chaos)
@@ -192,15 +192,16 @@ func checkOn(t *testing.T, fleet *fleet, count int, size load, network *network)
 // gateways is the number of gateways in front of the asset services.
 const gateways = 2
 
-// fleet is the asset services, their auth service and the gateways in front of them.
+// fleet is the asset services, their auth service, the gateways in front of them, and mirrors.
 type fleet struct {
 	bin, dir, store string
 	output          processes.Output
 	secretFile      string
 	services, edges []*service
-	mirrors         int        // each is of the one before, the first of a gateway
-	production      bool       // with the default times of the store
-	elections       *elections // nil: none
+	// Number of mirrors; the first copies a gateway, and each further one copies the mirror before it.
+	mirrors    int
+	production bool       // whether the store uses its default times, as in production
+	elections  *elections // nil if there are no elections
 }
 
 type service struct {
@@ -239,7 +240,7 @@ func (f *fleet) start(t *testing.T, count int) {
 	}
 }
 
-// addMirror starts a mirror, which ends with the test.
+// addMirror starts a mirror, and ends it when the test ends.
 func (f *fleet) addMirror(t *testing.T, of *service, dir string) *service {
 	t.Helper()
 	addr := freeAddr(t)
@@ -247,7 +248,7 @@ func (f *fleet) addMirror(t *testing.T, of *service, dir string) *service {
 		"http://" + of.addr, "--data", filepath.Join(f.dir, dir), "--no-limits", "--log-level", "warn"}})
 }
 
-// add starts a process, which ends with the test.
+// add starts a process, and ends it when the test ends.
 func (f *fleet) add(t *testing.T, name string, args ...string) *service {
 	t.Helper()
 	addr := freeAddr(t)
@@ -255,7 +256,7 @@ func (f *fleet) add(t *testing.T, name string, args ...string) *service {
 		args: append([]string{"--addr", addr, "--secret-file", f.secretFile, "--log-level", "warn"}, args...)})
 }
 
-// begin starts a process, which ends with the test.
+// begin starts the process of s, and ends it when the test ends.
 func (f *fleet) begin(t *testing.T, s *service) *service {
 	t.Helper()
 	if err := f.launch(t.Context(), s); err != nil {
@@ -274,14 +275,13 @@ func (f *fleet) launch(ctx context.Context, s *service) error {
 	return nil
 }
 
-// chaos counts the faults.
+// chaos counts the faults that the test has caused.
 type chaos struct {
 	kills, stops, freezes int
 	stalls, breaks        int64
 }
 
-// breakServices kills, stops and freezes services and gateways until ctx is done. All of
-// them run when it returns.
+// breakServices kills, stops and freezes services and gateways until ctx is done. When it returns, all of them run.
 func (f *fleet) breakServices(ctx context.Context, done *chaos) error {
 	victims := slices.Concat(f.services, f.edges)
 	for n := 0; ; n++ {
@@ -314,8 +314,8 @@ func (f *fleet) tail() string {
 	return text[max(0, len(text)-5000):]
 }
 
-// launches is how often restart tries to start a process: on a busy machine it may need
-// longer than processes.Start waits.
+// launches is how often restart tries to start a process. On a busy machine, a process may take longer to start
+// than processes.Start waits.
 const launches = 2
 
 // restart ends a process and starts it again.
@@ -331,7 +331,7 @@ func (f *fleet) restart(ctx context.Context, s *service, end func() error) (err 
 	return err
 }
 
-// freeze suspends a process for a time.
+// freeze suspends a process for the given duration.
 func (s *service) freeze(within time.Duration) error {
 	if err := s.process.Freeze(); err != nil {
 		return err
@@ -349,7 +349,7 @@ func freeAddr(t *testing.T) string {
 	return addr
 }
 
-// print prints a line of the table, and its head once.
+// print prints a line of the table. Its first call also prints the head of the table.
 func print(services string, r *report, c chaos) {
 	if !printed {
 		fmt.Println("services  changes  unknown   pages    checks  lost  twice  order  other  walks  vanished" +
@@ -363,4 +363,4 @@ func print(services string, r *report, c chaos) {
 		round(r.delay(0.5)), round(r.delay(0.99)), round(r.delay(1)), c.kills, c.stops, c.freezes, c.stalls, c.breaks)
 }
 
-var printed bool // the head of the table
+var printed bool // whether the head of the table was printed

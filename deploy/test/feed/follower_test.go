@@ -9,8 +9,7 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// follower is one synchroniser. Each page comes from a random service, as behind a
-// load balancer.
+// follower is one synchroniser. It reads each page from a random service, as behind a load balancer.
 type follower struct {
 	*history
 	seen map[place]bool
@@ -35,8 +34,8 @@ func (f *follower) get(ctx context.Context, path string) (p page) {
 	return page{}
 }
 
-// follow reads the feed until the writers have ended and a page is empty. A descending
-// follower starts at the newest entry, and reads the earlier ones at the end.
+// follow reads the feed until the writers have ended and a page is empty. A descending follower starts at the
+// newest entry, and reads the earlier entries at the end.
 func (f *follower) follow(ctx context.Context, descending bool) {
 	next, past := fmt.Sprintf("/api/2.5/assets?mode=_all_&opt_fields=description&limit=%d", 1+randtest.IntN(100)), ""
 	if descending {
@@ -68,8 +67,8 @@ func (f *follower) follow(ctx context.Context, descending bool) {
 	f.checkAll(ctx)
 }
 
-// keep remembers the entries of a page and checks their order. Sometimes it reads an
-// asset, which must be at least as new as its entry.
+// keep remembers the entries of a page, and checks their order. For some pages it also reads one of the assets,
+// which must be at least as new as its entry.
 func (f *follower) keep(ctx context.Context, p page, descending bool) {
 	now := time.Now()
 	f.report.count(1, 2*len(p.Data))
@@ -101,8 +100,7 @@ func (f *follower) keep(ctx context.Context, p page, descending bool) {
 	}
 }
 
-// checkAll reads the whole feed again. The follower has seen every entry, and each
-// asset has one.
+// checkAll reads the whole feed again. The follower must have seen every entry, and each asset must have only one.
 func (f *follower) checkAll(ctx context.Context) {
 	ids := map[string]bool{}
 	for path := "/api/2.5/assets?mode=_all_&limit=100"; ctx.Err() == nil; {

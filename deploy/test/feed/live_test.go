@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// way is how a live follower reads the feed (docs/contract.md, "Streams").
+// way is a way in which a live follower reads the feed (docs/contract.md, "Streams").
 type way string
 
 const (
@@ -24,17 +24,18 @@ const (
 	lines  way = "lines"
 )
 
-// ways are all ways, in the order of the report.
+// ways are all ways, in the order in which the report lists them.
 var ways = []way{pages, polls, events, lines}
 
-// taste is what a live follower asks for.
+// taste says what a live follower asks for, and in which ways.
 type taste struct {
-	ways         []way // taken in turn, one for each connection
+	ways         []way // the follower uses the next one for each connection
 	mode, fields string
-	stay         time.Duration // it leaves a stream before; 0: after a silence or a bookmark of test assets
+	// How long the follower stays in a stream. If 0, it stays until a silence, or until a bookmark of test assets.
+	stay time.Duration
 }
 
-// tastes returns the tastes of live followers: each way alone, and all ways in turn.
+// tastes returns the tastes of all live followers. Some use one way only, others use all ways in turn.
 func tastes(each int) (all []taste) {
 	for i := range each {
 		for j, w := range ways {
@@ -50,53 +51,52 @@ func tastes(each int) (all []taste) {
 }
 
 const (
-	silence    = 30 * time.Second // a follower begins again after it
+	silence    = 30 * time.Second // after a silence of this length, the follower begins a new connection
 	briefly    = 5 * time.Second
-	pollFor    = "2" // seconds
+	pollFor    = "2" // how long a long poll waits, in seconds
 	leastPause = 10 * time.Millisecond
-	stepsBack  = 20          // a follower may resume from so many messages before
-	catchUp    = time.Minute // from the end of the faults to the last entry
+	stepsBack  = 20          // a follower may resume from a position that it passed at most this many messages ago
+	catchUp    = time.Minute // how long the last entry may take to come after the faults have ended
 )
 
-// live is a follower that reads from the gateways. It resumes at another one whenever
-// its connection ends.
+// live is a follower that reads from the gateways. Whenever its connection ends, it resumes at a random gateway.
 type live struct {
 	*history
 	taste
 	client *http.Client
 
-	at     string // all up to here has come
-	from   string // where the connection began
-	last   string // the newest position of the connection
+	at     string // the follower has got everything up to this position
+	from   string // the position from which the connection began
+	last   string // the newest position that has come on this connection
 	passed []passing
 	seen   map[place]sighting
-	ended  bool // the last entry has come
+	ended  bool // whether the last entry has come
 
 	entries, repeats, bookmarks, connections int
 }
 
-// passing is when a follower has passed a position.
+// passing records when a follower has passed a position.
 type passing struct {
 	to   string
-	tick int64 // of history.ticks
+	tick int64 // value of history.ticks at that moment
 }
 
-// sighting is the first entry of an asset at a position.
+// sighting is the first time that a follower got the entry of an asset at a position.
 type sighting struct {
 	description string
 	way         way
 	at          time.Time
 }
 
-// newLive returns a follower with an address of its own: the gateway limits the streams
-// of one address.
+// newLive returns a follower that connects from an IP address of its own, because the gateway limits how many
+// streams one address may have.
 func newLive(h *history, n int, t taste) *live {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(1+n/250), byte(1+n%250))}}
 	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 2}
 	return &live{history: h, taste: t, client: &http.Client{Transport: transport}, seen: map[place]sighting{}}
 }
 
-// follow reads the feed until the last entry or until ctx ends.
+// follow reads the feed until the last entry has come or ctx is done.
 func (l *live) follow(ctx context.Context) {
 	defer l.client.CloseIdleConnections()
 	for ctx.Err() == nil && !l.ended {
@@ -107,8 +107,8 @@ func (l *live) follow(ctx context.Context) {
 	}
 }
 
-// resume chooses where the next connection begins: after all that has come, or at an
-// earlier place, as a client that saves its offset only now and then.
+// resume chooses where the next connection begins: after everything that has come, or sometimes at an earlier
+// position, like a client that does not save its offset every time.
 func (l *live) resume() {
 	l.from = l.at
 	if len(l.passed) > 0 && randtest.IntN(4) == 0 {
@@ -117,7 +117,7 @@ func (l *live) resume() {
 	l.last = l.from
 }
 
-// connect reads the feed in one way until the connection ends.
+// connect reads the feed in one way, until the connection ends.
 func (l *live) connect(ctx context.Context, w way) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -138,7 +138,7 @@ func (l *live) connect(ctx context.Context, w way) {
 		time.Sleep(10 * leastPause)
 		return
 	default:
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 300)) // for the report
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 300)) // the beginning of the body is enough for the report
 		l.report.violation(&l.report.other, "%s from %q: got %d %s, want 200", w, l.from, resp.StatusCode, text)
 		time.Sleep(10 * leastPause)
 		return
@@ -157,7 +157,7 @@ func (l *live) connect(ctx context.Context, w way) {
 	}
 }
 
-// request returns a request to any gateway for what comes after l.from.
+// request returns a request to a random gateway for everything after the position l.from.
 func (l *live) request(ctx context.Context, w way) *http.Request {
 	query, header := url.Values{}, http.Header{}
 	for name, value := range map[string]string{"mode": l.mode, "opt_fields": l.fields, "offset": l.from} {
@@ -173,7 +173,7 @@ func (l *live) request(ctx context.Context, w way) *http.Request {
 		}
 	case events:
 		header.Set("Accept", "text/event-stream")
-		if l.from != "" && randtest.IntN(2) == 0 { // it wins over offset
+		if l.from != "" && randtest.IntN(2) == 0 { // Last-Event-ID takes precedence over offset
 			header.Set("Last-Event-ID", l.from)
 			query.Set("offset", l.passed[0].to)
 		}
@@ -183,13 +183,13 @@ func (l *live) request(ctx context.Context, w way) *http.Request {
 	base := l.services.edges[randtest.IntN(len(l.services.edges))]
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/2.5/assets?"+query.Encode(), nil)
 	if err != nil {
-		panic(err) // the test is wrong
+		panic(err) // the test itself is wrong
 	}
 	req.Header = header
 	return req
 }
 
-// takePage takes the entries of a page.
+// takePage passes the entries of a page to the function take.
 func (l *live) takePage(w way, body io.Reader) error {
 	text, err := io.ReadAll(body)
 	if err != nil {
@@ -205,8 +205,8 @@ func (l *live) takePage(w way, body io.Reader) error {
 	return nil
 }
 
-// take checks the order of a message and remembers it. It returns false if the follower
-// leaves the stream.
+// take checks the order of a message, and remembers the message. It returns false if the follower leaves the stream
+// after this message.
 func (l *live) take(w way, m message) bool {
 	if m.Bookmark != "" {
 		l.bookmarks++
@@ -214,10 +214,9 @@ func (l *live) take(w way, m message) bool {
 			l.report.violation(&l.report.outOfOrder, "%s from %q: got the bookmark %s after %s", w, l.from, m.Bookmark, l.last)
 		}
 		l.pass(m.Bookmark)
-		return l.mode != "test" || randtest.IntN(2) == 0 // if it leaves, the next connection begins at the bookmark
+		return l.mode != "test" || randtest.IntN(2) == 0 // if the follower leaves, it resumes at the bookmark
 	}
-	// Positions rise within a connection, so only one that began at an earlier place may
-	// repeat entries.
+	// Positions rise within a connection. Entries may repeat only if the connection began at an earlier position.
 	if m.DateModified <= l.last {
 		l.report.violation(&l.report.outOfOrder, "%s from %q: got %s at %s after %s, want a later position", w, l.from, m.ID,
 			m.DateModified, l.last)
@@ -237,7 +236,7 @@ func (l *live) take(w way, m message) bool {
 	return !l.ended
 }
 
-// pass notes that all up to a position has come.
+// pass records that the follower has got everything up to a position.
 func (l *live) pass(to string) {
 	l.last = to
 	if to > l.at {

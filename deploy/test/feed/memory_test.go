@@ -20,9 +20,9 @@ import (
 
 var readsWanted = flag.Int64("reads", 30_000, "number of readings of a registry that answers from memory")
 
-// fresh checks that no answer from memory is stale (docs/architecture.md, "Answers from
-// memory"). Writers change a few assets. Readers read them through any gateway, and want
-// each change that was acknowledged or shown to anybody before.
+// fresh checks that no answer from memory is stale (docs/architecture.md, "Answers from memory"). Writers change a
+// few assets, and readers read them through any gateway. Each answer must have every change that was acknowledged,
+// or shown to any reader, before the read began.
 type fresh struct {
 	services *services
 	assets   []freshAsset
@@ -34,7 +34,7 @@ type fresh struct {
 
 type freshAsset struct {
 	id, token string
-	newest    atomic.Int64 // position that was acknowledged or shown
+	newest    atomic.Int64 // the newest position that was acknowledged or shown
 }
 
 // newFresh creates the assets.
@@ -56,7 +56,8 @@ func newFresh(t *testing.T, s *services, count int) *fresh {
 	return f
 }
 
-// run reads at least so many times, beside at least a thousandth as many changes.
+// run makes at least as many reads as reads says. Meanwhile, there must be at least one change for every thousand
+// reads.
 func (f *fresh) run(ctx context.Context, readers, writers int, reads int64) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -103,7 +104,7 @@ func (f *fresh) read(ctx context.Context) {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, edge+"/api/2.5/assets/"+a.id, nil)
 	if err != nil {
-		panic(err) // the test is wrong
+		panic(err) // the test itself is wrong
 	}
 	resp, err := f.services.client.Do(req)
 	if err != nil {
@@ -129,14 +130,14 @@ func (f *fresh) read(ctx context.Context) {
 	raise(&a.newest, got)
 }
 
-// raise sets a to at least value.
+// raise sets a to value, unless a is larger already.
 func raise(a *atomic.Int64, value int64) {
 	for old := a.Load(); old < value && !a.CompareAndSwap(old, value); old = a.Load() {
 	}
 }
 
-// startOne starts a registry in one process, which answers from memory. It returns the
-// address of its metrics.
+// startOne starts a registry that runs in one process and answers from memory. It returns the address of its
+// metrics.
 func (f *fleet) startOne(t *testing.T) (metrics string) {
 	t.Helper()
 	addr, metrics := freeAddr(t), freeAddr(t)
@@ -146,7 +147,7 @@ func (f *fleet) startOne(t *testing.T) (metrics string) {
 	return metrics
 }
 
-// hits returns how many readings were answered from memory since the registry has started.
+// hits returns how many reads were answered from memory since the registry started.
 func hits(t *testing.T, metrics string) int64 {
 	t.Helper()
 	resp, err := http.Get("http://" + metrics + "/metrics")
@@ -170,8 +171,8 @@ func hits(t *testing.T, metrics string) int64 {
 	return 0
 }
 
-// TestReadingsFromMemoryAreFresh reads from a registry in one process, which answers from
-// memory, while it is killed, stopped and frozen.
+// TestReadingsFromMemoryAreFresh reads from a registry in one process, which answers from memory. Meanwhile, the
+// registry is killed, stopped and frozen.
 func TestReadingsFromMemoryAreFresh(t *testing.T) {
 	fleet := &fleet{bin: build(t), dir: t.TempDir()}
 	metrics := fleet.startOne(t)
@@ -200,7 +201,8 @@ func TestReadingsFromMemoryAreFresh(t *testing.T) {
 	}
 }
 
-// TestStaleReadingsAreFound reads through a naive cache, which keeps answers for a second.
+// TestStaleReadingsAreFound reads through a naive cache that keeps answers for a second. The checker must find
+// stale answers.
 func TestStaleReadingsAreFound(t *testing.T) {
 	fleet := &fleet{bin: build(t), store: "file:" + filepath.Join(t.TempDir(), "assets.db"), dir: t.TempDir()}
 	fleet.start(t, 1)

@@ -16,30 +16,31 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// naive is a registry with a simple feed and a simple record, as other systems have
-// them. Unless sound is set, it takes the time for dateModified first and stores the
-// change later. So a change can appear in the feed before the offset of a follower, and
-// the dates of its record do not fall.
+// naive is a registry with a simple feed and a simple record, like those of many systems. Unless sound is set, it
+// first chooses dateModified, and stores the change later. So a change can appear in the feed at a position that a
+// follower has already passed, and the dates in a record can be in the wrong order.
 type naive struct {
-	sound bool // it does all of a change at once
-	ahead bool // it records a change, and then refuses it if the asset has changed meanwhile
-	apart bool // it reads a record, extends it, and writes it back without a guard
-	hides bool // it lists no asset while a change of it is stored
-	fan   *fan // it sends its feed to followers; nil: it does not
+	sound bool // whether it makes each change in one step
+	// Whether it adds a change to the record first, and then refuses the change if another request has changed the
+	// asset.
+	ahead bool
+	apart bool // whether it extends a record without a check that nobody else has changed it
+	hides bool // whether an asset is off the list while a change of it is stored
+	fan   *fan // sends the feed to followers; nil if there are no streams
 
 	mu      sync.Mutex
 	assets  map[string]naiveAsset
-	records map[string][]map[string]any // by asset, the newest first
+	records map[string][]map[string]any // by the id of the asset, the newest change first
 }
 
 type naiveAsset struct {
 	ID           string `json:"id"`
 	Description  string `json:"description"`
 	DateModified string `json:"dateModified"`
-	Status       string `json:"-"` // the feed lists no draft
+	Status       string `json:"-"` // not in the JSON; the feed does not list drafts
 }
 
-// naiveFields are the fields of a request.
+// naiveFields are the fields that a request may set.
 type naiveFields struct{ Description, Status string }
 
 func (n *naive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +62,8 @@ func (n *naive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pause is the time of a write to disk. Others may work meanwhile.
+// pause waits as long as a write to a disk could take. It releases the lock meanwhile, so that other requests can
+// work.
 func (n *naive) pause() {
 	n.mu.Unlock()
 	time.Sleep(time.Duration(randtest.IntN(5000)) * time.Microsecond)
@@ -109,7 +111,7 @@ func (n *naive) save(w http.ResponseWriter, r *http.Request, id string) {
 	reply(w, status, map[string]any{"data": a, "access": map[string]any{"token": "t"}})
 }
 
-// extend stores a record with one more change.
+// extend stores a record to which one change is added.
 func (n *naive) extend(record []map[string]any, before, after naiveAsset) {
 	change := map[string]any{"op": "replace", "path": "/description", "value": after.Description}
 	if before.ID == "" {
@@ -121,7 +123,7 @@ func (n *naive) extend(record []map[string]any, before, after naiveAsset) {
 	}, record...)
 }
 
-// record answers with the whole record on the first page.
+// record answers with the whole record on the first page, and with empty further pages.
 func (n *naive) record(w http.ResponseWriter, r *http.Request, id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -156,7 +158,7 @@ func (n *naive) list(w http.ResponseWriter, r *http.Request) {
 		"prev_page": map[string]any{"path": prev}})
 }
 
-// page returns at most limit assets after an offset. The caller holds the lock.
+// page returns the assets after an offset, at most as many as limit says. The caller holds the lock.
 func (n *naive) page(offset string, limit int, descending bool) (all []naiveAsset) {
 	for _, a := range n.assets {
 		if a.Status != "" && (offset == "" || (a.DateModified > offset) != descending && a.DateModified != offset) {
@@ -179,7 +181,7 @@ func reply(w http.ResponseWriter, status int, body any) {
 	}
 }
 
-// run runs a load on the registry, and prints its report.
+// run runs a load on the naive registry, and prints the report.
 func (n *naive) run(t *testing.T, l load) *report {
 	t.Helper()
 	n.assets, n.records = map[string]naiveAsset{}, map[string][]map[string]any{}

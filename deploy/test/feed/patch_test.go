@@ -12,14 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// operation is an operation of a JSON Patch (RFC 6902). It knows those that the record
-// has: add, remove and replace.
+// operation is an operation of a JSON Patch (RFC 6902). It supports only the operations that occur in a record:
+// add, remove and replace.
 type operation struct {
 	Op, Path string
 	Value    any // numbers are json.Number
 }
 
-// UnmarshalJSON keeps every digit of the numbers.
+// UnmarshalJSON decodes an operation. It keeps every digit of numbers.
 func (o *operation) UnmarshalJSON(text []byte) error {
 	type plain operation
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -27,7 +27,7 @@ func (o *operation) UnmarshalJSON(text []byte) error {
 	return decoder.Decode((*plain)(o))
 }
 
-// apply returns the value after the operation. It may change value.
+// apply returns the value after the operation. It may also change the value that it was given.
 func (o operation) apply(value any) (any, error) {
 	if o.Path == "" {
 		if o.Op == "remove" {
@@ -45,7 +45,7 @@ func (o operation) apply(value any) (any, error) {
 	return o.within(value, path)
 }
 
-// within applies the operation to what the path names in value.
+// within applies the operation to a part of a value. The path leads from the value to that part.
 func (o operation) within(value any, path []string) (any, error) {
 	name, last := path[0], len(path) == 1
 	switch value := value.(type) {

@@ -12,14 +12,14 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// revision is a change in the record of an asset.
+// revision is one change in the record of an asset.
 type revision struct {
 	Revision int
 	Date     string
 	Changes  []operation
 }
 
-// description returns the description that the change sets, "" if it sets none.
+// description returns the description that the change sets, or "" if it sets none.
 func (r revision) description() string {
 	for _, o := range r.Changes {
 		value := o.Value
@@ -34,10 +34,10 @@ func (r revision) description() string {
 	return ""
 }
 
-// checkRecord compares the record of each asset with the answers to the writers (R1 and
-// R2 of docs/architecture.md, "Invariants").
+// checkRecord compares the record of each asset with the answers that the writers got (R1 and R2 of
+// docs/architecture.md, "Invariants").
 func (h *history) checkRecord(ctx context.Context) {
-	acknowledged := map[string]map[string]string{} // asset, date, description
+	acknowledged := map[string]map[string]string{} // asset id -> date of the change -> description
 	for _, a := range h.acks {
 		if acknowledged[a.id] == nil {
 			acknowledged[a.id] = map[string]string{}
@@ -54,12 +54,12 @@ func (h *history) checkRecord(ctx context.Context) {
 	}
 }
 
-// settling is the longest time until the record has a change whose writer was killed:
-// others fence its batch and settle it first.
+// settling is how long it may take until a change appears in the record if the service that wrote the change was
+// killed. Another service must first fence the batch of the killed one, and settle it.
 const settling = time.Minute
 
-// readRecord reads an asset and its record, the newest change first. It repeats both if
-// the asset changes meanwhile, or if the newest change is not settled yet.
+// readRecord reads an asset and its record, the newest change first. It reads both again if the asset has changed
+// in between, or if the newest change is not settled yet.
 func (h *history) readRecord(ctx context.Context, a owned) (now map[string]any, record []revision) {
 	for end := time.Now().Add(settling); ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
 		before := h.readAsset(ctx, a.id)
@@ -96,14 +96,15 @@ func (h *history) readAsset(ctx context.Context, id string) map[string]any {
 	return data
 }
 
-// repeat repeats a reading until it succeeds or ctx is done.
+// repeat repeats a GET until it succeeds or ctx is done.
 func (h *history) repeat(ctx context.Context, path, token string, into any) {
 	for h.services.call(ctx, "GET", path, token, nil, into) != http.StatusOK && ctx.Err() == nil {
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// checkOrder checks that dates and revisions fall strictly, down to the creation.
+// checkOrder checks that dates and revision numbers get strictly smaller along the record, and that the last entry
+// is the creation.
 func (h *history) checkOrder(id string, record []revision) {
 	r := &h.report
 	for i := 1; i < len(record); i++ {
@@ -117,8 +118,8 @@ func (h *history) checkOrder(id string, record []revision) {
 	}
 }
 
-// compare checks that the record has each acknowledged change at its date, and no other
-// change but those whose writers do not know the outcome.
+// compare checks that the record has each acknowledged change at its date. All other changes in it must be changes
+// that got no clear answer.
 func (h *history) compare(a owned, record []revision, acknowledged map[string]string) {
 	r, found := &h.report, map[string]bool{}
 	for i, c := range record {
@@ -142,8 +143,7 @@ func (h *history) compare(a owned, record []revision, acknowledged map[string]st
 	}
 }
 
-// checkPatches applies the patches of a record, the oldest first. The result is the
-// asset as it is now.
+// checkPatches applies the patches of a record, the oldest first. The result must be the asset as it is now.
 func (h *history) checkPatches(id string, record []revision, now map[string]any) {
 	r := &h.report
 	if len(record) > 0 && record[0].Date != now["dateModified"] {

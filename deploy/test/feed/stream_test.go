@@ -15,18 +15,18 @@ import (
 // message is one entry or bookmark of a stream (docs/contract.md, "Streams").
 type message struct {
 	ID, DateModified, Description string
-	Items                         []json.RawMessage // of a whole asset
+	Items                         []json.RawMessage // items of a whole asset
 	Bookmark                      string            // the offset of a bookmark
 }
 
-// errMalformed is returned for an answer that breaks the contract.
+// errMalformed is the error for an answer that breaks the contract.
 var errMalformed = errors.New("the answer is malformed")
 
-// errTorn is returned for a stream that ends inside a message, and whose connection
-// does not say so.
+// errTorn is the error for a stream that ends inside a message although its connection was closed in the normal
+// way.
 var errTorn = fmt.Errorf("%w: it is complete, but its last message is not", errMalformed)
 
-// readStream reads messages until the stream ends or take returns false. alive is called
+// readStream reads messages until the stream ends or the function take returns false. It calls the function alive
 // for each line.
 func readStream(body io.Reader, w way, alive func(), take func(message) bool) error {
 	r := bufio.NewReader(body)
@@ -45,7 +45,7 @@ func readStream(body io.Reader, w way, alive func(), take func(message) bool) er
 	}
 }
 
-// nextLine reads one line of JSON. It returns false for an empty one.
+// nextLine reads one line of JSON. It returns false for an empty line.
 func nextLine(r *bufio.Reader, alive func()) (m message, is bool, err error) {
 	text, err := r.ReadString('\n')
 	if err != nil {
@@ -68,8 +68,7 @@ func nextLine(r *bufio.Reader, alive func()) (m message, is bool, err error) {
 	return m, true, validate(m)
 }
 
-// nextEvent reads one event (HTML Standard, "Server-sent events"). It returns false for
-// an event without data.
+// nextEvent reads one event (HTML Standard, "Server-sent events"). It returns false for an event that has no data.
 func nextEvent(r *bufio.Reader, alive func()) (m message, is bool, err error) {
 	var id, kind, data string
 	for inside := false; ; inside = true {
@@ -116,7 +115,7 @@ func validate(m message) error {
 	return nil
 }
 
-// torn returns the error of a stream that has ended.
+// torn returns the error for a stream that has ended with err. inside says whether it ended inside a message.
 func torn(err error, inside bool) error {
 	if err == io.EOF && inside {
 		return errTorn

@@ -9,10 +9,10 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// walk reads the whole list again and again until the writers and the faults have ended, as
-// a crawler does that takes what is missing for gone. Each walk must find every asset whose
-// publication was acknowledged before it began. It rests as long as it walks: the stand-in of the
-// database reads all assets for each page, and the writers need it too.
+// walk reads the whole list again and again until the writers and the faults have ended. It acts as a crawler that
+// believes an asset is gone when the list lacks it. So each walk must find every asset whose publication was
+// acknowledged before the walk began. After a walk, it rests for as long as the walk took: the stand-in for MongoDB
+// reads all assets for each page, and the writers need the stand-in, too.
 func (h *history) walk(ctx context.Context) {
 	f := &follower{history: h}
 	for ctx.Err() == nil && !h.finished.Load() {

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// The folders of deploy/k8s that an operator applies, and production with each component.
+// The folders of deploy/k8s that an operator applies: also production with each of its components.
 var (
 	withFiles     = filepath.Join("..", "test", "k8s", "testdata", "files")
 	withSearch    = filepath.Join("..", "test", "k8s", "testdata", "search")
@@ -49,10 +49,10 @@ func build(t *testing.T, dir string) (built []manifest) {
 	return built
 }
 
-// stack is the decoded objects of a folder.
+// stack holds the decoded objects of a folder.
 type stack []runtime.Object
 
-// decode reads manifests. It refuses unknown fields, and the kinds that no folder has.
+// decode decodes manifests. It refuses unknown fields, secrets, and kinds that no folder should have.
 func decode(manifests []manifest) (s stack, err error) {
 	scheme := runtime.NewScheme()
 	kinds := runtime.NewSchemeBuilder(appsv1.AddToScheme, autoscalingv2.AddToScheme, corev1.AddToScheme,
@@ -93,7 +93,8 @@ func every[T runtime.Object](s stack) (found []T) {
 	return found
 }
 
-// named returns the object of a kind whose name begins so, or nil. Names of ConfigMaps end in a hash.
+// named returns the object of a kind whose name begins with the given text, or nil. It compares only the beginning
+// because names of ConfigMaps end in a hash.
 func named[T interface {
 	runtime.Object
 	metav1.Object
@@ -109,13 +110,14 @@ func named[T interface {
 // containerOf returns the only container of a deployment's pods.
 func containerOf(d *appsv1.Deployment) *corev1.Container { return &d.Spec.Template.Spec.Containers[0] }
 
-// selects tells whether a selector is for the pods of a deployment.
+// selects reports whether a selector matches the pods of a deployment.
 func selects(selector *metav1.LabelSelector, d *appsv1.Deployment) bool {
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	return err == nil && !s.Empty() && s.Matches(labels.Set(d.Spec.Template.Labels))
 }
 
-// environment returns the variables of a deployment's container. Each must be given once.
+// environment returns the environment variables of a deployment's container. It returns an error if a variable is
+// set twice.
 func (s stack) environment(d *appsv1.Deployment) (map[string]string, error) {
 	found := map[string]string{}
 	for _, from := range containerOf(d).EnvFrom {
@@ -136,11 +138,11 @@ func (s stack) environment(d *appsv1.Deployment) (map[string]string, error) {
 	return found, nil
 }
 
-// setting returns a setting of a deployment's program. d.Name is the name of the program.
+// setting returns a setting of a deployment's program. The program has the name of the deployment.
 func (s stack) setting(d *appsv1.Deployment, name string) string {
 	env, err := s.environment(d)
 	if err != nil {
-		return "" // the rule "settings" tells it
+		return "" // the rule "each setting is given once" reports this error
 	}
 	return env[strings.ToUpper(d.Name)+"_"+name]
 }

@@ -16,14 +16,14 @@ import (
 // endpoint is a pod, or a machine outside the cluster.
 type endpoint struct {
 	name            string
-	namespace       string // "": outside
+	namespace       string // "" outside the cluster
 	namespaceLabels labels.Set
 	labels          labels.Set
 	ports           []corev1.ContainerPort
 }
 
-// allows tells whether policies let one endpoint connect to a port of another: on each side where a policy
-// selects the pod, one policy must allow it.
+// allows reports whether policies let one endpoint connect to a port of another. On each side, if any policy
+// selects the pod, at least one of these policies must allow the connection.
 func allows(policies []*networkingv1.NetworkPolicy, from, to endpoint, port corev1.ContainerPort) bool {
 	out, in := true, true
 	for _, p := range policies {
@@ -53,7 +53,7 @@ func (e endpoint) isSelectedBy(p *networkingv1.NetworkPolicy) bool {
 	return p.Namespace == e.namespace && matches(&p.Spec.PodSelector, e.labels)
 }
 
-// permits tells whether a rule of a policy in a namespace permits a peer and a port.
+// permits reports whether a rule of a policy permits a peer and a port. namespace is the namespace of the policy.
 func permits(
 	peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort, namespace string,
 	peer endpoint, port corev1.ContainerPort,
@@ -81,8 +81,8 @@ func matches(selector *metav1.LabelSelector, of labels.Set) bool {
 	return err == nil && s.Matches(of)
 }
 
-// endpoints returns the pods of services and stores, and strangers in the cluster and outside.
-// Their labels are those that deploy/k8s/README.md tells the operator to set.
+// endpoints returns the pods of the services and of the stores, other pods in the cluster, and a machine outside.
+// They have the labels that deploy/k8s/README.md tells the operator to set.
 func endpoints(services, stores stack) []endpoint {
 	port := func(name string, number int32) corev1.ContainerPort {
 		return corev1.ContainerPort{Name: name, ContainerPort: number}
@@ -116,7 +116,8 @@ func endpoints(services, stores stack) []endpoint {
 	return found
 }
 
-// connections returns those that the policies allow from and to pods of the registry and its stores.
+// connections returns all connections that the policies allow and that begin or end at a pod of the registry or its
+// stores.
 func connections(policies []*networkingv1.NetworkPolicy, all []endpoint) (found []string) {
 	for _, from := range all {
 		for _, to := range all {
@@ -139,7 +140,8 @@ func connectionsOf(t *testing.T, dir string) []string {
 		endpoints(services, stores))
 }
 
-// wanted are the connections of base and production beside those to gateways, "from, from to to, to".
+// wanted are the connections that base and production must allow, except those to the port http of gateways. In
+// each line, all pods before the word "to" may connect to all pods and ports behind it.
 var wanted = []string{
 	"gateway, authsvc to assetsvc:http",
 	"gateway, assetsvc to authsvc:http",
@@ -150,11 +152,11 @@ var wanted = []string{
 	"gateway, limits to limits:redis",
 	"gateway, assetsvc, authsvc, unlabelled, admin, assets, tokens, limits, backup to dns:dns, dns:dns-tcp",
 	"gateway, assetsvc, authsvc to monitoring:otlp-grpc, monitoring:otlp-http",
-	// The stores' operators say what stores may do.
+	// The operators of the stores decide where stores may connect to, so our policies forbid nothing here.
 	"assets, tokens, limits, backup to world:https, edge:https, stranger:http, impostor:http, monitoring:otlp-grpc, monitoring:otlp-http",
 }
 
-// pairs writes each connection of lines like those of wanted.
+// pairs expands lines like those of wanted into single connections.
 func pairs(lines ...string) (all []string) {
 	for _, line := range lines {
 		from, to, _ := strings.Cut(line, " to ")
@@ -170,7 +172,7 @@ func pairs(lines ...string) (all []string) {
 func TestOnlyTheWantedConnectionsAreAllowed(t *testing.T) {
 	production := append(slices.Clone(wanted), "edge to gateway:http")
 	for dir, want := range map[string][]string{
-		// A pod that may connect to nobody cannot connect to a gateway either.
+		// Pods that may not open connections cannot connect to a gateway either, so they are not in the list.
 		"base":        append(slices.Clone(wanted), "world, edge, monitoring, stranger, impostor, dns, assets, tokens, limits, backup to gateway:http"),
 		"production":  production,
 		withSnapshots: production,
@@ -194,7 +196,7 @@ func TestOnlyTheWantedConnectionsAreAllowed(t *testing.T) {
 	}
 }
 
-// TestEveryPolicyIsNeeded leaves out one policy after the other.
+// TestEveryPolicyIsNeeded leaves out one policy at a time. Without it, other connections must be allowed.
 func TestEveryPolicyIsNeeded(t *testing.T) {
 	for _, dir := range []string{"base", withSearch, withFiles} {
 		services, stores := stackOf(t, dir), stackOf(t, "stores")
@@ -208,7 +210,8 @@ func TestEveryPolicyIsNeeded(t *testing.T) {
 	}
 }
 
-// TestAllowsIsWhatKubernetesDocuments tries the rules of the documentation of NetworkPolicy.
+// TestAllowsIsWhatKubernetesDocuments checks the function allows with the rules in the documentation of
+// NetworkPolicy.
 func TestAllowsIsWhatKubernetesDocuments(t *testing.T) {
 	from := endpoint{name: "a", namespace: "n", namespaceLabels: labels.Set{"n": "1"}, labels: labels.Set{"pod": "a"}}
 	to := endpoint{name: "b", namespace: "m", namespaceLabels: labels.Set{"m": "1"}, labels: labels.Set{"pod": "b"}}

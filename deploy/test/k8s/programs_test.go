@@ -25,10 +25,10 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// startTimeout is how long a program may take until it is ready.
+// startTimeout is how long a program may take to become ready.
 const startTimeout = 30 * time.Second
 
-// buildPrograms builds the services as their images hold them, and returns their folder.
+// buildPrograms builds the services in the same way as for their images, and returns the folder of the programs.
 func buildPrograms(t *testing.T) (bin string) {
 	t.Helper()
 	bin = t.TempDir()
@@ -43,7 +43,8 @@ func buildPrograms(t *testing.T) (bin string) {
 	return bin
 }
 
-// TestProgramsKnowTheirVariables finds names with a mistake: a program ignores variables that it does not know.
+// TestProgramsKnowTheirVariables finds environment variables with a wrong name. A program would ignore them without
+// an error.
 func TestProgramsKnowTheirVariables(t *testing.T) {
 	bin := buildPrograms(t)
 	variable := regexp.MustCompile(`\$([A-Z_]+)`)
@@ -51,12 +52,12 @@ func TestProgramsKnowTheirVariables(t *testing.T) {
 		s := stackOf(t, dir)
 		for _, d := range every[*appsv1.Deployment](s) {
 			help, err := exec.Command(filepath.Join(bin, d.Name), "serve", "--help").Output()
-			if err != nil { // the programs with one command
+			if err != nil { // programs that have only one command do not know "serve"
 				if help, err = exec.Command(filepath.Join(bin, d.Name), "--help").Output(); err != nil {
 					t.Fatal(err)
 				}
 			}
-			known := map[string]bool{ // of Go, of OpenTelemetry and of libraries for S3
+			known := map[string]bool{ // variables of Go, of OpenTelemetry and of libraries for S3
 				"GOMEMLIMIT": true, "TMPDIR": true, "AWS_SHARED_CREDENTIALS_FILE": true,
 				"OTEL_EXPORTER_OTLP_ENDPOINT": true, "OTEL_TRACES_SAMPLER": true, "OTEL_TRACES_SAMPLER_ARG": true,
 			}
@@ -76,18 +77,19 @@ func TestProgramsKnowTheirVariables(t *testing.T) {
 	}
 }
 
-// pod is the program of a deployment on this machine, with the variables of its manifest. Its ports
-// are free ones, and its first volume is a folder.
+// pod is the program of a deployment. It runs on this machine with the environment variables of its manifest. Its
+// ports are replaced by free ports, and its first volume by a folder.
 type pod struct {
 	deployment *appsv1.Deployment
 	cmd        *exec.Cmd
 	volume     string
-	ports      map[string]string // address by name of the port
+	ports      map[string]string // addresses by the names of the ports
 	log        bytes.Buffer
 	ended      chan error
 }
 
-// newPods prepares the programs of a stack. They find each other by the Services of the stack.
+// newPods prepares the programs of a stack. In the manifests, the programs know each other by the names of the
+// stack's Services. newPods replaces these names by addresses on this machine.
 func newPods(t *testing.T, s stack, bin, collector string) map[string]*pod {
 	t.Helper()
 	pods, addresses := map[string]*pod{}, map[string]string{"otelcol.monitoring:4318": strings.TrimPrefix(collector, "http://")}
@@ -117,7 +119,8 @@ func newPods(t *testing.T, s stack, bin, collector string) map[string]*pod {
 		}
 		for name, value := range env {
 			value = strings.Replace(value, containerOf(p.deployment).VolumeMounts[0].MountPath, p.volume, 1)
-			if addr := addresses[p.deployment.Name+value]; addr != "" { // ":8081" of its own
+			// This is an address such as ":8081", on which the program itself listens.
+			if addr := addresses[p.deployment.Name+value]; addr != "" {
 				value = addr
 			} else if u, err := url.Parse(value); err == nil && addresses[u.Host] != "" {
 				value = "http://" + addresses[u.Host]
@@ -144,7 +147,7 @@ func (p *pod) start(t *testing.T) {
 	}
 }
 
-// probe asks as the kubelet does.
+// probe sends the request that the kubelet would send.
 func (p *pod) probe(probe *corev1.Probe) error {
 	client := http.Client{Timeout: time.Duration(probe.TimeoutSeconds) * time.Second}
 	resp, err := client.Get("http://" + p.ports[probe.HTTPGet.Port.String()] + probe.HTTPGet.Path)
@@ -158,7 +161,8 @@ func (p *pod) probe(probe *corev1.Probe) error {
 	return nil
 }
 
-// end waits for the program's end, for as long as the kubelet waits before it kills.
+// end waits until the program has ended. It fails the test if that takes longer than the time after which the
+// kubelet would kill the program.
 func (p *pod) end(t *testing.T) {
 	t.Helper()
 	select {
@@ -171,8 +175,9 @@ func (p *pod) end(t *testing.T) {
 	}
 }
 
-// TestTheRegistryRunsAsTheManifestsSay runs the programs with the variables of their manifests and the
-// secrets of the operator. An administrator makes a key at the admin port, and a broker an asset.
+// TestTheRegistryRunsAsTheManifestsSay runs the programs with the environment variables of their manifests, and
+// with secrets as an operator makes them. An administrator creates a key through the admin port, and a broker
+// creates an asset with it.
 func TestTheRegistryRunsAsTheManifestsSay(t *testing.T) {
 	bin := buildPrograms(t)
 	asset, err := os.ReadFile(filepath.Join("..", "..", "bench", "registry", "asset.json"))
@@ -190,7 +195,7 @@ func TestTheRegistryRunsAsTheManifestsSay(t *testing.T) {
 			}))
 			t.Cleanup(collector.Close)
 			pods := newPods(t, stackOf(t, dir), bin, collector.URL)
-			for _, of := range [][2]string{ // as README.md says
+			for _, of := range [][2]string{ // the files that README.md tells the operator to make
 				{"authsvc", "store: " + redis.URL() + "/0\n"},
 				{"assetsvc", "store: file:" + filepath.Join(t.TempDir(), "assets.db") + "\n"},
 				{"gateway", "limits-redis: " + redis.URL() + "/1\n"},
@@ -205,7 +210,8 @@ func TestTheRegistryRunsAsTheManifestsSay(t *testing.T) {
 				expect(t, "", "GET", "http://"+p.ports["metrics"]+"/metrics", nil, 200, "go_")
 			}
 
-			adminKey := exec.Command(pods["authsvc"].cmd.Path, "admin-key", "--name", "Olha") // by kubectl exec
+			// An operator runs this command with kubectl exec.
+			adminKey := exec.Command(pods["authsvc"].cmd.Path, "admin-key", "--name", "Olha")
 			adminKey.Env = pods["authsvc"].cmd.Env
 			admin, err := adminKey.Output()
 			if err != nil {
@@ -222,7 +228,8 @@ func TestTheRegistryRunsAsTheManifestsSay(t *testing.T) {
 			expect(t, "", "GET", public+"/api/2.5/assets", nil, 200, "")
 			expect(t, "", "GET", public+"/admin/v1/brokers", nil, 404, "")
 
-			// A service without its store is not ready, but alive: a restart would not help.
+			// A service without its store must not be ready. It must still be alive, because a restart would not
+			// help.
 			redis.Kill(t)
 			for pods["authsvc"].probe(containerOf(pods["authsvc"].deployment).ReadinessProbe) == nil {
 				time.Sleep(10 * time.Millisecond)
@@ -244,14 +251,15 @@ func TestTheRegistryRunsAsTheManifestsSay(t *testing.T) {
 			for _, p := range pods {
 				p.end(t)
 			}
-			if got := metrics.Load(); (got >= int64(len(pods))) != hasCollector { // each sends some at its end
+			// Each program sends metrics at least once, when it ends.
+			if got := metrics.Load(); (got >= int64(len(pods))) != hasCollector {
 				t.Errorf("the collector got metrics %d times", got)
 			}
 		})
 	}
 }
 
-// expect sends a request with a key, and compares the answer. It returns the body.
+// expect sends a request with a key, checks the status of the answer and a part of its text, and returns the body.
 func expect(t *testing.T, key, method, url string, body []byte, status int, text string) []byte {
 	t.Helper()
 	r, err := http.NewRequest(method, url, bytes.NewReader(body))

@@ -17,13 +17,14 @@ import (
 )
 
 const (
-	finishing = 15 * time.Second // a program finishes requests under way for so long (shared/httpserver)
-	closing   = 5 * time.Second  // and then closes its stores and sends its telemetry
-	drawing   = 256 << 20        // memory of the child of filesvc that draws pictures, which GOMEMLIMIT does not count
+	finishing = 15 * time.Second // how long a program may take to finish the requests in progress (shared/httpserver)
+	closing   = 5 * time.Second  // how long a program may then take to close its stores and send its telemetry
+	// Memory of the child process in which filesvc draws pictures; GOMEMLIMIT does not count it.
+	drawing = 256 << 20
 )
 
-// rules are what the manifests of a deployment must have and no server checks. plant puts a
-// fault into the stack that the rule must find.
+// rules are rules for a deployment's manifests that no Kubernetes server checks. The function plant puts a fault
+// into the stack, and the rule must find that fault.
 var rules = []struct {
 	name  string
 	check func(stack, *appsv1.Deployment) error
@@ -92,7 +93,7 @@ func TestEachRuleFindsAPlantedFault(t *testing.T) {
 
 func checkEnd(s stack, d *appsv1.Deployment) error {
 	delay, err := time.ParseDuration(s.setting(d, "DRAIN_DELAY"))
-	if err != nil || delay < 3*time.Second { // callers ask every second for readiness
+	if err != nil || delay < 3*time.Second { // callers notice the drain late, as they ask once a second
 		return fmt.Errorf("got the drain delay %s, %v; want 3s or more", delay, err)
 	}
 	needs := delay + finishing + closing
@@ -121,7 +122,7 @@ func checkMemory(s stack, d *appsv1.Deployment) error {
 	}
 	has := containerOf(d).Resources
 	own := has.Limits.Memory().Value()
-	if has.Requests.Memory().Value() != own || has.Requests.Cpu().IsZero() { // autoscalers count by the CPU that is requested
+	if has.Requests.Memory().Value() != own || has.Requests.Cpu().IsZero() { // autoscalers need a request of CPU
 		return errors.New("the requests lack CPU, or their memory is not the limit")
 	}
 	if d.Name == "filesvc" {
@@ -151,17 +152,17 @@ func checkNumber(s stack, d *appsv1.Deployment) error {
 	if d.Name != "gateway" {
 		return nil
 	}
-	// An update adds one gateway, and one more may be about to end.
+	// An update starts one more gateway, and meanwhile another one may still be shutting down.
 	if counted, err := strconv.Atoi(s.setting(d, "LIMITS_GATEWAYS")); err != nil || counted < int(most)+2 {
 		return fmt.Errorf("got limits for %d gateways, %v; want %d", counted, err, most+2)
 	}
 	return nil
 }
 
-// checkService tells whether callers can ask each pod for its readiness.
+// checkService checks that callers can ask every single pod whether it is ready.
 func checkService(s stack, d *appsv1.Deployment) error {
 	if d.Name == "gateway" || d.Name == "searchsvc" {
-		return nil // nobody asks for theirs
+		return nil // no service asks the pods of these for readiness
 	}
 	if v := named[*corev1.Service](s, d.Name); v.Spec.ClusterIP != corev1.ClusterIPNone || !v.Spec.PublishNotReadyAddresses {
 		return errors.New("its name in DNS does not list each pod")
@@ -169,7 +170,8 @@ func checkService(s stack, d *appsv1.Deployment) error {
 	return nil
 }
 
-// checkClaims tells whether each volume on a disk is shared by all pods and where the program expects it.
+// checkClaims checks that all pods share each volume on a disk, and that the volume is mounted where the program
+// expects it.
 func checkClaims(s stack, d *appsv1.Deployment) error {
 	folder := map[string]string{"assetsvc": s.setting(d, "SNAPSHOT_DIR"), "filesvc": s.setting(d, "DATA")}[d.Name]
 	var mounted string

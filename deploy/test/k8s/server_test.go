@@ -15,8 +15,8 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// create returns the API server's answers to requests that create objects, from command
-// kubeapi. The answer is "" if the server has no error and no warning.
+// create sends manifests to the API server's code, in the command kubeapi, to create objects. It returns the answer
+// for each manifest, which is "" if there was neither an error nor a warning.
 func create(t *testing.T, manifests []string) (answers []string) {
 	t.Helper()
 	tool, err := exec.CommandContext(t.Context(), "../tool.sh", "kubeapi").Output()
@@ -53,7 +53,7 @@ func TestAServerTakesEveryManifest(t *testing.T) {
 	}
 }
 
-// TestAServerRefuses proves that the code that takes our manifests finds faults.
+// TestAServerRefuses checks that the API server's code, which accepts our manifests, refuses manifests with faults.
 func TestAServerRefuses(t *testing.T) {
 	cases := []struct {
 		name         string
@@ -112,7 +112,8 @@ func TestPodsMeetTheStrictestStandard(t *testing.T) {
 	}
 }
 
-// meetsStandard returns how the pods of a deployment break the strictest pod security standard.
+// meetsStandard returns an error that says how the pods of a deployment break the strictest pod security standard,
+// or nil.
 func meetsStandard(d *appsv1.Deployment) error {
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {

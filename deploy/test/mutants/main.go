@@ -1,11 +1,11 @@
-// Command mutants changes the code of a package in one place after another, and tells which changes no test sees.
-// docs/contributing.md says how to read its answer.
+// Command mutants makes small changes in the code of a package, one at a time, and reports the changes that no test
+// notices. docs/contributing.md explains its output.
 //
 //	mutants [PACKAGE...]
 //
-// PACKAGE is a folder that guards.txt lists, such as gateway/internal/apikey, or a file of one. Without one, all are
-// tried, and then the guards of the stores that stores.txt names. These have the name stores, or stores: and a part of
-// the path of a file.
+// PACKAGE is a folder that guards.txt lists, such as gateway/internal/apikey, or a file in such a folder. Without
+// arguments, it tries all of these folders, and then the guards of the stores that stores.txt lists. The argument
+// "stores" stands for all of these guards, and "stores:" with a part of a file's path for the guards in that file.
 package main
 
 import (
@@ -76,7 +76,7 @@ func run(packages []string) error {
 	return nil
 }
 
-// rows returns the fields of the lines of a file, without comments.
+// rows returns the fields of each line of a file. It skips comments. The text between separates the fields.
 func rows(path, between string) ([][]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

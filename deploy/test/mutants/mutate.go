@@ -9,23 +9,25 @@ import (
 	"strings"
 )
 
-// mutant is one change of the code. Its number is its place in the list of a package, from 1.
+// mutant is one change of the code. Mutants are numbered from 1, in the order of the package's list.
 type mutant struct {
 	file, function string
 	line           int
-	text           string // such as "never: if err != nil"
-	change         string // text, with a number from the second one of a function on
+	text           string // for example "never: if err != nil"
+	// The same as the field text. If the function has several mutants with this text, a number is added from the second
+	// one on.
+	change string
 }
 
 func (m mutant) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", m.file, m.line, m.function, m.change)
 }
 
-// maker puts the mutants of one package into the text of its files. Each stays off until a process
-// starts with its number in MUTANT, so one compiled program has them all.
+// maker inserts the mutants of one package into the source of its files. A mutant has no effect unless the
+// environment variable MUTANT has its number. So one compiled program contains all mutants.
 type maker struct {
 	mutants []mutant
-	name    string // of the package
+	name    string // name of the package
 
 	file     string
 	function string
@@ -34,8 +36,8 @@ type maker struct {
 	inserts  []insert
 }
 
-// insert is a piece of text for a place in a file. The pieces of one place stand in the order of
-// their fields: what ends there, from the inner to the outer, then what begins there.
+// insert is a text to insert at a place in a file. Several texts at the same place are sorted by their fields:
+// first the texts that end something, from the inner to the outer, then the texts that begin something.
 type insert struct {
 	at     int
 	begins bool
@@ -43,8 +45,8 @@ type insert struct {
 	text   string
 }
 
-// helper is the file that each package with mutants gets. A change is reached where it would matter: "never" only where
-// the condition holds, and "always" only where it does not.
+// helper is the source of a file that is added to each package with mutants. A mutant counts as reached only where
+// it would make a difference: "never" only where the condition is true, and "always" only where it is false.
 const helper = `package %s
 
 import (
@@ -86,7 +88,7 @@ func mutantText(n int, changed, text string) string {
 }
 `
 
-// mutate returns the source of a file with its mutants, each of which is off.
+// mutate returns the source of a file with all its mutants inserted.
 func (m *maker) mutate(file string, source []byte) ([]byte, error) {
 	m.file, m.source, m.set, m.inserts = file, source, token.NewFileSet(), nil
 	parsed, err := parser.ParseFile(m.set, file, source, parser.SkipObjectResolution)
@@ -126,7 +128,7 @@ func (m *maker) apply() []byte {
 	return append(out, m.source[done:]...)
 }
 
-// body looks for mutants in a function, and in the functions within it.
+// body adds the mutants in the body of a function, and in the functions inside it.
 func (m *maker) body(of *ast.FuncType, body *ast.BlockStmt) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -167,8 +169,8 @@ func (m *maker) cases(n *ast.SwitchStmt) {
 	}
 }
 
-// condition adds the mutants "never" and "always". An operand that operator replaces makes one of
-// them unnecessary.
+// condition adds the mutants "never" and "always" of a condition. It leaves one of them out if a mutant that the
+// function operator adds has the same effect.
 func (m *maker) condition(of string, e ast.Expr) {
 	inner, _ := ast.Unparen(e).(*ast.BinaryExpr)
 	before, after := "((", ")"
@@ -181,7 +183,7 @@ func (m *maker) condition(of string, e ast.Expr) {
 	m.wrap(e, before, after+")")
 }
 
-// operator leaves one operand out of && and ||, and moves the bound of a comparison.
+// operator adds mutants that leave out one operand of && or ||, and mutants that move the bound of a comparison.
 func (m *maker) operator(e *ast.BinaryExpr) {
 	bounds := map[token.Token]string{token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">"}
 	switch {
@@ -210,8 +212,8 @@ func holdsFunction(e ast.Expr) bool {
 	return holds
 }
 
-// result returns nil for an error, and the opposite of a bool. It leaves a constant beside an error as it is, because
-// nobody may use it.
+// result adds mutants that return nil instead of an error, and mutants that return the opposite of a bool. It does
+// not change a constant bool next to an error, because a caller that gets an error should not use the bool.
 func (m *maker) result(of *ast.FuncType, r *ast.ReturnStmt) {
 	var types []string
 	if of.Results != nil {
@@ -237,10 +239,11 @@ func (m *maker) result(of *ast.FuncType, r *ast.ReturnStmt) {
 	}
 }
 
-// released are the methods whose loss a test of behaviour cannot show. Those of locks are for the race detector.
+// released are the names of methods without mutants: a test of behaviour cannot notice that their call is missing.
+// A missing call of a lock's methods is noticed by the race detector.
 var released = []string{"Lock", "Unlock", "RLock", "RUnlock", "cancel", "Close", "Stop", "End", "Rollback"}
 
-// statements leaves out each call, assignment, send, defer and go statement of a list.
+// statements adds mutants that leave out a call, an assignment, or a send, defer or go statement.
 func (m *maker) statements(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {
@@ -276,10 +279,10 @@ func (m *maker) isRelease(called string) bool {
 	return slices.Contains(released, called[strings.LastIndexByte(called, '.')+1:])
 }
 
-// add lists a mutant and returns its number.
+// add appends a mutant to the list, and returns its number.
 func (m *maker) add(change, of string, n ast.Node) int {
 	text := change + ": " + of + strings.Join(strings.Fields(m.text(n)), " ")
-	same := 1 // changes of this text in the function
+	same := 1 // number of mutants in the function with this text
 	for _, other := range m.mutants {
 		if other.file == m.file && other.function == m.function && other.text == text {
 			same++

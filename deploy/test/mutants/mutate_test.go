@@ -56,7 +56,7 @@ func TestEachPlaceIsChanged(t *testing.T) {
 	}
 }
 
-// module writes the files of a module into a new folder, in which the test then works. It returns the folder.
+// module writes the files of a module into a new folder, changes into that folder, and returns it.
 func module(t *testing.T, files map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -74,7 +74,8 @@ func module(t *testing.T, files map[string]string) string {
 	return folder
 }
 
-// TestATrialTellsWhatDies tries the changes of a module whose test sees no bound, and does not call empty.
+// TestATrialTellsWhatDies tries the mutants of a module, and checks how many of them are killed. The module's test
+// does not notice changes of bounds, and does not call the function empty.
 func TestATrialTellsWhatDies(t *testing.T) {
 	folder := module(t, map[string]string{
 		"go.mod": "module m\n\ngo 1.26\n",
@@ -106,8 +107,8 @@ func TestATrialTellsWhatDies(t *testing.T) {
 	}
 }
 
-// TestALateTestRunsAgain has a test that a change keeps from its end, and one that waits only the first time, as on a
-// busy machine.
+// TestALateTestRunsAgain tries two tests that end too late. One never ends because of a mutant. The other waits
+// only the first time, as it could on a busy machine. Only the first may count as failed.
 func TestALateTestRunsAgain(t *testing.T) {
 	module(t, map[string]string{
 		"go.mod": "module m\n\ngo 1.26\n",
@@ -134,8 +135,8 @@ func TestALateTestRunsAgain(t *testing.T) {
 	}
 }
 
-// TestTheGuardsOfStoresAreThere holds each row of stores.txt against the file that it names. make mutants PKG=stores
-// leaves them out.
+// TestTheGuardsOfStoresAreThere checks that each file of stores.txt still has the code that its row calls a guard.
+// `make mutants PKG=stores` removes the guards from the code, one at a time.
 func TestTheGuardsOfStoresAreThere(t *testing.T) {
 	t.Chdir("../../..")
 	guards, err := storeGuards()
@@ -164,7 +165,8 @@ func TestTheGuardsOfStoresAreThere(t *testing.T) {
 	}
 }
 
-// TestALostGuardOfAStoreIsFound leaves out a guard that a test sees, and one that none sees.
+// TestALostGuardOfAStoreIsFound leaves out guards. For one of them, no test fails, and tryStores must count that
+// one. A row for a guard that is not in the source must be an error.
 func TestALostGuardOfAStoreIsFound(t *testing.T) {
 	rows := "p/p.go | TestOdd | n%2 == 0 | false | an even number is refused\n" +
 		"p/p.go | TestOdd | n < 0 | false | a negative number is refused\n" +
@@ -191,7 +193,8 @@ func TestALostGuardOfAStoreIsFound(t *testing.T) {
 	}
 }
 
-// TestNothingOutlivesATest starts a process in a group of its own, as a shell does, and lets its parent end.
+// TestNothingOutlivesATest starts a process in a new process group, as a shell does, and lets its parent end.
+// endSession must kill it.
 func TestNothingOutlivesATest(t *testing.T) {
 	parent := exec.Command("bash", "-c", "set -m; sleep 600 >/dev/null 2>&1 & echo $!")
 	parent.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -204,7 +207,8 @@ func TestNothingOutlivesATest(t *testing.T) {
 		t.Error(err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		state, _ := exec.Command("ps", "-o", "stat=", "-p", left).Output() // it fails if there is no such process
+		// An error does not matter: ps fails if the process does not exist any more.
+		state, _ := exec.Command("ps", "-o", "stat=", "-p", left).Output()
 		if len(state) == 0 || state[0] == 'Z' {
 			return
 		}

@@ -13,13 +13,14 @@ import (
 	"time"
 )
 
-// guard is a piece of a store's text that keeps data safe, a row of stores.txt.
+// guard is a piece of a store's source that keeps data safe. stores.txt has a row for each guard.
 type guard struct {
-	file    string
-	test    string // of the file's package, such as TestA/a case. It passes with the guard and fails without it
-	text    string // the guard
-	instead string // what stands for it where it is left out
-	keeps   string // what the guard keeps
+	file string
+	// A test of the file's package, such as TestA/a case; it passes with the guard and fails without it.
+	test    string
+	text    string // the source of the guard
+	instead string // the source that replaces it
+	keeps   string // what the guard keeps safe
 }
 
 func storeGuards() (guards []guard, err error) {
@@ -33,7 +34,7 @@ func storeGuards() (guards []guard, err error) {
 	return guards, err
 }
 
-// in returns where the guard is in the source of its file, which must have it once.
+// in returns the position of the guard in the source of its file. The guard must occur exactly once.
 func (g guard) in(source []byte) (int, error) {
 	if n := strings.Count(string(source), g.text); n != 1 {
 		return 0, fmt.Errorf("%s has the guard %q %d times, want once", g.file, g.text, n)
@@ -41,8 +42,8 @@ func (g guard) in(source []byte) (int, error) {
 	return strings.Index(string(source), g.text), nil
 }
 
-// tryStores leaves out each guard of the stores, one after another, and prints those whose tests pass without it. only
-// is a part of their file's name, or "" for all.
+// tryStores leaves out each guard of the stores, one at a time, and prints the guards whose tests pass
+// nevertheless. If the parameter only is not "", it tries only the guards in files whose path contains that text.
 func tryStores(only string) (survived int, err error) {
 	guards, err := storeGuards()
 	if err != nil {
@@ -68,7 +69,7 @@ func tryStores(only string) (survived int, err error) {
 	return survived, nil
 }
 
-// tryStore compiles the tests of a package once. Each run leaves out one guard.
+// tryStore compiles the tests of a package once, and then runs them once for each guard, without that guard.
 func tryStore(folder string, guards []guard) (survived int, err error) {
 	began, killed := time.Now(), 0
 	work, err := os.MkdirTemp("", "stores-")
@@ -82,7 +83,7 @@ func tryStore(folder string, guards []guard) (survived int, err error) {
 	}); err != nil {
 		return 0, err
 	}
-	took, p := map[string]time.Duration{}, &t.programs[0] // took is the time of a test with all guards
+	took, p := map[string]time.Duration{}, &t.programs[0] // took is how long each test takes with all guards
 	for i, g := range guards {
 		run := "^" + strings.ReplaceAll(g.test, "/", "$/^") + "$"
 		if took[g.test] == 0 {
@@ -110,8 +111,9 @@ func tryStore(folder string, guards []guard) (survived int, err error) {
 	return survived, nil
 }
 
-// leaveOut returns the source of a file from which each process leaves out the guard with its number. A function begins
-// with copies of its body that lack a guard. A text outside functions, such as a script, has copies too.
+// leaveOut returns a changed source of a file. A process that runs it leaves out the guard whose number is in
+// MUTANT. For that, copies of a function's body, each without one guard, are inserted at the beginning of the
+// function. If a guard is in a text outside functions, such as a script, the text is copied instead.
 func (m *maker) leaveOut(guards []guard, file string, source []byte) ([]byte, error) {
 	m.source, m.set, m.inserts = source, token.NewFileSet(), nil
 	parsed, err := parser.ParseFile(m.set, file, source, parser.SkipObjectResolution)
@@ -150,7 +152,8 @@ func (m *maker) leaveOut(guards []guard, file string, source []byte) ([]byte, er
 	return m.apply(), nil
 }
 
-// holding returns the function, or the text outside functions, that holds a range of the source.
+// holding returns the function that contains a range of the source, or the string literal if the range is outside
+// functions.
 func (m *maker) holding(file *ast.File, from, to int) (place ast.Node) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if n == nil || m.offset(n.Pos()) > from || m.offset(n.End()) < to {

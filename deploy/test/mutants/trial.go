@@ -19,32 +19,32 @@ import (
 
 // trial tries the mutants of one package.
 type trial struct {
-	tests []string   // the folders whose tests run. The mutants are in the first one
-	only  string     // the name of the file whose mutants are tried; "": all files
-	same  [][]string // the mutants that change nothing: file, function, change, reason
+	tests []string   // folders whose tests are run; the mutants are in the first folder
+	only  string     // name of the file whose mutants are tried; "" for all files
+	same  [][]string // mutants that change nothing, as rows of file, function, change, reason
 
 	maker
 	work     string
 	programs []program
 }
 
-// program is a compiled test with all mutants.
+// program is a compiled test program that contains all mutants.
 type program struct {
 	path, folder string
-	tests        []test // that reach a mutant
+	tests        []test // the tests that reach any mutant
 }
 
-// result counts the mutants of a package.
+// result counts the mutants of a package by what happened to them.
 type result struct {
-	killed    int // a test fails
-	survived  int // a test runs the changed code, and none fails
-	unreached int // no test runs the changed code
-	named     int // same.txt has the reason why they change nothing
-	stale     int // rows of same.txt that name a mutant which there is not, or which dies
+	killed    int // a test failed
+	survived  int // a test ran the changed code, but no test failed
+	unreached int // no test ran the changed code
+	named     int // no test failed, and same.txt says why the change has no effect
+	stale     int // rows of same.txt for a mutant that does not exist, or that a test kills
 }
 
-// try tries the mutants of the first folder with the tests of all, and prints those that live. only is a file of that
-// folder, or "" for all.
+// try tries the mutants in the first folder with the tests of all folders, and prints the mutants that no test
+// kills. only is the name of a file in that folder, or "" for all files.
 func try(tests []string, only string, same [][]string) (result, error) {
 	began := time.Now()
 	work, err := os.MkdirTemp("", "mutants-")
@@ -52,7 +52,7 @@ func try(tests []string, only string, same [][]string) (result, error) {
 		return result{}, err
 	}
 	defer os.RemoveAll(work)
-	for _, folder := range tests { // tests with random input keep there what failed
+	for _, folder := range tests { // remove the inputs of failed random tests, which are kept there
 		kept := filepath.Join(folder, "testdata", "rapid")
 		if _, err := os.Stat(kept); errors.Is(err, fs.ErrNotExist) {
 			defer os.RemoveAll(kept)
@@ -97,17 +97,18 @@ func try(tests []string, only string, same [][]string) (result, error) {
 	return r, nil
 }
 
-// test is a test of a program, and what it does without a mutant.
+// test is a test of a program, and what it did when no mutant was active.
 type test struct {
 	name    string
 	took    time.Duration
-	reached map[string]bool // numbers of mutants
+	reached map[string]bool // numbers of the mutants that it reached
 }
 
-// quick is the time of a test that runs before all slower ones.
+// quick is the duration up to which a test counts as quick. Quick tests run before the slower ones.
 const quick = 300 * time.Millisecond
 
-// measure runs each test without a mutant. The test must pass. It is then run for each mutant whose code it reaches.
+// measure runs each test without a mutant; the test must pass. It records which mutants the test reaches, because
+// dies runs a test only with mutants that it reaches.
 func (t *trial) measure() error {
 	for i := range t.programs {
 		p := &t.programs[i]
@@ -151,8 +152,8 @@ func (t *trial) measured(p *program, name string) (test, error) {
 	return one, nil
 }
 
-// dies tells whether a test reaches a mutant, and whether one fails with it or takes much longer than without. All
-// quick tests run before the slow ones.
+// dies reports whether any test reaches a mutant, and whether a test fails with it or takes much longer than
+// without the mutant. The quick tests run first.
 func (t *trial) dies(n string) (reached, dies bool, err error) {
 	for _, slow := range []bool{false, true} {
 		for i := range t.programs {
@@ -178,12 +179,12 @@ func (t *trial) dies(n string) (reached, dies bool, err error) {
 	return reached, false, nil
 }
 
-// errLate is the error of a program that did not end within its time.
+// errLate is the error for a program that has not ended in time.
 var errLate = errors.New("the time is over")
 
-// fails tells whether a mutant fails tests, or makes them much slower. took is their time without it. The bound is four
-// times that, and spare. Tests that are late may be slow because the machine is busy, so they run again: without the
-// mutant, for the time that they take now, and then with it.
+// fails reports whether tests fail with a mutant, or become much slower. took is how long the tests take without
+// the mutant. The time limit is spare plus four times took. When tests are late, the machine may only be busy. So
+// they run again, first without the mutant to measure how long they take now, and then with it.
 func (t *trial) fails(p *program, n string, spare, took time.Duration, args ...string) (bool, error) {
 	args = append([]string{"-test.failfast"}, args...)
 	_, err := t.start(p, spare+4*took, "MUTANT="+n, args...)
@@ -198,8 +199,9 @@ func (t *trial) fails(p *program, n string, spare, took time.Duration, args ...s
 	return err != nil, nil
 }
 
-// start runs a program in its folder. Its memory is bounded, because a mutant may take all of it. The program has a
-// session of its own, so that nothing which it has started lives longer, such as a server of a test that was killed.
+// start runs a program in its folder. It limits the program's memory, because with a mutant the program may need
+// more and more. It starts a new session for the program, so that it can kill everything that the program leaves
+// behind, such as the server of a test that was killed.
 func (t *trial) start(p *program, limit time.Duration, environment string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -228,7 +230,8 @@ func (t *trial) start(p *program, limit time.Duration, environment string, args 
 	return out.Bytes(), errors.Join(err, endSession(cmd.Process.Pid))
 }
 
-// endSession kills all processes of a session. Without /proc, it kills those of the process group with the same number.
+// endSession kills all processes of a session. If there is no /proc, it kills the processes of the process group
+// with the same number.
 func endSession(session int) error {
 	paths, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -239,7 +242,8 @@ func endSession(session int) error {
 		if err != nil { // the process has ended
 			continue
 		}
-		_, rest, _ := strings.Cut(string(stat), ") ") // then state, parent, group, session
+		// The fields that follow are state, parent, process group and session.
+		_, rest, _ := strings.Cut(string(stat), ") ")
 		fields := strings.Fields(rest)
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		if err == nil && len(fields) > 3 && fields[3] == strconv.Itoa(session) {
@@ -254,22 +258,23 @@ func endSession(session int) error {
 	return nil
 }
 
-// isNamed tells whether same.txt has a reason why a mutant changes nothing.
+// isNamed reports whether same.txt has a reason why a mutant changes nothing.
 func (t *trial) isNamed(m mutant) bool {
 	return slices.ContainsFunc(t.same, func(row []string) bool { return names(row, m) })
 }
 
-// names tells whether a row of same.txt is about a mutant. It has no line numbers, so that they may change.
+// names reports whether a row of same.txt is about a mutant. Rows have no line numbers, so that they stay valid
+// when lines move.
 func names(row []string, m mutant) bool {
 	return row[0] == m.file && row[1] == m.function && row[2] == m.change
 }
 
-// holds tells whether the mutants of a file are tried.
+// holds reports whether the mutants of a file are tried.
 func (t *trial) holds(file string) bool {
 	return filepath.Dir(file) == t.tests[0] && (t.only == "" || filepath.Base(file) == t.only)
 }
 
-// unused returns the rows of same.txt about files of the package that name no mutant.
+// unused returns the rows of same.txt that are about files of the package, but match no mutant.
 func (t *trial) unused() [][]string {
 	var unused [][]string
 	for _, row := range t.same {

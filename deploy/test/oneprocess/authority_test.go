@@ -26,18 +26,18 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// authority is a pebble: an authority of ACME that others wrote.
+// authority runs pebble, an ACME certificate authority that others wrote.
 type authority struct {
 	program, dir     string
 	listens, manages string
-	roots            string // file with the certificate of its directory
+	roots            string // file with the certificate that the authority's ACME directory uses
 	trusting         *http.Client
 	process          *processes.Process
 	output           *processes.Output
 }
 
-// newAuthority makes an authority whose certificates last for so many seconds. It looks for hosts
-// at 127.0.0.1 and the port of plain.
+// newAuthority creates an authority whose certificates are valid for the given number of seconds. To check who owns
+// a host, it connects to 127.0.0.1 at the port of the address plain.
 func newAuthority(t *testing.T, plain string, seconds int) *authority {
 	t.Helper()
 	a := &authority{program: needtest.Tool(t, "pebble"), dir: t.TempDir(), listens: freeAddr(t), manages: freeAddr(t),
@@ -63,7 +63,7 @@ func newAuthority(t *testing.T, plain string, seconds int) *authority {
 	return a
 }
 
-// start starts the authority. It rejects some good requests, as authorities may.
+// start starts the authority. Like a real one, it rejects some requests although they are right.
 func (a *authority) start(t *testing.T) {
 	t.Helper()
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
@@ -71,7 +71,7 @@ func (a *authority) start(t *testing.T) {
 		"-dnsserver", serveNames(t), "-strict")
 }
 
-// root returns a pool with the root that certificates of the authority lead to.
+// root returns a pool with the authority's root certificate.
 func (a *authority) root(t *testing.T) *x509.CertPool {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -82,7 +82,7 @@ func (a *authority) root(t *testing.T) *x509.CertPool {
 	return pool
 }
 
-// certify makes the certificate of the authority's own addresses.
+// certify creates the certificate for the authority's own addresses.
 func (a *authority) certify(t *testing.T) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -113,7 +113,7 @@ func (a *authority) certify(t *testing.T) {
 	t.Cleanup(a.trusting.CloseIdleConnections)
 }
 
-// serveNames answers questions of DNS by TCP until the test ends: every name has the address
+// serveNames starts a DNS server on TCP, which runs until the test ends. It answers that every name has the address
 // 127.0.0.1.
 func serveNames(t *testing.T) (addr string) {
 	t.Helper()
@@ -134,7 +134,7 @@ func serveNames(t *testing.T) (addr string) {
 	return listener.Addr().String()
 }
 
-// answerNames answers the questions of one connection. Each message has its length before it.
+// answerNames answers the DNS queries on one connection. Each message is preceded by its length.
 func answerNames(conn net.Conn) {
 	defer conn.Close()
 	for {
@@ -172,8 +172,8 @@ func nameAnswer(question []byte) (answer []byte, ok bool) {
 	return answer, err == nil
 }
 
-// clientOf returns a client of registry.example at addr, and a function that tells the serial
-// number of the certificate there; "" if there is none that the pool trusts.
+// clientOf returns a client for registry.example at addr, and a function that returns the serial number of the
+// certificate there. The function returns "" if no certificate is there that the pool trusts.
 func clientOf(t *testing.T, addr string, pool *x509.CertPool) (client *http.Client, serial func() string) {
 	t.Helper()
 	trust := &tls.Config{RootCAs: pool, ServerName: host}

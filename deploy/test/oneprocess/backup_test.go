@@ -11,8 +11,8 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// TestBackupsAreChecked backs up a registry that runs and one that does not, over what a killed run
-// has left. Then it gives the data another secret, so that a backup of it is worth nothing.
+// TestBackupsAreChecked makes a backup of a running registry, in a directory where a killed backup has left files.
+// It then stops the registry and replaces its secret. The next backup must be refused, because nobody could use it.
 func TestBackupsAreChecked(t *testing.T) {
 	data, into, addr, metrics := filepath.Join(t.TempDir(), "data"), t.TempDir(), freeAddr(t), freeAddr(t)
 	output := &processes.Output{}
@@ -79,7 +79,7 @@ func TestBackupsAreChecked(t *testing.T) {
 	}
 }
 
-// problems returns the alerts of the status of a running registry. The test machine may have its own.
+// problems returns the alerts in the status of a running registry. Some may be due to the test machine.
 func problems(t *testing.T, data string) (alerts []string) {
 	t.Helper()
 	said, code := run(t, registry("registry"), "status", "--data", data, "-o", "json")
@@ -111,7 +111,7 @@ func problems(t *testing.T, data string) (alerts []string) {
 	return alerts
 }
 
-// backups returns the files in a directory of backups, save its lock.
+// backups returns the files in a directory of backups, without the lock file.
 func backups(t *testing.T, into string) (files []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(into, "[^l]*"))

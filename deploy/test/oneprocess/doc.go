@@ -1,3 +1,3 @@
-// Package oneprocess tests what a registry of one process has for production: its certificate,
-// its units of systemd, its status, and its mirror that takes over (docs/one-process.md).
+// Package oneprocess tests what a registry in one process has for production: its certificate, its systemd units,
+// its status, its backups, and a mirror that takes over (docs/one-process.md).
 package oneprocess

@@ -17,7 +17,7 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-// patience is how long a test waits for what takes a moment.
+// patience is how long a test waits for something that should take a moment.
 const patience = 40 * time.Second
 
 var bin = flag.String("bin", "", "absolute path of the directory of the programs")
@@ -63,7 +63,7 @@ func stop(t *testing.T, p *processes.Process, output *processes.Output) {
 	}
 }
 
-// run runs a program and returns what it prints, and its exit code.
+// run runs a program, and returns its output and its exit code.
 func run(t *testing.T, program string, args ...string) (text string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -76,7 +76,7 @@ func run(t *testing.T, program string, args ...string) (text string, code int) {
 	return string(printed), cmd.ProcessState.ExitCode()
 }
 
-// must is run for a program that must succeed.
+// must runs a program that must succeed, and returns its output.
 func must(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	text, code := run(t, program, args...)
@@ -98,7 +98,7 @@ func soon(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// get returns the status and the body of an answer.
+// get sends a GET, and returns the status and the body of the answer.
 func get(t *testing.T, client *http.Client, url string) (status int, text string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

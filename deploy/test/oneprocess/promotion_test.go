@@ -19,10 +19,11 @@ const newAsset = `{"data":{"assetType":"bounce","title":"t","description":"d","i
 	`"assetCustodian":{"name":"n","identifier":{"scheme":"UA-EDR","id":"1"},` +
 	`"address":{"countryName":"c"},"contactPoint":{"name":"n","telephone":"+380440000000"}}}}`
 
-// TestTheSecondMachineTakesOver loses the machine of a registry that has a mirror, by the steps of
-// docs/one-process.md, "The second machine". One asset is in the copied backup, another is younger.
+// TestTheSecondMachineTakesOver loses the machine of a registry that has a mirror, and follows docs/one-process.md,
+// "The second machine". One asset is in the backup that was copied to the second machine; another asset is newer
+// than the backup, and must be lost.
 func TestTheSecondMachineTakesOver(t *testing.T) {
-	first, second := t.TempDir(), t.TempDir() // the two machines
+	first, second := t.TempDir(), t.TempDir() // one directory for each of the two machines
 	addr, copied, following := freeAddr(t), filepath.Join(second, "backups"), freeAddr(t)
 	output := &processes.Output{}
 	p := ready(t, addr, output, filepath.Join(first, "data"))
@@ -42,7 +43,7 @@ func TestTheSecondMachineTakesOver(t *testing.T) {
 		return status == http.StatusOK
 	}
 	soon(t, "the mirror has both assets", func() bool { return has(following, kept) && has(following, lost) })
-	if err := p.Kill(); err != nil { // the first machine is lost
+	if err := p.Kill(); err != nil { // now the first machine is lost
 		t.Fatal(err)
 	}
 
@@ -65,7 +66,7 @@ func TestTheSecondMachineTakesOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	output = &processes.Output{}
-	p = ready(t, addr, output, restored, "--server-id", "2") // the name leads here now
+	p = ready(t, addr, output, restored, "--server-id", "2") // the registry's name now leads to the second machine
 
 	if !has(addr, kept) || has(addr, lost) {
 		t.Errorf("after the restore: got %t and %t, want the first asset alone", has(addr, kept), has(addr, lost))
@@ -96,7 +97,7 @@ func TestTheSecondMachineTakesOver(t *testing.T) {
 	stop(t, p, output)
 }
 
-// ready starts a registry with the sandbox keys, and waits until it takes writes.
+// ready starts a registry with the sandbox keys, and waits until it accepts writes.
 func ready(t *testing.T, addr string, output *processes.Output, data string, args ...string) *processes.Process {
 	t.Helper()
 	args = append([]string{"serve", "--sandbox", "--no-limits", "--addr", addr, "--data", data}, args...)
@@ -111,7 +112,7 @@ func ready(t *testing.T, addr string, output *processes.Output, data string, arg
 	return p
 }
 
-// publish makes a public asset, and returns its id and its owner token.
+// publish creates a public asset, and returns its id and its owner token.
 func publish(t *testing.T, addr string) (id, token string) {
 	t.Helper()
 	status, text := send(t, http.MethodPost, addr, "/assets", "", newAsset)
@@ -129,7 +130,7 @@ func publish(t *testing.T, addr string) (id, token string) {
 	return made.Data.ID, made.Access.Token
 }
 
-// send sends a request as a broker.
+// send sends a request with the key of a broker.
 func send(t *testing.T, method, addr, path, token, body string) (status int, text string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+addr+"/api/2.5"+path, strings.NewReader(body))
@@ -153,7 +154,7 @@ func send(t *testing.T, method, addr, path, token, body string) (status int, tex
 	return resp.StatusCode, string(read)
 }
 
-// firstPage returns the first page of the feed, and the cookies that came with it.
+// firstPage returns the first page of the feed, and the cookies of the answer.
 func firstPage(t *testing.T, url string) (cookies []*http.Cookie, page []byte) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -172,7 +173,7 @@ func firstPage(t *testing.T, url string) (cookies []*http.Cookie, page []byte) {
 	return resp.Cookies(), page
 }
 
-// asFollower goes on with the cookies of the registry before.
+// asFollower sends a GET with the cookies of the former registry, as a synchroniser would.
 func asFollower(t *testing.T, url string, cookies []*http.Cookie) (status int, text string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -13,14 +13,14 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// units is the directory of what an operator copies.
+// units is the directory with the files that an operator copies.
 const units = "../../systemd"
 
-// mostExposed is the highest exposure of a unit in the words of `systemd-analyze security`.
+// mostExposed is the highest exposure that a unit may have. `systemd-analyze security` computes the exposure.
 const mostExposed = 2.0
 
-// TestUnitsOfSystemd verifies the units on a copy with the programs of this build, and
-// looks how much of the machine each of ours may reach.
+// TestUnitsOfSystemd verifies copies of the units that name the programs of this build. It also checks how much of
+// the machine each unit can access.
 func TestUnitsOfSystemd(t *testing.T) {
 	needtest.Commands(t, "systemd-analyze")
 	dir := t.TempDir()
@@ -51,7 +51,7 @@ func TestUnitsOfSystemd(t *testing.T) {
 	level := regexp.MustCompile(`Overall exposure level for .*: ([0-9.]+) `)
 	for _, name := range services {
 		if strings.Contains(name, "@") {
-			continue // runs a script of the operator
+			continue // this unit runs a script of the operator
 		}
 		said := must(t, "systemd-analyze", "security", "--offline=true", "--no-pager", filepath.Join(dir, filepath.Base(name)))
 		found := level.FindStringSubmatch(said)
@@ -65,8 +65,8 @@ func TestUnitsOfSystemd(t *testing.T) {
 	}
 }
 
-// TestCommandsOfUnits runs what the units start, with the settings of the example, on directories
-// and addresses of this test.
+// TestCommandsOfUnits runs the commands of the units with the settings of the example, but with directories and
+// addresses of this test.
 func TestCommandsOfUnits(t *testing.T) {
 	dir := t.TempDir()
 	config := filepath.Join(dir, "registry.yaml")

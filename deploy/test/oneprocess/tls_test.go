@@ -40,7 +40,7 @@ func (s secured) start(t *testing.T, output *processes.Output, args ...string) *
 		"--acme-contact", "olha@registry.example"}, args...)...)
 }
 
-// told returns the value of a metric, "" if it is not told.
+// told returns the value of a metric, or "" if the registry does not have it.
 func (s secured) told(t *testing.T, name string, labels ...string) string {
 	t.Helper()
 	_, text := get(t, http.DefaultClient, "http://"+s.metrics+"/metrics")
@@ -59,8 +59,8 @@ func (s secured) told(t *testing.T, name string, labels ...string) string {
 	return ""
 }
 
-// TestTheCertificateComesFromAnAuthority starts a registry while its authority is away, and then
-// with it. It looks at the files, restarts, and takes backups with and without the keys.
+// TestTheCertificateComesFromAnAuthority starts a registry, first while its authority is down, and then while the
+// authority runs. It checks the files, restarts the registry, and makes backups with and without the keys.
 func TestTheCertificateComesFromAnAuthority(t *testing.T) {
 	s := newSecured(t, 90*24*3600)
 	output := &processes.Output{}
@@ -99,7 +99,7 @@ func TestTheCertificateComesFromAnAuthority(t *testing.T) {
 	withKeys := wantInBackup(t, s.data, true)
 	stop(t, p, output)
 
-	if err := s.authority.process.Kill(); err != nil { // a restart needs nobody
+	if err := s.authority.process.Kill(); err != nil { // a restart must not need the authority
 		t.Fatal(err)
 	}
 	output = &processes.Output{}
@@ -119,8 +119,9 @@ func TestTheCertificateComesFromAnAuthority(t *testing.T) {
 	stop(t, p, output)
 }
 
-// TestTheCertificateIsRenewed has an authority whose certificates last for 24 seconds, so a new one
-// is due after twelve. Then the authority dies.
+// TestTheCertificateIsRenewed uses an authority whose certificates are valid for 24 seconds, so that they are
+// renewed after 12 seconds. Later the authority is killed, and the registry must report the failed renewal and keep
+// its certificate.
 func TestTheCertificateIsRenewed(t *testing.T) {
 	s := newSecured(t, 24)
 	s.authority.start(t)
@@ -131,7 +132,8 @@ func TestTheCertificateIsRenewed(t *testing.T) {
 	first := serial()
 	answered := func() {
 		t.Helper()
-		if status, text := get(t, client, "https://"+host+"/readyz"); status != 200 { // on the first connection
+		// Send this request on the connection that was opened first.
+		if status, text := get(t, client, "https://"+host+"/readyz"); status != 200 {
 			t.Errorf("readyz: got %d %s, want 200", status, text)
 		}
 	}
@@ -151,7 +153,8 @@ func TestTheCertificateIsRenewed(t *testing.T) {
 	stop(t, p, output)
 }
 
-// wantPlain looks at plain HTTP, also while many connections are open there.
+// wantPlain checks what the registry answers over plain HTTP. It also checks that many open connections there do no
+// harm.
 func wantPlain(t *testing.T, s secured) {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(s.addr)
@@ -181,7 +184,7 @@ func wantPlain(t *testing.T, s secured) {
 		}
 	}
 	var held []net.Conn
-	for range 800 { // more than are served at the same time
+	for range 800 { // more connections than are served at the same time
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.plain)
 		if err != nil {
 			break
@@ -198,7 +201,7 @@ func wantPlain(t *testing.T, s secured) {
 	soon(t, "plain HTTP is served after a flood", func() bool { return strings.HasPrefix(asks("GET", "/"), "301") })
 }
 
-// wantPrivate looks at the modes of the keys.
+// wantPrivate checks that only the owner can access the files with the keys.
 func wantPrivate(t *testing.T, data string) {
 	t.Helper()
 	files := 0
@@ -220,7 +223,8 @@ func wantPrivate(t *testing.T, data string) {
 	}
 }
 
-// wantInBackup takes a backup, and looks whether it has the keys of the certificate.
+// wantInBackup makes a backup, and checks whether it contains the keys of the certificate. It must contain them if
+// want is true.
 func wantInBackup(t *testing.T, data string, want bool) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "backup.tar")

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// tree is a JSON object of a document.
+// tree is a JSON object in a document.
 type tree = map[string]any
 
-// Breaks returns the changes from an old document to a new one that can break a
-// client that was written for the old one, sorted. A client breaks if a request
-// that was permitted no longer is, or if an answer can hold what it could not.
+// Breaks returns the changes from an old document to a new one that can break a client of the old one, in sorted
+// order. A change breaks a client if it forbids a request that was permitted, or if it lets an answer contain
+// something that the answer could not contain before.
 func Breaks(old, new []byte) ([]string, error) {
 	c := comparison{visited: map[string]bool{}}
 	if err := json.Unmarshal(old, &c.old); err != nil {
@@ -37,8 +37,8 @@ func Breaks(old, new []byte) ([]string, error) {
 	return slices.Compact(c.breaks), nil
 }
 
-// inOrder returns the members of an object, sorted by their names. So a schema that many
-// operations share is always compared, and named, in the same one.
+// inOrder returns the members of an object, sorted by name. So a schema that several operations share is always
+// compared in the same operation, and a change in the schema always gets the same name.
 func inOrder(o tree) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for _, name := range slices.Sorted(maps.Keys(o)) {
@@ -53,7 +53,7 @@ func inOrder(o tree) iter.Seq2[string, any] {
 type comparison struct {
 	old, new tree
 	breaks   []string
-	visited  map[string]bool // pairs of references that are compared, against circles
+	visited  map[string]bool // pairs of references that were compared already; prevents endless recursion
 }
 
 func (c *comparison) add(format string, args ...any) {
@@ -65,7 +65,7 @@ func object(value any) tree {
 	return o
 }
 
-// follow returns the object that a reference stands for.
+// follow returns the object to which a reference leads.
 func follow(document tree, value any) tree {
 	o := object(value)
 	ref, isRef := o["$ref"].(string)
@@ -95,7 +95,7 @@ func (c *comparison) operation(name string, old, new tree) {
 	for status, response := range inOrder(object(old["responses"])) {
 		then := follow(c.old, response)
 		after := follow(c.new, object(new["responses"])[status])
-		if after == nil { // the answer that stands for all others
+		if after == nil { // the new document may describe this status by its answer for all other statuses
 			after = follow(c.new, object(new["responses"])["default"])
 		}
 		if after == nil {
@@ -121,7 +121,7 @@ func (c *comparison) operation(name string, old, new tree) {
 	}
 }
 
-// body returns the schema of an operation's body, nil if it has none.
+// body returns the schema of an operation's request body, or nil if it has none.
 func (c *comparison) body(document, operation tree) any {
 	body := follow(document, operation["requestBody"])
 	return object(object(body["content"])["application/json"])["schema"]
@@ -157,8 +157,7 @@ func byName(document, operation tree) map[string]tree {
 	return all
 }
 
-// sent compares schemas of what clients send: nothing that was permitted may be
-// refused.
+// sent compares schemas of requests. The new schema must permit everything that the old one permitted.
 func (c *comparison) sent(at string, old, new any) {
 	was, now, again := c.both("sent", old, new)
 	if again {
@@ -181,7 +180,7 @@ func (c *comparison) sent(at string, old, new any) {
 	c.inner(at, was, now, c.sent)
 }
 
-// shown compares schemas of answers: nothing may come that could not.
+// shown compares schemas of answers. The new schema must permit nothing that the old one did not permit.
 func (c *comparison) shown(at string, old, new any) {
 	was, now, again := c.both("shown", old, new)
 	if again {
@@ -203,7 +202,8 @@ func (c *comparison) shown(at string, old, new any) {
 	c.inner(at, was, now, c.shown)
 }
 
-// plain returns a schema whose choices are types only with a list of these types instead.
+// plain returns a schema whose anyOf is replaced by a list of types. If anyOf contains more than types, it returns
+// the schema unchanged.
 func plain(schema tree) tree {
 	choices, _ := schema["anyOf"].([]any)
 	var types []any
@@ -222,7 +222,8 @@ func plain(schema tree) tree {
 	return schema
 }
 
-// both returns what two schemas stand for, and whether they were compared before.
+// both follows two references, and returns the schemas. The result again says whether the same pair was compared
+// before.
 func (c *comparison) both(direction string, old, new any) (was, now tree, again bool) {
 	pair := fmt.Sprint(direction, object(old)["$ref"], object(new)["$ref"])
 	if object(old)["$ref"] != nil && object(new)["$ref"] != nil {
@@ -232,7 +233,7 @@ func (c *comparison) both(direction string, old, new any) (was, now tree, again 
 	return follow(c.old, old), follow(c.new, new), again
 }
 
-// narrower reports the values that wide permits and narrow does not.
+// narrower reports the values that the schema wide permits, but the schema narrow does not.
 func (c *comparison) narrower(at string, wide, narrow tree, verb string) {
 	for _, keyword := range []string{"type", "enum"} {
 		if narrow[keyword] == nil {
@@ -255,7 +256,7 @@ func (c *comparison) narrower(at string, wide, narrow tree, verb string) {
 	}
 }
 
-// inner compares the schemas of elements and of choices.
+// inner compares the schemas in items and anyOf.
 func (c *comparison) inner(at string, was, now tree, compare func(string, any, any)) {
 	if was["items"] != nil && now["items"] != nil {
 		compare(at+"[]", was["items"], now["items"])
@@ -271,8 +272,8 @@ func (c *comparison) inner(at string, was, now tree, compare func(string, any, a
 	}
 }
 
-// missing returns the elements of one list that another lacks, sorted. A single
-// value is a list of one.
+// missing compares two lists, and returns the elements of the first that the second does not have, sorted. A single
+// value counts as a list of one element.
 func missing(of, in any) []string {
 	have := map[string]bool{}
 	for _, value := range asList(in) {

@@ -13,12 +13,12 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// publishedDir has the documents of the last release. To publish new ones, copy them
+// publishedDir holds the documents of the last release. When a release publishes new documents, they are copied
 // here (docs/contributing.md).
 const publishedDir = "testdata/published"
 
-// TestNoPublishedDocumentBreaks fails if a client of a published document can
-// break, unless CHANGELOG.md names the change.
+// TestNoPublishedDocumentBreaks fails if a change breaks clients of a published document, unless CHANGELOG.md names
+// the change.
 func TestNoPublishedDocumentBreaks(t *testing.T) {
 	changelog, err := os.ReadFile("../../../CHANGELOG.md")
 	if err != nil {
@@ -41,8 +41,8 @@ func TestNoPublishedDocumentBreaks(t *testing.T) {
 	}
 }
 
-// isNamed tells whether a changelog names a change, one of all fields of bodies, or further codes
-// of a list.
+// isNamed reports whether a changelog names a change. One entry may name the same change in the fields of all
+// bodies, or all further codes of a list.
 func isNamed(changelog, change string) bool {
 	operation, place, _ := strings.Cut(change, ": ")
 	field, says, _ := strings.Cut(place, ": ")
@@ -53,7 +53,7 @@ func isNamed(changelog, change string) bool {
 		strings.Contains(changelog, "`body.*: "+says+"`")
 }
 
-// current returns the document of a version of this source tree.
+// current returns the document that this source tree has for an API version.
 func current(t *testing.T, version string) openapi.Document {
 	t.Helper()
 	var d openapi.Document
@@ -81,7 +81,7 @@ const small = `{"paths": {"/x": {"post": {
 func TestBreaks(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		from, to string // text of small to replace, and the text instead
+		from, to string // to get the new document, the text from is replaced by the text to in small
 		want     []string
 	}{
 		{"nothing changes", "", "", nil},

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// aboutFiles returns requests about files that get each status of their operation.
+// aboutFiles returns requests about files, one for each status of the operation.
 func aboutFiles(t *testing.T, r *registry, o operation) (all []expected) {
 	t.Helper()
 	if !o.isBeside {
@@ -101,12 +101,12 @@ func aboutFiles(t *testing.T, r *registry, o operation) (all []expected) {
 	return all
 }
 
-// ranged has the headers by which readings of a file get another status.
+// ranged has the headers with which a GET of a file gets other statuses than 200.
 var ranged = map[int]string{
 	206: "Range: bytes=0-1", 416: "Range: bytes=9999-", 304: "If-None-Match: *", 412: `If-Match: "x"`,
 }
 
-// illustrated returns the path of the small picture of a new illustration of "broker".
+// illustrated creates an illustration of "broker", and returns the path of its small picture.
 func illustrated(t *testing.T, r *registry) string {
 	t.Helper()
 	places, err := r.furnish(t.Context())
@@ -143,7 +143,7 @@ func illustrated(t *testing.T, r *registry) string {
 
 func hashOf(content string) string { return fmt.Sprintf("md5:%x", md5.Sum([]byte(content))) }
 
-// newFile returns the id of a new file of "broker".
+// newFile uploads a new file as "broker", and returns its id.
 func newFile(t *testing.T, r *registry) string {
 	t.Helper()
 	id, err := r.upload(t.Context())
@@ -153,7 +153,7 @@ func newFile(t *testing.T, r *registry) string {
 	return id
 }
 
-// registered returns the path and query to which a new file of "broker" is uploaded.
+// registered registers a new file as "broker", and returns the path and query to which it must be uploaded.
 func registered(t *testing.T, r *registry, content string) string {
 	t.Helper()
 	got, err := r.must(t.Context(), http.StatusCreated, "POST", "/register", "broker", "",

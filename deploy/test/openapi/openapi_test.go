@@ -16,15 +16,16 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-// refurnish is how many requests are about the same objects: some of them end.
+// refurnish is how many requests use the same objects. After that the test creates new ones, because requests put
+// some objects into a final state.
 const refurnish = 400
 
 var bin = flag.String("bin", "", "absolute path of the directory of the programs; by default they are built")
 
-// uncovered is the status of a proof while the newest checkpoint does not cover the change.
+// uncovered is the status of a proof when the newest checkpoint does not cover the change yet.
 const uncovered = http.StatusServiceUnavailable
 
-// built is the directory of the programs, once a test needs them.
+// built is the directory of the programs, or "" if no test has built them yet.
 var built string
 
 func build(t *testing.T) string {
@@ -49,13 +50,12 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	status := m.Run()
 	if built != "" {
-		_ = os.RemoveAll(built) // a temporary directory
+		_ = os.RemoveAll(built) // an error does not matter, because the directory is a temporary one
 	}
 	os.Exit(status)
 }
 
-// serve starts a registry that is one process, with search and without rate limits, with
-// further arguments.
+// serve starts a registry in one process, with search and without rate limits. args are further arguments.
 func serve(t *testing.T, args ...string) *registry {
 	t.Helper()
 	dir := build(t)
@@ -81,8 +81,8 @@ func serve(t *testing.T, args ...string) *registry {
 	return r
 }
 
-// TestRequestsFromTheDocument sends requests that are made from the document. The
-// flag -rapid.checks says how many.
+// TestRequestsFromTheDocument sends requests that are generated from the document. The flag -rapid.checks sets
+// their number.
 func TestRequestsFromTheDocument(t *testing.T) {
 	r := serve(t)
 	awaitSearch(t, r)
@@ -120,8 +120,7 @@ func TestRequestsFromTheDocument(t *testing.T) {
 	}
 }
 
-// unseen lists the documented statuses that these tests do not provoke, with the
-// reason. "*" stands for every operation.
+// unseen lists the documented statuses that these tests do not provoke, with the reason. "*" means every operation.
 var unseen = map[string]string{
 	"* 500":                    "a defect of the registry: none is known",
 	"* 503":                    "an outage: the tests of faults and of attacks provoke it",
@@ -143,8 +142,8 @@ var unseen = map[string]string{
 	"* 409":                    "many changes at the same moment: the unit tests of package registry provoke it",
 }
 
-// TestEveryDocumentedStatusOccurs provokes the statuses that generated requests
-// cannot: those of the framing, of rate limits and of large bodies.
+// TestEveryDocumentedStatusOccurs provokes the statuses that generated requests cannot provoke, for example by bad
+// framing, rate limits and large bodies.
 func TestEveryDocumentedStatusOccurs(t *testing.T) {
 	r := serve(t)
 	awaitSearch(t, r)
@@ -153,7 +152,7 @@ func TestEveryDocumentedStatusOccurs(t *testing.T) {
 		{"name": "all", "by": "address", "costs": {"list": 1, "own": 1, "read": 1, "write": 1}, "windows": {"1h": 1}},
 		{"name": "keys", "by": "key", "costs": {"list": 1, "own": 1, "read": 1, "write": 1}, "windows": {"1h": 1}},
 		{"name": "failed", "by": "address", "costs": {"failed": 1}, "windows": {"1h": 1}}]`)
-	limited.documents = r.documents // count what both have answered
+	limited.documents = r.documents // share the documents, so that they count the answers of both registries
 	exhaust(t, limited)
 	var missing []string
 	for _, o := range inCurrent(r.documents) {

@@ -18,13 +18,13 @@ import (
 	"asset-registry/deploy/test/rig/described"
 )
 
-// requestTimeout bounds one request.
+// requestTimeout limits the time of one request.
 const requestTimeout = 30 * time.Second
 
-// streamFor is how long a stream is read.
+// streamFor is how long send reads a stream.
 const streamFor = 20 * time.Millisecond
 
-// maxAnswer is the most bytes of an answer that are read.
+// maxAnswer is how many bytes of an answer are read at most.
 const maxAnswer = 16 << 20
 
 // registry is a running registry and the documents that describe it.
@@ -48,15 +48,15 @@ func newRegistry(base string) (*registry, error) {
 
 func basic(key string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(key+":")) }
 
-// answer is what a request got.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// send sends a request. The error says what of the exchange is outside of the
-// document. Of a stream, send reads what comes within streamFor.
+// send sends a request. The error lists everything in the request and the answer that the document does not
+// describe. If the answer is a stream, send reads it for streamFor.
 func (r *registry) send(ctx context.Context, q request) (answer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -86,7 +86,7 @@ func (r *registry) send(ctx context.Context, q request) (answer, error) {
 	})
 }
 
-// must sends a request whose answer has this status, and returns its body.
+// must sends a request whose answer must have the given status. It returns the answer.
 func (r *registry) must(ctx context.Context, status int, method, path, key, token, body string) (answer, error) {
 	q := request{method: method, path: path, header: map[string]string{}}
 	if body != "" {
@@ -105,20 +105,20 @@ func (r *registry) must(ctx context.Context, status int, method, path, key, toke
 	return got, err
 }
 
-// created is the part of an answer that places need.
+// created is the part of an answer to a creation that a place needs.
 type created struct {
 	Access struct{ Token, Transfer string }
 	Data   struct{ ID string }
 }
 
-// furnish creates objects for requests to be about: a draft, a published asset
-// with a part of each kind, one in each further state, one of another broker.
+// furnish creates the objects that requests use: a draft, a published asset with a part of each kind, an asset in
+// each further state, and an asset of another broker.
 func (r *registry) furnish(ctx context.Context) ([]place, error) {
 	const assets = "/api/2.5/assets"
 	var places []place
 	for _, of := range []struct {
 		key   string
-		steps []string // the states that the asset goes through, and who takes the step
+		steps []string // the states through which the asset goes after the state draft
 	}{
 		{"broker", nil},
 		{"broker", []string{"pending"}},
@@ -179,11 +179,11 @@ func (r *registry) furnish(ctx context.Context) ([]place, error) {
 
 const (
 	webhooks = "/api/2.5/webhooks"
-	webhook  = `{"data":{"url":"https://broker.example/registry"}}` // the name never resolves (RFC 2606)
+	webhook  = `{"data":{"url":"https://broker.example/registry"}}` // the name in it never resolves (RFC 2606)
 )
 
-// webhook returns the id of a webhook of "broker". A broker may have few, so it takes one
-// that is there.
+// webhook returns the id of a webhook of "broker". A broker may have only a few webhooks, so the function creates
+// one only if the broker has none.
 func (r *registry) webhook(ctx context.Context) (string, error) {
 	got, err := r.must(ctx, http.StatusOK, "GET", webhooks+"?limit=1", "broker", "", "")
 	if err != nil {
@@ -205,7 +205,7 @@ func (r *registry) webhook(ctx context.Context) (string, error) {
 	return c.Data.ID, err
 }
 
-// upload returns the id of a new file of "broker".
+// upload uploads a new file as "broker", and returns its id.
 func (r *registry) upload(ctx context.Context) (string, error) {
 	contentType, body := fileForm(rand.Text())
 	got, err := r.send(ctx, request{method: http.MethodPost, path: "/upload", body: body, header: map[string]string{
@@ -227,8 +227,7 @@ func fileForm(content string) (contentType string, body []byte) {
 		"filename=\"a.txt\"\r\n\r\n" + content + "\r\n--b--\r\n")
 }
 
-// segment returns the name of a file of the newest snapshot. The registry makes one when
-// it starts.
+// segment returns the name of a file of the newest snapshot. The registry makes a snapshot when it starts.
 func (r *registry) segment(ctx context.Context) (string, error) {
 	for {
 		got, err := r.send(ctx, request{method: http.MethodGet, path: "/api/2.5/snapshot"})
@@ -249,10 +248,10 @@ func (r *registry) segment(ctx context.Context) (string, error) {
 	}
 }
 
-// lot is the body that adds a related process.
+// lot is the body of a request that adds a related process.
 const lot = `{"data":{"type":"lot","relatedProcessID":"9e8d7c6b5a4f43218765f0e1d2c3b4a5"}}`
 
-// step takes an asset to its next state.
+// step moves an asset to its next state.
 func (r *registry) step(ctx context.Context, p place, state string) error {
 	key, path := p.key, "/api/2.5/assets/"+p.id
 	if state != "pending" {

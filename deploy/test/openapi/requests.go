@@ -18,13 +18,13 @@ import (
 type request struct {
 	method, path string // the path with its query
 	header       map[string]string
-	body         []byte // nil: none
+	body         []byte // nil if there is no body
 }
 
 // operation is one operation of a version's document.
 type operation struct {
 	version, method, path string
-	isBeside              bool // its path is beside the versions
+	isBeside              bool // whether its path is outside the API versions
 	*openapi3.Operation
 }
 
@@ -47,29 +47,28 @@ func operationsOf(documents described.Versions) (all []operation) {
 	return all
 }
 
-// inCurrent returns the operations of the current version. All versions have the
-// same ones.
+// inCurrent returns the operations of the current version. The other versions have the same operations.
 func inCurrent(documents described.Versions) []operation {
 	return operationsOf(described.Versions{routes.Current: documents[routes.Current]})
 }
 
-// place is an object that exists, and how its owner proves to be it.
+// place is an existing object, with the key and tokens of its owner.
 type place struct {
-	id, part, transfer string // id of an asset, a part of it, a transfer
-	partKind           string // segment of the path of the part
+	id, part, transfer string // ids of an asset, of a part of it, and of a transfer
+	partKind           string // segment of the part's path that names its kind
 	key, token         string
-	transferToken      string // of the asset
-	pending            bool   // the asset is in the state pending
+	transferToken      string // transfer token of the asset
+	pending            bool   // whether the asset is in the state pending
 	tag                string
-	file               string // segment of the newest snapshot
-	stored             string // id of a file of the broker that nothing has removed; "": there may be none
-	webhook            string // of the broker; "": there may be none
+	file               string // name of a segment of the newest snapshot
+	stored             string // id of a file of the broker, which nobody has removed; "" if there may be none
+	webhook            string // id of a webhook of the broker; "" if there may be none
 }
 
-// keys are the API keys that requests use; "" is none.
+// keys are the API keys that requests use. With "", a request has no key.
 var keys = []string{"broker", "broker", "broker3", "concierge", "administrator", "broker1", "broker3t", "nobody", ""}
 
-// requestOf draws a request of an operation, valid or not, about one of places.
+// requestOf returns a random request of an operation, valid or not, about one of the places.
 func requestOf(t *rapid.T, o operation, places []place) request {
 	p := rapid.SampledFrom(suitable(o, places)).Draw(t, "place")
 	if o.isBeside {
@@ -117,7 +116,7 @@ func requestOf(t *rapid.T, o operation, places []place) request {
 	return r
 }
 
-// form draws a form with a file, whole or with one fault.
+// form returns a random form with a file, either correct or with one fault.
 func form(t *rapid.T) (body []byte, contentType string) {
 	const head = "--b\r\nContent-Disposition: form-data; name="
 	parts := rapid.SampledFrom([]string{
@@ -131,7 +130,7 @@ func form(t *rapid.T) (body []byte, contentType string) {
 	}).Draw(t, "content type")
 }
 
-// prefix returns the path before that of an operation.
+// prefix returns the part of a path before the operation's own path.
 func (o operation) prefix() string {
 	if o.isBeside {
 		return ""
@@ -139,7 +138,7 @@ func (o operation) prefix() string {
 	return "/api/" + o.version
 }
 
-// mediaOf returns the media types of an operation's successful answers, sorted.
+// mediaOf returns the media types of an operation's successful answers, in sorted order.
 func mediaOf(o operation) []string {
 	if ok := o.Responses.Value("200"); ok != nil {
 		return slices.Sorted(maps.Keys(ok.Value.Content))
@@ -147,7 +146,7 @@ func mediaOf(o operation) []string {
 	return nil
 }
 
-// methodOf returns the method of the operation, or now and then HEAD for GET.
+// methodOf returns the method of the operation. For GET, it sometimes returns HEAD.
 func methodOf(t *rapid.T, o operation) string {
 	if o.method == "GET" && rapid.IntRange(0, 9).Draw(t, "head") == 0 {
 		return "HEAD"
@@ -155,8 +154,8 @@ func methodOf(t *rapid.T, o operation) string {
 	return o.method
 }
 
-// suitable returns the places whose part is of the kind that the operation needs;
-// all if it needs none.
+// suitable returns the places whose part has the kind that the operation needs. If the operation needs no part, it
+// returns all places.
 func suitable(o operation, places []place) []place {
 	fit := slices.DeleteFunc(slices.Clone(places), func(p place) bool {
 		return strings.Contains(o.path, "{part}") && !strings.Contains(o.path, "/"+p.partKind+"/")
@@ -167,7 +166,7 @@ func suitable(o operation, places []place) []place {
 	return fit
 }
 
-// fill puts ids into a path: mostly those of p, else some that do not exist.
+// fill puts ids into a path. Most of them are ids of p, and some do not exist.
 func fill(t *rapid.T, path string, p place) string {
 	ids := map[string]string{"{id}": p.id, "{part}": p.part, "{transfer}": p.transfer, "{file}": p.file,
 		"{webhook}": p.webhook}
@@ -183,7 +182,7 @@ func fill(t *rapid.T, path string, p place) string {
 	return path
 }
 
-// parameter draws the value of a parameter.
+// parameter chooses a random value of a parameter.
 func parameter(t *rapid.T, param *openapi3.Parameter, p place) string {
 	known := map[string][]string{
 		"If-Match":        {p.tag, "*", `"1"`, `W/"1"`, "x"},
@@ -199,7 +198,7 @@ func parameter(t *rapid.T, param *openapi3.Parameter, p place) string {
 		"SERVER_ID":       {"x"},
 		"Range":           {"bytes=0-3", "bytes=-4", "bytes=4-", "bytes=99999999-", "bytes=0-1,3-4", "x"},
 		"If-Range":        {p.tag, "x"},
-		"wait":            {"0", "-1", "x"}, // a longer one would only take time
+		"wait":            {"0", "-1", "x"}, // with larger values, the test would only wait longer
 		"Prefer":          {"wait=0", `respond-async, wait="0"`, "wait", "x"},
 		"Last-Event-ID":   {"2026-11-22T00:32:46.881553+00:00", "x", "9999-12-31"},
 		"Idempotency-Key": {"k1", "k2", strings.Repeat("k", 255), strings.Repeat("k", 256), "é"},
@@ -210,8 +209,7 @@ func parameter(t *rapid.T, param *openapi3.Parameter, p place) string {
 	return rapid.SampledFrom([]string{"", "1", "x", "так"}).Draw(t, param.Name)
 }
 
-// body draws a body: one that the document permits, the same with one fault, or
-// text that is not JSON.
+// body returns a random body: one that the document permits, one with a single fault, or text that is not JSON.
 func body(t *rapid.T, of *openapi3.RequestBody) []byte {
 	value := valueOf(t, of.Content.Get("application/json").Schema.Value, 0)
 	switch rapid.IntRange(0, 9).Draw(t, "body") {

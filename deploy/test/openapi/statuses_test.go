@@ -19,8 +19,8 @@ import (
 	"asset-registry/deploy/test/rig/described"
 )
 
-// framing has what a request says after its path to get a status from the HTTP
-// server itself.
+// framing are texts to send after the path of a request, so that the HTTP server itself answers with the given
+// status.
 var framing = []struct {
 	status int
 	text   string
@@ -32,8 +32,7 @@ var framing = []struct {
 	{505, "HTTP/3.0\r\nHost: x"},
 }
 
-// provoke makes the registry answer each operation with each status that needs no
-// outage and no rate limit.
+// provoke makes the registry answer each operation with every status that needs neither an outage nor a rate limit.
 func provoke(t *testing.T, r *registry) {
 	t.Helper()
 	for _, o := range inCurrent(r.documents) {
@@ -70,7 +69,7 @@ func provoke(t *testing.T, r *registry) {
 	}
 }
 
-// receiveStreams asks for each stream that an operation can answer with.
+// receiveStreams asks for each kind of stream with which an operation can answer.
 func receiveStreams(t *testing.T, r *registry, o operation) {
 	t.Helper()
 	for _, media := range mediaOf(o) {
@@ -97,7 +96,7 @@ func awaitSearch(t *testing.T, r *registry) {
 	awaitNot(t, r, "/api/2.5/search", http.StatusServiceUnavailable)
 }
 
-// awaitNot repeats a reading until its status is another one.
+// awaitNot repeats a GET until its status is not the given one any more.
 func awaitNot(t *testing.T, r *registry, path string, status int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
@@ -114,7 +113,7 @@ func awaitNot(t *testing.T, r *registry, path string, status int) {
 	}
 }
 
-// exhaust sends each operation more often than the rate limits permit.
+// exhaust sends requests of each operation until the rate limits refuse them.
 func exhaust(t *testing.T, r *registry) {
 	t.Helper()
 	for _, o := range inCurrent(r.documents) {
@@ -131,14 +130,14 @@ func exhaust(t *testing.T, r *registry) {
 	}
 }
 
-// expected is a request and the status that it must get.
+// expected is a request and the status that its answer must have.
 type expected struct {
 	request
 	status int
 }
 
-// published returns the place for an operation: a published asset of "broker",
-// with the part that the operation is about.
+// published returns a place for an operation: the published asset of "broker", with a part of the kind that the
+// operation uses.
 func published(o operation, places []place) place {
 	pending := places[slices.IndexFunc(places, func(p place) bool { return p.key == "broker" && p.pending })]
 	for _, p := range places {
@@ -157,7 +156,7 @@ func (p place) pathOf(o operation) string {
 		"{file}", p.file, "{webhook}", p.webhook, "{side}", "320").Replace(o.path)
 }
 
-// requestTo returns a request of an operation that the owner of p sends.
+// requestTo returns a request of an operation as the owner of p would send it.
 func requestTo(o operation, p place) request {
 	q := request{method: o.method, path: p.pathOf(o), header: map[string]string{
 		"Authorization": basic(p.key), "X-Access-Token": p.token,
@@ -174,7 +173,7 @@ func requestTo(o operation, p place) request {
 	return q
 }
 
-// refused returns requests that fail, each in one way.
+// refused returns requests that the registry must refuse, each for a different reason.
 func refused(o operation, p place) (all []expected) {
 	add := func(status int, change func(*request)) {
 		q := requestTo(o, p)
@@ -212,7 +211,7 @@ func refused(o operation, p place) (all []expected) {
 	return all
 }
 
-// succeeding returns requests that succeed, and those that get 304 and 302.
+// succeeding returns requests that succeed, and requests that are answered with 304 or 302.
 func succeeding(t *testing.T, r *registry, o operation, p place) (all []expected) {
 	t.Helper()
 	q := requestTo(o, p)
@@ -263,7 +262,7 @@ func succeeding(t *testing.T, r *registry, o operation, p place) (all []expected
 	return all
 }
 
-// exampleOf returns the body that the document gives as an example.
+// exampleOf returns the example of a body that the document contains.
 func exampleOf(t *testing.T, o operation) []byte {
 	t.Helper()
 	text, err := json.Marshal(o.RequestBody.Value.Content.Get("application/json").Examples["short"].Value.Value)
@@ -273,14 +272,14 @@ func exampleOf(t *testing.T, o operation) []byte {
 	return text
 }
 
-// newTransfer returns the id of a new transfer of "broker3".
+// newTransfer creates a transfer as "broker3", and returns its id.
 func newTransfer(t *testing.T, r *registry) string {
 	t.Helper()
 	return newID(t, r, "/api/2.5/transfers", "broker3", `{"data":{}}`)
 }
 
-// newDraft returns a new draft of "broker", which was created under an Idempotency-Key, and the request
-// that has created it.
+// newDraft creates a draft as "broker", with an Idempotency-Key. It returns the draft, and the request that created
+// it.
 func newDraft(t *testing.T, r *registry) (place, request) {
 	t.Helper()
 	q := request{method: http.MethodPost, path: "/api/2.5/assets", body: []byte(clients.Creation)}
@@ -298,7 +297,7 @@ func newDraft(t *testing.T, r *registry) (place, request) {
 	return place{id: c.Data.ID, key: "broker", token: c.Access.Token}, q
 }
 
-// repeatRemoved returns a request that repeats the creation of a draft that was removed.
+// repeatRemoved removes a draft, and returns a request that repeats the draft's creation.
 func repeatRemoved(t *testing.T, r *registry) request {
 	t.Helper()
 	draft, creation := newDraft(t, r)
@@ -309,7 +308,8 @@ func repeatRemoved(t *testing.T, r *registry) request {
 	return creation
 }
 
-// newReferenced creates an asset with a reference. It returns the same request, and one with other fields.
+// newReferenced creates an asset under a reference. It returns the same request again, and the same request with
+// other fields.
 func newReferenced(t *testing.T, r *registry) (again, other request) {
 	t.Helper()
 	_, again = newDraft(t, r)
@@ -323,7 +323,7 @@ func newReferenced(t *testing.T, r *registry) (again, other request) {
 	return again, other
 }
 
-// addProcess returns the id of a new related process of an asset.
+// addProcess adds a related process to an asset, and returns its id.
 func addProcess(t *testing.T, r *registry, p place) string {
 	t.Helper()
 	return newID(t, r, "/api/2.5/assets/"+p.id+"/related_processes", "concierge", lot)
@@ -342,7 +342,7 @@ func newID(t *testing.T, r *registry, path, key, body string) string {
 	return c.Data.ID
 }
 
-// onWire sends the head of a request as text, and checks the answer.
+// onWire sends the head of a request as raw text, and checks the status of the answer.
 func onWire(t *testing.T, r *registry, method, path, rest string, status int) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(r.base, "http://"))

@@ -1,8 +1,7 @@
-// Package openapi proves the OpenAPI documents from outside. It sends requests
-// that a generator makes from the document, valid ones and invalid ones, to a
-// running registry: no answer is a 5xx, and none is outside of the document. It
-// also checks that each documented status occurs, and that a new document breaks
-// no client of the published one.
+// Package openapi tests a running registry against its OpenAPI documents. It sends valid and invalid requests that
+// a generator makes from a document. No answer may be a 5xx, and the document must describe every answer. The
+// package also checks that each documented status occurs, and that a new document does not break clients of the
+// published one.
 package openapi
 
 import (
@@ -16,10 +15,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// maxDepth bounds the depth of a generated value.
+// maxDepth limits the depth of a generated value.
 const maxDepth = 12
 
-// valueOf draws a value that a schema permits.
+// valueOf returns a random value that a schema permits.
 func valueOf(t *rapid.T, s *openapi3.Schema, depth int) any {
 	if len(s.AnyOf) > 0 {
 		return valueOf(t, s.AnyOf[rapid.IntRange(0, len(s.AnyOf)-1).Draw(t, "any of")].Value, depth)
@@ -83,7 +82,7 @@ func textOf(t *rapid.T, s *openapi3.Schema) any {
 	return rapid.SampledFrom(texts).Draw(t, "text")
 }
 
-// spoiled draws a copy of a value with one place that is probably wrong.
+// spoiled returns a copy of a value in which one random place is probably wrong.
 func spoiled(t *rapid.T, value any) any {
 	switch v := value.(type) {
 	case map[string]any:

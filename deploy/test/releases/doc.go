@@ -1,3 +1,2 @@
-// Package releases tests the files of a release, and two versions beside each other
-// (docs/versions.md).
+// Package releases tests the files of a release, and how two versions work together (docs/versions.md).
 package releases

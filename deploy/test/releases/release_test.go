@@ -20,7 +20,8 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// platform is this machine's, as releases name it. Others are left out: their compilers take minutes.
+// platform is this machine's operating system and processor, in the form that releases use. The tests make no
+// release for other platforms, because compiling takes minutes for each.
 var platform = runtime.GOOS + "-" + runtime.GOARCH
 
 // release makes a release with two programs for this machine, and returns its folder. args are further flags.
@@ -51,8 +52,8 @@ func files(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestAReleaseWorksAlone makes a release twice, and the next one. It checks their files, and uses nothing else
-// than them on a root that has no other file.
+// TestAReleaseWorksAlone makes a release twice, and then the next release. It checks the files. It also runs the
+// programs in a root directory that contains no other files.
 func TestAReleaseWorksAlone(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "keys", "release.key")
 	dist := release(t, "0.1.7", key)
@@ -71,7 +72,7 @@ func TestAReleaseWorksAlone(t *testing.T) {
 	t.Run("it is upgraded and taken back", func(t *testing.T) { upgrade(t, dist, next) })
 }
 
-// checkSums verifies a release with its registryctl and with sha256sum. Both find a changed file.
+// checkSums verifies a release with the release's registryctl and with sha256sum. Both must notice a changed file.
 func checkSums(t *testing.T, dist, key string) {
 	public := strings.TrimSpace(string(readFile(t, key+".pub")))
 	verify := func() (string, error) {
@@ -116,11 +117,11 @@ func unpack(t *testing.T, archive []byte) map[string][]byte {
 	}
 }
 
-// checkImage follows the checksums of an image from its list to its program.
+// checkImage follows the checksums in an image, from the list at its top to the program.
 func checkImage(t *testing.T, dist, name string) {
 	image := unpack(t, readFile(t, filepath.Join(dist, "images", name+"-"+platform+".tar")))
 	type part struct{ Digest string }
-	// at returns a part, whose name is its checksum.
+	// The function at returns a part of the image. The name of a part is its checksum.
 	at := func(p part) []byte {
 		t.Helper()
 		text, found := image["blobs/sha256/"+strings.TrimPrefix(p.Digest, "sha256:")]
@@ -173,7 +174,8 @@ func checkImage(t *testing.T, dist, name string) {
 	}
 }
 
-// upgrade installs a release on a bare root, upgrades it to the next one, and takes it back.
+// upgrade installs a release in an empty root directory, upgrades it to the next release, and goes back to the
+// first one.
 func upgrade(t *testing.T, dist, next string) {
 	if os.Geteuid() != 0 {
 		needtest.Missing(t, "chroot", "only root may")

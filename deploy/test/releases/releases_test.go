@@ -14,14 +14,14 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-const root = "../../.." // of the repository
+const root = "../../.." // the root of the repository
 
 var (
 	bin        = flag.String("bin", "", "absolute path of the directory of the programs of this version")
 	formerFlag = flag.String("former", "", "the same of the version before; by default they are built")
 )
 
-// programs is a directory for built programs, which are used by several tests.
+// programs is a directory of built programs that several tests use.
 var programs string
 
 func TestMain(m *testing.M) {
@@ -50,10 +50,10 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return text
 }
 
-// try is run for a program that may fail.
+// try runs a program that may fail.
 func try(t *testing.T, dir, name string, args ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute) // for a build without a cache
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute) // long enough for a build without a cache
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
@@ -70,7 +70,7 @@ func freeAddr(t *testing.T) string {
 	return addr
 }
 
-// write writes a file, and makes its directory.
+// write writes a file, and creates its directory if needed.
 func write(t *testing.T, path string, text []byte, mode os.FileMode) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -17,27 +17,27 @@ import (
 	"asset-registry/deploy/test/rig/clients"
 )
 
-// plan is the file of a document.
+// plan is the file that belongs to each document.
 var plan = []byte("%PDF-1.4\n" + strings.Repeat("x", 100_000))
 
 // story is what brokers and a synchroniser do with a registry while its versions change.
 type story struct {
 	t                       *testing.T
 	broker, broker3, reader *client.Client
-	search                  bool // there is a search service
+	search                  bool // whether there is a search service
 	new                     client.Fields
-	first                   string // id of the first asset, which is created again and again
+	first                   string // id of the first asset, whose creation is repeated again and again
 	assets                  []*kept
-	position                client.Position // of the synchroniser
-	followed                []string        // ids
+	position                client.Position // position of the synchroniser in the feed
+	followed                []string        // ids of the assets that the synchroniser has seen
 }
 
-// kept is what an owner keeps of an asset.
+// kept is what the owner of an asset remembers about it.
 type kept struct {
-	id, file string // file is the address of the document
+	id, file string // id of the asset, and address of its document's file
 	access   client.Access
 	owner    *client.Client
-	last     string // as it was last read
+	last     string // the JSON of the asset when it was last read
 }
 
 func newStory(t *testing.T, address string, search bool) *story {
@@ -57,7 +57,7 @@ func newStory(t *testing.T, address string, search bool) *story {
 	return s
 }
 
-// goOn checks that all data are as they were, and goes on. when says which versions run.
+// goOn checks that no data has changed, and then changes and adds data. The text when says which versions run.
 func (s *story) goOn(when string) {
 	s.t.Helper()
 	must := func(what string, err error) {
@@ -89,7 +89,7 @@ func (s *story) goOn(when string) {
 	}
 }
 
-// unchanged checks an asset and the file of its document.
+// unchanged checks that an asset, and the file of its document, are as before.
 func (s *story) unchanged(ctx context.Context, a *kept, when string) error {
 	text, err := s.reader.GetJSON(ctx, a.id)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *story) unchanged(ctx context.Context, a *kept, when string) error {
 	if string(text) != a.last {
 		s.t.Errorf("%s: got the asset %s, want %s", when, text, a.last)
 	}
-	// The file service learns from the feed that a document names a file. Until then the file is not public.
+	// The file service learns from the feed that a document refers to a file. Before that, the file is not public.
 	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		status, file, err := read(a.file)
 		switch {
@@ -129,7 +129,7 @@ func (s *story) remember(ctx context.Context, a *kept) error {
 	return err
 }
 
-// create creates an asset, publishes it and adds a file.
+// create creates an asset, publishes it, and adds a document with a file.
 func (s *story) create(ctx context.Context) (*kept, error) {
 	made, err := s.broker.CreateFields(ctx, s.new, "")
 	if err != nil {
@@ -151,8 +151,8 @@ func (s *story) create(ctx context.Context) (*kept, error) {
 	return a, s.remember(ctx, a)
 }
 
-// handOver gives the newest asset to another broker, with the transfer token that the version
-// before may have made. Its old token is refused then.
+// handOver gives the newest asset to another broker. It uses the asset's transfer token, which another version may
+// have made. Afterwards, the former owner's token must be refused.
 func (s *story) handOver(ctx context.Context) error {
 	if len(s.assets) == 0 {
 		return nil
@@ -173,7 +173,7 @@ func (s *story) handOver(ctx context.Context) error {
 	return s.remember(ctx, a)
 }
 
-// follow goes on from the last position, with its cookie, until the feed has an asset.
+// follow follows the feed from the last position, with the cookie of that time, until the feed has the asset.
 func (s *story) follow(ctx context.Context, id, when string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -195,7 +195,7 @@ func (s *story) follow(ctx context.Context, id, when string) error {
 	return errors.New("the feed has ended")
 }
 
-// find searches until the index has an asset.
+// find searches until the index has the asset.
 func (s *story) find(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

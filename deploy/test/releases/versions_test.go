@@ -12,14 +12,14 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// former is the commit of the version before this one. A release sets it to the commit of the last
-// release. Before the first one it is a commit that had the formats of the first one.
+// former is the commit of the previous version. When a release is made, it is set to the commit of the previous
+// release. Before the first release, it is a commit whose file formats are those of the first release.
 const former = "09ced8c"
 
-// services are in the order in which deploy/compose/upgrade.sh replaces them.
+// services lists the services in the order in which deploy/compose/upgrade.sh replaces them.
 var services = []string{"authsvc", "assetsvc", "filesvc", "searchsvc", "gateway"}
 
-// formerPrograms builds the programs of the version before, once for all tests, and returns their folder.
+// formerPrograms builds the programs of the previous version, once for all tests, and returns their folder.
 func formerPrograms(t *testing.T) string {
 	t.Helper()
 	if *formerFlag != "" {
@@ -51,8 +51,8 @@ func formerPrograms(t *testing.T) string {
 	return dir
 }
 
-// TestOneProcessIsUpgradedAndTakenBack runs the version before, this one, and the one before again, on one
-// directory of data.
+// TestOneProcessIsUpgradedAndTakenBack runs the previous version, then this version, and then the previous one
+// again, on the same data directory. Each must show all data as it was before.
 func TestOneProcessIsUpgradedAndTakenBack(t *testing.T) {
 	before := formerPrograms(t)
 	addr, data := freeAddr(t), filepath.Join(t.TempDir(), "data")
@@ -71,10 +71,10 @@ func TestOneProcessIsUpgradedAndTakenBack(t *testing.T) {
 	}
 }
 
-// mixed is a registry whose services are of two versions.
+// mixed is a registry whose services have different versions.
 type mixed struct {
 	*story
-	bin, addr, data string // bin has a link for each service
+	bin, addr, data string // bin contains a link to the program of each service
 	stores          processes.Stores
 }
 
@@ -84,7 +84,7 @@ func newMixed(t *testing.T, stores processes.Stores) *mixed {
 	return &mixed{newStory(t, "http://"+addr, true), t.TempDir(), addr, filepath.Join(t.TempDir(), "data"), stores}
 }
 
-// use takes services from a folder of programs from now on.
+// use lets the method serve start the given services from another folder of programs.
 func (m *mixed) use(from string, services ...string) {
 	m.t.Helper()
 	for _, service := range services {
@@ -98,7 +98,7 @@ func (m *mixed) use(from string, services ...string) {
 	}
 }
 
-// serve starts the services, goes on with the story, and stops them.
+// serve starts the services, continues the story, and stops the services.
 func (m *mixed) serve(when string) {
 	m.t.Helper()
 	output := &processes.Output{}
@@ -112,8 +112,9 @@ func (m *mixed) serve(when string) {
 	}
 }
 
-// TestServicesOfTwoVersionsWorkTogether replaces one service after another by that of this version, and then by
-// that of the version before, in the order of an upgrade. Each mix of versions serves.
+// TestServicesOfTwoVersionsWorkTogether upgrades the services from the previous version to this one, one after
+// another, in the order of an upgrade. It then returns them to the previous version in the same order. The registry
+// must work with each mix of versions.
 func TestServicesOfTwoVersionsWorkTogether(t *testing.T) {
 	before := formerPrograms(t)
 	m := newMixed(t, processes.Stores{Search: true})
@@ -129,8 +130,8 @@ func TestServicesOfTwoVersionsWorkTogether(t *testing.T) {
 	}
 }
 
-// TestTwoVersionsShareMongoDBAndRedis runs two asset services on one database, and replaces one after the other.
-// So both versions write into the same database at the same time, on the way up and on the way back.
+// TestTwoVersionsShareMongoDBAndRedis runs two asset services on one database, and replaces them one after the
+// other. So both versions write into the same database at the same time, during the upgrade and on the way back.
 func TestTwoVersionsShareMongoDBAndRedis(t *testing.T) {
 	before := formerPrograms(t)
 	mongo, redis := mongotest.Start(t), redistest.Start(t)

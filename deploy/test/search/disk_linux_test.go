@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/disktest"
 )
 
-// TestAFullDiskStopsNoSearch fills the disk of the index while writers work. The search
-// service answers from what it has, says what is wrong, and goes on once there is room.
+// TestAFullDiskStopsNoSearch fills the disk of the index while assets are written. The search service must answer
+// from the index that it has, and report what is wrong. When the disk has room again, it must continue.
 func TestAFullDiskStopsNoSearch(t *testing.T) {
 	small := disktest.New(t, 24)
 	s := newStageIn(t, filepath.Join(small, "search"))

@@ -1,3 +1,3 @@
-// Package search tests the search service as its clients see it: kills, hidden assets,
-// hostile questions, and figures (make test-search, make bench-search).
+// Package search tests the search service from outside: kills, hidden assets, hostile queries, and measurements
+// (make test-search, make bench-search).
 package search

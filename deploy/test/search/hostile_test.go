@@ -17,7 +17,7 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// costly are the questions that cost the most, within the bounds and beyond them.
+// costly returns queries that cost as much as possible, within the limits and beyond them.
 func costly() []string {
 	words := url.QueryEscape(strings.TrimSpace(strings.Repeat("опис ", 16)))
 	facets := "&facets=status,classification,region,locality,custodian&facet_limit=100&limit=100"
@@ -25,7 +25,7 @@ func costly() []string {
 	for i := range 10 {
 		fmt.Fprintf(&many, "&region=%d&locality=%d&custodian=%d&owner=%d&type=%d", i, i, i, i, i)
 	}
-	var long strings.Builder // as many filters as may be, of as many characters as fit in an address
+	var long strings.Builder // as many filters as a query may have, each as long as an address allows
 	for i := range 10 {
 		for _, name := range []string{"region", "locality", "custodian", "owner", "type"} {
 			fmt.Fprintf(&long, "&%s=%d%s", name, i, strings.Repeat("x", 199))
@@ -41,8 +41,8 @@ func costly() []string {
 	}
 }
 
-// TestHostileSearchersDelayOthersAndNothingElse sends costly questions from many clients, and
-// asks a simple one meanwhile.
+// TestHostileSearchersDelayOthersAndNothingElse sends costly queries from many clients. Meanwhile it sends a simple
+// query, which must be answered, perhaps late.
 func TestHostileSearchersDelayOthersAndNothingElse(t *testing.T) {
 	s := newStage(t)
 	for i := range 50 {
@@ -92,8 +92,8 @@ func TestHostileSearchersDelayOthersAndNothingElse(t *testing.T) {
 	s.awaitEqual(t)
 }
 
-// TestNoQuestionCostsMuch tells how much processor time one answer takes. The bound is far above
-// what an answer costs, so that it holds on a busy machine.
+// TestNoQuestionCostsMuch prints how much processor time one answer needs. The limit is much higher than that, so
+// that the test passes on a busy machine.
 func TestNoQuestionCostsMuch(t *testing.T) {
 	s := newStage(t)
 	for i := range 20 {
@@ -130,7 +130,7 @@ func processorTime(t *testing.T, pid int) time.Duration {
 		needtest.Missing(t, "proc", err)
 	}
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	var ticks int64 // of 10 ms
+	var ticks int64 // one tick is 10 ms
 	for _, field := range fields[11:13] {
 		n, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
@@ -141,7 +141,7 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// ask returns the status of an answer, 0 if there is none.
+// ask sends a GET and returns the status, or 0 if there is no answer.
 func ask(ctx context.Context, address string) int {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

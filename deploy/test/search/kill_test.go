@@ -13,8 +13,8 @@ import (
 
 var kills = flag.Int("kills", 8, "times that the search service is killed")
 
-// TestAfterEachKillTheIndexIsTheFeed kills the search service while it starts, builds its
-// index or follows writers. After each kill it must come to what the feed has, by itself.
+// TestAfterEachKillTheIndexIsTheFeed kills the search service while it starts, builds its index, or follows the
+// feed while assets are written. After each kill, the index must become equal to the feed without help.
 // Promises: search-kills
 func TestAfterEachKillTheIndexIsTheFeed(t *testing.T) {
 	s := newStage(t)
@@ -28,11 +28,11 @@ func TestAfterEachKillTheIndexIsTheFeed(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch n % 4 {
-		case 2: // the index is lost
+		case 2: // remove the index
 			if err := os.RemoveAll(s.dir); err != nil {
 				t.Fatal(err)
 			}
-		case 3: // the index is damaged
+		case 3: // damage the index
 			spoil(t, s.dir)
 		}
 		s.start(t)
@@ -43,7 +43,7 @@ func TestAfterEachKillTheIndexIsTheFeed(t *testing.T) {
 	}
 }
 
-// spoil writes into the middle of each file of the index.
+// spoil cuts off the end of each file of the index.
 func spoil(t *testing.T, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))

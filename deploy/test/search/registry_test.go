@@ -17,21 +17,21 @@ import (
 
 var bin = flag.String("bin", "", "folder of the programs")
 
-// stage is a registry with a search service of its own, which tests kill.
+// stage is a registry, and a search service in a separate process, which the tests kill.
 type stage struct {
-	registry, search *client.Client // search asks the search service itself
+	registry, search *client.Client // search sends requests to the search service itself
 	of, addr, dir    string
 	service          *processes.Process
 	output           processes.Output
 }
 
-// newStage starts both.
+// newStage starts the registry and the search service.
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	return newStageIn(t, filepath.Join(t.TempDir(), "search"))
 }
 
-// newStageIn starts both, with the index in a directory.
+// newStageIn does what newStage does, with the index in the given directory.
 func newStageIn(t *testing.T, dir string) *stage {
 	t.Helper()
 	if *bin == "" {
@@ -75,7 +75,7 @@ func newClient(t *testing.T, addr, key string) *client.Client {
 	return c
 }
 
-// start starts the search service, and returns once it answers.
+// start starts the search service, and returns when it answers.
 func (s *stage) start(t *testing.T) {
 	t.Helper()
 	p, err := processes.Search(t.Context(), *bin, s.addr, "http://"+s.of, s.dir, &s.output)
@@ -85,7 +85,7 @@ func (s *stage) start(t *testing.T) {
 	s.service = p
 }
 
-// listed returns the dateModified of each asset that can be found, by the feed.
+// listed returns the dateModified of each asset in the feed that a search should find.
 func (s *stage) listed(t *testing.T) map[string]client.Timestamp {
 	t.Helper()
 	all := map[string]client.Timestamp{}
@@ -123,7 +123,7 @@ func (s *stage) found(ctx context.Context) (map[string]client.Timestamp, error) 
 	}
 }
 
-// asset returns an asset that can be published.
+// asset returns a valid asset that can be published.
 func asset(title string) client.Asset {
 	place := client.Address{CountryName: "Україна", Region: "Київська область", Locality: "м. Ірпінь"}
 	return client.Asset{
@@ -141,7 +141,7 @@ func asset(title string) client.Asset {
 	}
 }
 
-// write makes changes of all kinds until ctx is done.
+// write creates, publishes and changes assets until ctx is done.
 func (s *stage) write(ctx context.Context, t *testing.T) {
 	type owned struct {
 		id    string
@@ -155,7 +155,7 @@ func (s *stage) write(ctx context.Context, t *testing.T) {
 				a.Mode = client.TestMode
 			}
 			created, err := s.registry.Create(ctx, a)
-			if err != nil || n%5 == 4 { // drafts stay
+			if err != nil || n%5 == 4 { // some assets stay drafts
 				return err
 			}
 			one := owned{created.Asset.ID, created.Access.Token}
@@ -177,14 +177,15 @@ func (s *stage) write(ctx context.Context, t *testing.T) {
 	}
 }
 
-// awaitEqual waits until the index has what the feed has.
+// awaitEqual waits until the index and the feed have the same assets, and returns their number.
 func (s *stage) awaitEqual(t *testing.T) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	var last error
 	for {
-		want := s.listed(t) // again: the last write may have been under way when its client left
+		// Read the feed each time: the registry may still carry out the last write after its client has gone.
+		want := s.listed(t)
 		got, err := s.found(ctx)
 		if err == nil {
 			err = difference(got, want)
@@ -200,7 +201,7 @@ func (s *stage) awaitEqual(t *testing.T) int {
 	}
 }
 
-// difference names an asset that is not the same in both, if there is one.
+// difference returns an error that names an asset whose dates differ, or nil if there is none.
 func difference(got, want map[string]client.Timestamp) error {
 	var ids []string
 	for id := range want {

@@ -14,8 +14,8 @@ import (
 // testCommand is a "go test" in the Makefile, a script or a document.
 type testCommand struct {
 	text     string
-	packages []string          // folders from the root
-	patterns map[string]string // of -run, -skip, -bench and -fuzz
+	packages []string          // folders, relative to the root
+	patterns map[string]string // values of -run, -skip, -bench and -fuzz, by flag
 }
 
 var (
@@ -25,7 +25,7 @@ var (
 	selecting = regexp.MustCompile(`^(-run|-skip|-bench|-fuzz)(?:=(.*))?$`)
 )
 
-// commands returns each "go test" of a text.
+// commands finds each "go test" in a text.
 func commands(t *testing.T, text string) (found []testCommand) {
 	t.Helper()
 	text = strings.ReplaceAll(text, "\\\n", " ")
@@ -55,7 +55,7 @@ func commands(t *testing.T, text string) (found []testCommand) {
 	return found
 }
 
-// words splits the first command of a line into words, as a shell does.
+// words splits the first command in a line into words, as a shell does.
 func words(line string) (split []string) {
 	var word strings.Builder
 	quote, within := rune(0), false
@@ -83,10 +83,10 @@ func words(line string) (split []string) {
 	return split
 }
 
-// lists keeps the answers of listed.
+// lists caches the results of the function listed.
 var lists = map[string][]string{}
 
-// listed returns the folders of the packages that a shell's expression names.
+// listed returns the folders of the packages that a shell expression lists.
 func listed(t *testing.T, expression []string) (folders []string) {
 	t.Helper()
 	if expression == nil {

@@ -15,17 +15,17 @@ import (
 	"testing"
 )
 
-// read is all tests of a package: their functions, their calls, and all texts that may name a test
-// within one.
+// read holds what the tests of a package contain: their functions, their calls, and all texts that may be the name
+// of a subtest.
 type read struct {
 	functions, texts []string
 	calls            []call
 }
 
-// parsed keeps the answer of packages.
+// parsed caches the result of the function packages.
 var parsed map[string]read
 
-// packages reads the tests of all packages, by folder.
+// packages parses the tests of all packages, and returns them by folder.
 func packages(t *testing.T) map[string]read {
 	t.Helper()
 	if parsed != nil {
@@ -39,7 +39,8 @@ func packages(t *testing.T) map[string]read {
 		if name := entry.Name(); entry.IsDir() && (name == "node_modules" || name == "testdata" || name == ".git") {
 			return filepath.SkipDir
 		}
-		isTest := strings.HasSuffix(path, "_test.go") // or a package that only tests import
+		// If isTest is false, the file may still belong to a package that only tests import.
+		isTest := strings.HasSuffix(path, "_test.go")
 		if !isTest && !(strings.HasSuffix(path, ".go") && strings.HasSuffix(filepath.Dir(path), "test")) {
 			return nil
 		}
@@ -79,7 +80,7 @@ func packages(t *testing.T) map[string]read {
 	return all
 }
 
-// dryRun returns the commands of make targets.
+// dryRun returns the commands that make would run for the given targets.
 func dryRun(t *testing.T, targets ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "make", append([]string{"-n", "MONGODB_URI=x", "-B"}, targets...)...)
@@ -105,7 +106,7 @@ func targets(t *testing.T) (names []string) {
 	return names
 }
 
-// staged returns the stages of test-all, with those of its stage test.
+// staged returns all stages of test-all. The stage test is replaced by the stages that it consists of.
 func staged(t *testing.T) (names []string) {
 	t.Helper()
 	script := regexp.MustCompile(`(?m)^exec deploy/test/stages.sh (.*)$`)
@@ -115,7 +116,7 @@ func staged(t *testing.T) (names []string) {
 	return append(names, "test-stages")
 }
 
-// files returns the texts of files that a pattern of git names.
+// files returns the texts of all files that match patterns of git.
 func files(t *testing.T, patterns ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", append([]string{"ls-files", "-z", "--"}, patterns...)...)
@@ -135,15 +136,15 @@ func files(t *testing.T, patterns ...string) string {
 	return all.String()
 }
 
-// TestEveryListNamesTests reads each "go test" of the Makefile, of scripts and of documents. Each
-// alternative of its patterns must select a test of its packages.
+// TestEveryListNamesTests checks each "go test" in the Makefile, in scripts and in documents. Each alternative in
+// its patterns must select a test of its packages.
 func TestEveryListNamesTests(t *testing.T) {
 	all := packages(t)
 	checked := map[string]int{}
 	for _, c := range commands(t, dryRun(t, targets(t)...)+files(t, "*.sh", "*.md")) {
 		for _, flag := range slices.Sorted(maps.Keys(c.patterns)) {
 			if _, measures := c.patterns["-bench"]; measures && flag == "-run" {
-				continue // it selects nothing, so that only benchmarks run
+				continue // this pattern must select nothing, so that only benchmarks run
 			}
 			for _, lost := range unmatched(c, flag, all) {
 				t.Errorf("%s: %s %s selects nothing, want a test", c.text, flag, lost)
@@ -158,8 +159,8 @@ func TestEveryListNamesTests(t *testing.T) {
 	}
 }
 
-// unmatched returns the alternatives of a pattern that match neither a test of the packages nor,
-// behind a slash, a text in them.
+// unmatched returns the alternatives of a pattern that select nothing. Before the first slash, an alternative must
+// match a test function of the packages; behind it, a text in their tests.
 func unmatched(c testCommand, flag string, all map[string]read) (lost []string) {
 	var functions, texts []string
 	for dir, p := range all {
@@ -186,7 +187,7 @@ func unmatched(c testCommand, flag string, all map[string]read) (lost []string) 
 	return lost
 }
 
-// covers reports whether a pattern of packages covers a folder.
+// covers reports whether a pattern of packages such as "./a/..." includes a folder.
 func covers(pattern, dir string) bool {
 	below, all := strings.CutSuffix(pattern, "/...")
 	return pattern == dir || all && (dir == below || strings.HasPrefix(dir, below+"/"))
@@ -201,7 +202,7 @@ func alternatives(pattern string) (all []string) {
 	return all
 }
 
-// TestAListThatNamesNoTestIsFound plants names that are not there.
+// TestAListThatNamesNoTestIsFound checks that the function unmatched finds names of tests that do not exist.
 func TestAListThatNamesNoTestIsFound(t *testing.T) {
 	all := map[string]read{
 		"a":   {functions: []string{"TestA", "TestB", "BenchmarkA", "helper"}, texts: []string{"a_long_poll"}},
@@ -227,8 +228,8 @@ func TestAListThatNamesNoTestIsFound(t *testing.T) {
 	}
 }
 
-// TestEveryTestIsInAStage looks for packages with tests that no stage of test-all runs, and for
-// targets of tests that are in no lane.
+// TestEveryTestIsInAStage finds packages whose tests are not run by any stage of test-all, and targets for tests
+// that are in no lane.
 func TestEveryTestIsInAStage(t *testing.T) {
 	stages := staged(t)
 	for _, name := range targets(t) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// chosen are the skips that say nothing about the machine, by file: the caller chooses them, or
+// chosen lists files with skips that do not depend on the machine, with the reason: the caller wants the skip, or
 // another stage runs the test.
 var chosen = map[string]string{
 	"assetsvc/internal/mongostore/node_test.go": "MONGODB_URI names a real server",
@@ -23,7 +23,7 @@ var chosen = map[string]string{
 	"shared/needtest/needtest.go":               "the one skip that is told",
 }
 
-// needs reads needs.txt: the needs of each row.
+// needs reads needs.txt, and returns the needs of each row.
 func needs(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../needs.txt")
@@ -39,7 +39,8 @@ func needs(t *testing.T) map[string][]string {
 	return rows
 }
 
-// TestNoSkipIsSilent finds each skip in the code of tests. All but a few go through needtest.
+// TestNoSkipIsSilent finds each skip in the code of tests. Except in the files chosen, a skip must go through
+// needtest, which reports it.
 func TestNoSkipIsSilent(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range packages(t) {
@@ -60,7 +61,7 @@ func TestNoSkipIsSilent(t *testing.T) {
 	}
 }
 
-// TestEveryNeedIsInTheList compares what tests ask for with the rows of their stages.
+// TestEveryNeedIsInTheList checks that everything that tests need is in the row of their stage.
 func TestEveryNeedIsInTheList(t *testing.T) {
 	rows, all, seen := needs(t), packages(t), 0
 	stages := staged(t)
@@ -73,7 +74,7 @@ func TestEveryNeedIsInTheList(t *testing.T) {
 		have := append(slices.Clone(rows[stage]), rows["every"]...)
 		for _, c := range commands(t, dryRun(t, stage)) {
 			if c.patterns["-run"] != "" {
-				continue // a few tests, which need less
+				continue // the stage runs only some of the tests, which may need less
 			}
 			for dir, p := range all {
 				if !slices.ContainsFunc(c.packages, func(pattern string) bool { return covers(pattern, dir) }) {
@@ -93,7 +94,7 @@ func TestEveryNeedIsInTheList(t *testing.T) {
 	}
 }
 
-// needs returns what the tests of a package ask for.
+// needs returns the programs and other things that the tests of a package need.
 func (r read) needs() (all []string) {
 	for _, call := range r.calls {
 		switch call.on + "." + call.name {
@@ -108,7 +109,8 @@ func (r read) needs() (all []string) {
 	return all
 }
 
-// TestAMissingNeedIsToldAtTheEnd has a stage that cannot test something, with and without CI.
+// TestAMissingNeedIsToldAtTheEnd runs a stage that cannot run one of its tests. With CI set, the stage must fail.
+// Without CI, it must pass, and the end of the output must say which test did not run.
 func TestAMissingNeedIsToldAtTheEnd(t *testing.T) {
 	missing, err := filepath.Abs("../missing.sh")
 	if err != nil {
@@ -137,7 +139,7 @@ func TestAMissingNeedIsToldAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestTheGateSetsCI checks that in the landing gate a missing need fails.
+// TestTheGateSetsCI checks that a missing need fails the landing gate.
 func TestTheGateSetsCI(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, ".ci/run"))
 	if err != nil {
@@ -149,7 +151,8 @@ func TestTheGateSetsCI(t *testing.T) {
 	}
 }
 
-// TestSetupNamesWhatIsMissing runs setup.sh where nothing is installed and nothing can be.
+// TestSetupNamesWhatIsMissing runs setup.sh on a system where nothing is installed and nothing can be installed.
+// The script must name all missing programs.
 func TestSetupNamesWhatIsMissing(t *testing.T) {
 	bare := t.TempDir()
 	for _, name := range []string{"bash", "sed", "awk", "sort", "tr", "dirname", "env", "go"} {
@@ -173,8 +176,8 @@ func TestSetupNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestSetupWaitsForABusyApt has an apt whose lists another one has locked at first, and packages that
-// are there.
+// TestSetupWaitsForABusyApt runs setup.sh with an apt-get whose package lists are locked by another process at
+// first. The script must try again.
 func TestSetupWaitsForABusyApt(t *testing.T) {
 	bare, home, temporary := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, name := range []string{"bash", "sed", "awk", "sort", "tr", "dirname", "env", "go", "mkdir", "flock", "id", "touch"} {
@@ -216,13 +219,13 @@ func TestSetupWaitsForABusyApt(t *testing.T) {
 	}
 }
 
-// call is a call of a function or method, with the texts among its arguments.
+// call is a call of a function or method, with the string literals among its arguments.
 type call struct {
 	file, on, name string
 	texts          []string
 }
 
-// callOf returns the call of a method, or of a function of another package.
+// callOf returns the call if it is a call of a method, or of a function of another package.
 func callOf(file string, n *ast.CallExpr) (call, bool) {
 	f, ok := n.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -240,7 +243,7 @@ func callOf(file string, n *ast.CallExpr) (call, bool) {
 	return c, true
 }
 
-// textOf returns the text of a literal.
+// textOf returns the value of a string literal.
 func textOf(node ast.Node) (string, bool) {
 	literal, ok := node.(*ast.BasicLit)
 	if !ok || literal.Kind != token.STRING {

@@ -1,5 +1,5 @@
-// Package stages tests deploy/test/stages.sh, which runs the stages of the gate, and the lists
-// of tests in the Makefile and in scripts.
+// Package stages tests deploy/test/stages.sh, which runs the stages of the landing gate, and the lists of tests in
+// the Makefile and in scripts.
 package stages
 
 import (
@@ -20,8 +20,8 @@ import (
 
 const root = "../../.."
 
-// rules are the targets of the tests. The parent of a recipe's shell is make, whose parent is
-// the shell of the lane.
+// rules is a Makefile with the targets that the tests use. The parent process of a recipe's shell is make, and the
+// parent of make is the shell of the lane.
 const rules = `
 .PHONY: good other bare silent fails pipe kill full slow
 good other:
@@ -55,7 +55,7 @@ no-packages:
 	@echo 'go: warning: "./x/..." matched no packages'
 `
 
-// script is a run of stages.sh with the rules above.
+// script returns a command that runs stages.sh with the Makefile above.
 func script(ctx context.Context, t *testing.T, dir string, lanes ...string) *exec.Cmd {
 	t.Helper()
 	path, err := filepath.Abs("../stages.sh")
@@ -72,7 +72,7 @@ func script(ctx context.Context, t *testing.T, dir string, lanes ...string) *exe
 	return cmd
 }
 
-// end returns the exit status of a run.
+// end returns the exit status of a command from its error.
 func end(t *testing.T, err error) int {
 	t.Helper()
 	var exit *exec.ExitError
@@ -88,9 +88,9 @@ func end(t *testing.T, err error) int {
 
 func TestAStageThatDidNotPassIsRed(t *testing.T) {
 	for _, c := range []struct {
-		name, lanes string // divided by "|"
+		name, lanes string // the lanes are separated by "|"
 		status      int
-		want        string // lines of the table, without times
+		want        string // the lines of the table, without times
 	}{
 		{"all pass", "good|other", 0, "good passed, other passed"},
 		{"one fails", "fails good|other", 1, "fails FAILED, good passed, other passed, FAILED: fails"},
@@ -142,7 +142,7 @@ func TestAStageThatDidNotPassIsRed(t *testing.T) {
 	}
 }
 
-// table returns the table at the end of the output, and the line of failures.
+// table returns the table at the end of the output, and the line that lists the failed stages.
 func table(printed []byte) string {
 	text := string(printed)
 	text = text[strings.LastIndex(text, "\n\n")+1:]
@@ -153,8 +153,8 @@ func table(printed []byte) string {
 	return strings.Join(rows, ", ")
 }
 
-// TestAWriteThatFailsIsRed gives the script a folder that is full from the start, one that a
-// stage fills, and an output that takes nothing.
+// TestAWriteThatFailsIsRed checks that the script fails when it cannot write: when its folder is full from the
+// start, when a stage fills the folder, and when its output cannot be written.
 func TestAWriteThatFailsIsRed(t *testing.T) {
 	t.Run("a full folder", func(t *testing.T) {
 		dir := disktest.New(t, 1)
@@ -187,7 +187,8 @@ func TestAWriteThatFailsIsRed(t *testing.T) {
 	})
 }
 
-// TestAnInterruptShowsWhatRan interrupts a stage. Its output is shown, and its processes end.
+// TestAnInterruptShowsWhatRan interrupts the script during a stage. The output of the stage must be shown, and its
+// processes must end.
 func TestAnInterruptShowsWhatRan(t *testing.T) {
 	dir := t.TempDir()
 	cmd := script(t.Context(), t, dir, "good", "slow other")

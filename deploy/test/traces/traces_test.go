@@ -29,8 +29,7 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// registry is the three services on real stores, connected by HTTP. It keeps their
-// logs, spans and metrics.
+// registry is three services on real stores, connected by HTTP. It keeps their logs, spans and metrics.
 type registry struct {
 	url     string
 	spans   *tracetest.InMemoryExporter
@@ -38,7 +37,7 @@ type registry struct {
 	log     *safeBuffer
 }
 
-// safeBuffer is a buffer for concurrent writers.
+// safeBuffer is a buffer that several goroutines may write to at the same time.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -56,7 +55,7 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
-// start starts the services. share is the share of requests that are traced.
+// start starts the services. share is the share of requests that get a trace.
 func start(t *testing.T, share float64) *registry {
 	t.Helper()
 	r := &registry{spans: tracetest.NewInMemoryExporter(), metrics: sdkmetric.NewManualReader(), log: &safeBuffer{}}
@@ -84,7 +83,8 @@ func start(t *testing.T, share float64) *registry {
 	edge, err := gateway.New(t.Context(), gateway.Config{
 		AssetsURLs: []string{serve(t, assets.Handler())}, AuthURLs: []string{authURL}, Secrets: secrets,
 		Log: log.With("service", "gateway"), Telemetry: told,
-		KeyTTL: time.Nanosecond, // keys are asked for each time: whether one is remembered is chance
+		// Every request asks for its key, because it is random whether a remembered key is still valid.
+		KeyTTL: time.Nanosecond,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -125,12 +125,12 @@ func (r *registry) send(t *testing.T, method, path, token, body string) (int, ht
 	return resp.StatusCode, resp.Header, string(text)
 }
 
-// greetings are the names of spans that begin a connection to Redis.
+// greetings are the names of the spans with which a connection to Redis begins.
 var greetings = []string{"hello", "PIPELINE"}
 
-// tree draws the spans of a trace in the order of time, children under their parents. It
-// leaves out the commands with which a client of Redis begins a connection (greetings). It
-// waits up to 5 s for want spans.
+// tree prints the spans of a trace in the order of time, with children below their parents. It leaves out the spans
+// in greetings, with which a connection to Redis begins. It waits up to 5 s until there are at least as many spans
+// as want says.
 func (r *registry) tree(t *testing.T, trace string, want int) string {
 	t.Helper()
 	var mine []tracetest.SpanStub
@@ -144,11 +144,11 @@ func (r *registry) tree(t *testing.T, trace string, want int) string {
 		if len(mine) >= want {
 			break
 		}
-		time.Sleep(10 * time.Millisecond) // the span of a batch can end after the answer
+		time.Sleep(10 * time.Millisecond) // the span of a batch may end a little after the answer was sent
 	}
 	slices.SortFunc(mine, func(a, b tracetest.SpanStub) int { return a.StartTime.Compare(b.StartTime) })
 	var b strings.Builder
-	beside := map[string]bool{} // spans with children that run beside each other, in any order
+	beside := map[string]bool{} // spans whose children run at the same time, so that their order is random
 	var draw func(parent string, depth int)
 	draw = func(parent string, depth int) {
 		var children []tracetest.SpanStub
@@ -171,7 +171,7 @@ func (r *registry) tree(t *testing.T, trace string, want int) string {
 	return b.String()
 }
 
-// inOrder compares spans by time, and spans that overlap by name.
+// inOrder compares spans by time. Spans that overlap are compared by name.
 func inOrder(a, b tracetest.SpanStub) int {
 	if a.StartTime.Before(b.EndTime) && b.StartTime.Before(a.EndTime) {
 		return strings.Compare(a.Name, b.Name)
@@ -179,7 +179,7 @@ func inOrder(a, b tracetest.SpanStub) int {
 	return a.StartTime.Compare(b.StartTime)
 }
 
-// mustDraw compares the tree of a trace.
+// mustDraw compares the printed tree of a trace with the text want.
 func (r *registry) mustDraw(t *testing.T, trace, want string) {
 	t.Helper()
 	want = strings.TrimPrefix(want, "\n")
@@ -268,7 +268,7 @@ func TestAnUnsampledRequestHasNoSpan(t *testing.T) {
 	}
 }
 
-// measured returns the requests in the gateway's http.server.request.duration, sorted.
+// measured returns the counts of requests in the gateway's metric http.server.request.duration, sorted.
 func (r *registry) measured(t *testing.T) (series []string) {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -311,7 +311,8 @@ func TestMetricsHaveRouteVersionAndTenant(t *testing.T) {
 	series := r.measured(t)
 	want := []string{
 		"1 GET /api/2.5/assets/:id 404 2.5 broker",
-		"1 GET unknown 404 - broker", // it is counted, so its key is looked at
+		// The broker is known although the path is not: the gateway checks the key to count the request.
+		"1 GET unknown 404 - broker",
 		"1 POST /api/2.4/assets 201 2.4 broker",
 	}
 	if !slices.Equal(series, want) {
@@ -319,7 +320,7 @@ func TestMetricsHaveRouteVersionAndTenant(t *testing.T) {
 	}
 }
 
-// lines returns the gateway's log lines of requests in a trace.
+// lines returns the gateway's log lines about requests of a trace.
 func (r *registry) lines(trace string) (lines []string) {
 	for line := range strings.Lines(r.log.String()) {
 		if strings.Contains(line, trace) && strings.Contains(line, `"service":"gateway"`) &&
@@ -352,7 +353,7 @@ func TestAStreamHasItsSpanAndLogLineAndNoDuration(t *testing.T) {
 	const want = "server GET /api/2.5/assets\n  server GET /feed/2.5/page\n    client find clock\n"
 	var tree string
 	var lines []string
-	for range 500 { // the stream ends after the client has left
+	for range 500 { // the stream ends a little after the client has closed the connection
 		tree, lines = r.tree(t, trace, 1), r.lines(trace)
 		if strings.HasPrefix(tree, want) && len(lines) > 0 {
 			break

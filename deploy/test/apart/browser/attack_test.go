@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// trap starts a site whose page sends a form to the console when it opens.
+// trap starts a hostile site. When its page opens, the page sends a form to the console.
 func trap(t *testing.T, r *registry, host string) (port string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -33,7 +33,8 @@ func TestAnotherSiteCannotUseTheSession(t *testing.T) {
 	for _, c := range []struct {
 		name, console, attacker, says string
 	}{
-		// The browser sends a cookie to all ports of a host. Sec-Fetch-Site tells the ports apart.
+		// The browser sends a cookie to all ports of a host. The header Sec-Fetch-Site shows that a form came from
+		// another port.
 		{"another port of the same host", "127.0.0.1", "127.0.0.1", "Another site has sent this request"},
 		{"the same without Sec-Fetch", "console.test", "console.test", "Another site has sent this request"},
 		{"another site", "127.0.0.1", "evil.test", "Another site has sent this request"},
@@ -48,7 +49,7 @@ func TestAnotherSiteCannotUseTheSession(t *testing.T) {
 			b.mustSay(c.says)
 			b.goTo("/brokers")
 			b.mustSay("There are no brokers yet.")
-			b.acme() // the console's own form works
+			b.acme() // the console's own form still works
 			b.goTo("/edit-broker?name=acme")
 			b.goTo("/brokers")
 			b.mustNotSay("evil")
@@ -103,8 +104,8 @@ func TestNamesAreShownAsText(t *testing.T) {
 	b.mustBeContent()
 }
 
-// TestThePolicyForbidsInlineScript also shows that the browser reports violations, which
-// the other tests depend on.
+// TestThePolicyForbidsInlineScript checks that the browser runs no inline script, and that it reports the attempt.
+// The other tests need such reports to notice violations.
 func TestThePolicyForbidsInlineScript(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// axe returns the script of axe-core, which finds faults of accessibility.
+// axe returns the script of axe-core, a library that finds accessibility faults.
 var axe = sync.OnceValues(func() (string, error) {
 	command := exec.Command("sh", "../../clients/npm.sh", ".")
 	command.Stderr = os.Stderr
@@ -24,11 +24,11 @@ var axe = sync.OnceValues(func() (string, error) {
 	return string(script), err
 })
 
-// findings are the faults of a page, each with the elements that have it.
+// findings returns the faults of a page, each with the elements where axe-core found it.
 const findings = `axe.run(document, {resultTypes: ["violations"]}).then(found =>
 	found.violations.map(v => v.id + ": " + v.nodes.map(n => n.target.join(" ")).join(", ")))`
 
-// mustBeAccessible checks a page with all rules of axe-core: WCAG 2.2 A and AA, and best
+// mustBeAccessible checks a page with axe-core: with the rules for WCAG 2.2 A and AA, and the rules for best
 // practices.
 func (b *browser) mustBeAccessible(name string) {
 	b.t.Helper()
@@ -44,12 +44,13 @@ func (b *browser) axeFindings() []string {
 		b.t.Fatal(err)
 	}
 	if !evaluate[bool](b, `"axe" in window`) {
-		evaluate[chromedp.Void](b, script+"; undefined") // the policy of the page does not bind the test
+		// The content policy of the page does not apply to this script.
+		evaluate[chromedp.Void](b, script+"; undefined")
 	}
 	return ask(b, chromedp.Evaluate[[]string](findings, chromedp.EvalAwaitPromise))
 }
 
-// TestAxeFindsFaults shows that axe-core finds faults in a page that has some.
+// TestAxeFindsFaults shows that axe-core finds the faults of a page that has some.
 func TestAxeFindsFaults(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	patience    = 8 * time.Minute // for one test on a busy machine
+	patience    = 8 * time.Minute // for one test, on a busy machine
 	screenshots = "../../../../bin/screenshots"
 )
 
@@ -32,7 +32,7 @@ type browser struct {
 	base string
 
 	mu       sync.Mutex
-	problems []string // messages in the console of the browser
+	problems []string // messages in the browser's console
 }
 
 // open starts a browser. It resolves every name under ".test" to 127.0.0.1.
@@ -64,12 +64,12 @@ func open(t *testing.T, base string) *browser {
 	return b
 }
 
-// hear records a message of the browser.
+// hear is called for every event of the browser, and records messages.
 func (b *browser) hear(event any) {
 	var problem string
 	switch e := event.(type) {
 	case *cdplog.EventEntryAdded:
-		if e.Entry.Source == cdplog.EntrySourceNetwork { // an expected 401 comes here too
+		if e.Entry.Source == cdplog.EntrySourceNetwork { // skip failed requests, because some tests expect a 401
 			return
 		}
 		problem = fmt.Sprint(e.Entry.Source, ": ", e.Entry.Text)
@@ -94,7 +94,7 @@ func (b *browser) complaints() []string {
 	return found
 }
 
-// mustBeContent checks that there were no messages since the last call.
+// mustBeContent checks that the browser has reported no message since the last call of complaints.
 func (b *browser) mustBeContent() {
 	b.t.Helper()
 	if found := b.complaints(); len(found) > 0 {
@@ -102,7 +102,7 @@ func (b *browser) mustBeContent() {
 	}
 }
 
-// mustComplain waits until the messages contain each text.
+// mustComplain waits until the browser has reported messages that contain each of the texts.
 func (b *browser) mustComplain(of ...string) {
 	b.t.Helper()
 	told := ""
@@ -138,8 +138,8 @@ func (b *browser) click(selector string) {
 	b.follow(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// fill sets fields by name. It first waits for autofocus, because the browser logs a
-// message if another field has the focus by then.
+// fill fills in fields, found by name. It first waits for the field with autofocus to get the focus. If another
+// field had the focus at that moment, the browser would log a message.
 func (b *browser) fill(fields map[string]string) {
 	b.t.Helper()
 	for !evaluate[bool](b,
@@ -179,13 +179,13 @@ func command[P, R any](b *browser, command cdp.Command[P, R], params P) R {
 }
 
 func (b *browser) location() string {
-	url, _ := chromedp.Run(b.ctx, chromedp.Location()) // after an error it is "", which no test expects
+	url, _ := chromedp.Run(b.ctx, chromedp.Location()) // after an error, url is "", which no test expects
 	return url
 }
 
 func (b *browser) path() string { return strings.TrimPrefix(b.location(), b.base) }
 
-// text returns the visible text of the page, "" if there is none or an error.
+// text returns the visible text of the page. It returns "" if there is no text, or after an error.
 func (b *browser) text() string {
 	text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
 	return text
@@ -221,7 +221,7 @@ func (b *browser) signIn(key string) {
 	}
 }
 
-// shown returns the secret on the page.
+// shown returns the secret that the page shows.
 func (b *browser) shown() string {
 	b.t.Helper()
 	secret := ask(b, chromedp.Text(chromedp.CSS("#secret")))

@@ -38,7 +38,7 @@ func TestSigningInAndOut(t *testing.T) {
 	b.mustBeContent()
 }
 
-// acme creates the broker acme.
+// acme creates the broker acme with the console.
 func (b *browser) acme() {
 	b.t.Helper()
 	b.goTo("/new-broker")
@@ -47,8 +47,8 @@ func (b *browser) acme() {
 	b.mustSay("Created.", "ТОВ «Акме»")
 }
 
-// TestAKeyFromItsCreationToItsRevocation walks one key through every page about it. No
-// page shows a secret twice.
+// TestAKeyFromItsCreationToItsRevocation takes one key through every page that is about keys. No page may show a
+// secret twice.
 func TestAKeyFromItsCreationToItsRevocation(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)
@@ -88,7 +88,7 @@ func (b *browser) createKey(r *registry) (id, first string) {
 	return id, first
 }
 
-// untick unticks levels of the form for a new key, which has 1 to 4 ticked.
+// untick unticks levels in the form for a new key, in which the levels 1 to 4 are ticked.
 func (b *browser) untick(levels ...string) {
 	b.t.Helper()
 	for _, level := range levels {
@@ -115,7 +115,7 @@ func (b *browser) checkCopyButton() {
 	b.tryLine()
 }
 
-// tryLine runs the command of the page in a shell.
+// tryLine runs the command that the page shows in a shell.
 func (b *browser) tryLine() {
 	b.t.Helper()
 	line := ask(b, chromedp.Text(chromedp.CSS("#try")))
@@ -125,7 +125,7 @@ func (b *browser) tryLine() {
 	}
 }
 
-// checkHidden checks that no way back shows a secret again.
+// checkHidden checks that the browser cannot show a secret again by going back or reloading.
 func (b *browser) checkHidden(first string) {
 	b.t.Helper()
 	b.follow(chromedp.Reload())
@@ -152,7 +152,8 @@ func (b *browser) checkUsage(r *registry, id string) {
 	b.screenshot("key-90-days")
 }
 
-// rotateTwice rotates a key with a grace of an hour and of a day, and returns the second secret.
+// rotateTwice rotates a key with a grace period of an hour, and again with a grace period of a day. It returns the
+// secret of the second rotation.
 func (b *browser) rotateTwice(r *registry, id, first string) (second string) {
 	b.t.Helper()
 	b.goTo("/keys/" + id + "/rotate")
@@ -179,7 +180,8 @@ func (b *browser) rotateTwice(r *registry, id, first string) (second string) {
 	return second
 }
 
-// editKey sends a bad change and a good one, which allows other addresses alone.
+// editKey sends a change of a key that is refused, and then one that is accepted. The accepted change allows only
+// addresses that the test does not have.
 func (b *browser) editKey(r *registry, id, second string) {
 	b.t.Helper()
 	b.goTo("/keys/" + id + "/edit")
@@ -193,7 +195,7 @@ func (b *browser) editKey(r *registry, id, second string) {
 	r.mustKnow(b.t, second, 403) // the test's address is no longer allowed
 }
 
-// revokeKey revokes the key of the page.
+// revokeKey revokes the key that the page shows.
 func (b *browser) revokeKey(r *registry, second string) {
 	b.t.Helper()
 	b.click(`a[href$="/revoke"]`)
@@ -250,7 +252,7 @@ func TestAReloadWithoutScriptRepeatsNothing(t *testing.T) {
 	}
 	first := b.shown()
 	r.mustKnow(t, first, 200)
-	b.follow(chromedp.Reload()) // sends the form again
+	b.follow(chromedp.Reload()) // sends the form a second time
 	b.mustSay("Nothing was done again", "quiet")
 	b.mustNotSay(first, "ark_")
 	b.goTo("/keys?broker=acme")
@@ -259,7 +261,7 @@ func TestAReloadWithoutScriptRepeatsNothing(t *testing.T) {
 	}
 	b.click(".rows tbody a")
 	b.click(`a[href$="/revoke"]`)
-	for range 2 { // the gateway may report the use of the key meanwhile
+	for range 2 { // meanwhile, the gateway may report that the key was used, so the first try may fail
 		if b.asksName() {
 			b.fill(map[string]string{"confirm": "quiet"})
 		}

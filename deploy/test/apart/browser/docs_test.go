@@ -22,7 +22,7 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// startDocs starts a whole registry in this process and returns its address.
+// startDocs starts a complete registry in the process of the test, and returns its address.
 func startDocs(t *testing.T, sandbox bool) string {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
@@ -74,7 +74,7 @@ type hosts struct {
 
 func (h *hosts) hear(event any) {
 	sent, ok := event.(*network.EventRequestWillBeSent)
-	if !ok || strings.HasPrefix(sent.Request.URL, "data:") { // a picture within the page
+	if !ok || strings.HasPrefix(sent.Request.URL, "data:") { // skip a picture that is inside the page
 		return
 	}
 	host := sent.Request.URL
@@ -98,7 +98,7 @@ func (b *browser) watch() *hosts {
 	return h
 }
 
-// mustBeOnly checks that the pages have asked one host only.
+// mustBeOnly checks that the pages have sent requests to one host only.
 func (h *hosts) mustBeOnly(t *testing.T, host string) {
 	t.Helper()
 	h.mu.Lock()
@@ -108,14 +108,14 @@ func (h *hosts) mustBeOnly(t *testing.T, host string) {
 	}
 }
 
-// openDocs opens the page and waits until its script has run.
+// openDocs opens a page of the documentation, and waits until its script has run.
 func (b *browser) openDocs(path string) {
 	b.t.Helper()
 	b.goTo(path)
 	b.wait(`document.querySelector("main .row") !== null`)
 }
 
-// wait waits until an expression is true.
+// wait waits until a JavaScript expression is true.
 func (b *browser) wait(expression string) {
 	b.t.Helper()
 	for !evaluate[bool](b, "!!("+expression+")") {
@@ -169,12 +169,12 @@ func (b *browser) openOperation(id string) {
 	evaluate[chromedp.Void](b, operation(id)+`.open = true; undefined`)
 }
 
-// operation is the element of an operation.
+// operation returns a JavaScript expression for the element that shows an operation.
 func operation(id string) string {
 	return fmt.Sprintf(`document.getElementById(%q).closest("details")`, id)
 }
 
-// step is the element of an example of the first guide, counted from 0.
+// step returns a JavaScript expression for an example in the first guide. The number n counts from 0.
 func step(n int) string {
 	return fmt.Sprintf(`document.querySelectorAll("[aria-labelledby=first-asset] .send")[%d]`, n)
 }
@@ -189,8 +189,8 @@ func (b *browser) enter(form, name, value string) {
 	} undefined`, form, name, value))
 }
 
-// try sends the request of a form, that of an operation or a step, and returns its
-// status and answer.
+// try presses the button of a form, which belongs to an operation or to a step of a guide. It returns the status and
+// the answer that the page shows.
 func (b *browser) try(form string) (status, answer string) {
 	b.t.Helper()
 	evaluate[chromedp.Void](b, form+`.querySelector("button:not([type])").click(); undefined`)
@@ -199,6 +199,8 @@ func (b *browser) try(form string) (status, answer string) {
 		evaluate[string](b, form+`.querySelector(".answer").textContent`)
 }
 
+// TestTheFirstGuideIsSentFromThePage sends the requests of the first guide with the buttons of the page. The page
+// must show the answers.
 // Promises: docs-sent
 func TestTheFirstGuideIsSentFromThePage(t *testing.T) {
 	base := startDocs(t, true)
@@ -281,6 +283,7 @@ func TestEveryPartOfTheDocumentationIsAccessible(t *testing.T) {
 	}
 }
 
+// TestTheDocumentationIsSearched types queries into the search field of the page, and checks the results.
 // Promises: docs-search
 func TestTheDocumentationIsSearched(t *testing.T) {
 	b := open(t, startDocs(t, false))
@@ -288,15 +291,15 @@ func TestTheDocumentationIsSearched(t *testing.T) {
 	const results = `[...document.querySelectorAll(".found:not([hidden]) a")].map(a => a.getAttribute("href"))`
 	for _, c := range []struct {
 		query, status string
-		first         string // result
+		first         string // the link of the first result
 		count         int
 	}{
-		{"ownership", "", "#tokens", 0},                        // in the title of a guide
-		{"GET /me/assets", "Results: 2", "#get-/me/assets", 2}, // method and path
-		{"published by Mistake", "", "#deletion", 0},           // in the text of a guide
-		{"a", "the first are shown: 10", "", 10},               // in nearly everything
-		{"<b>none</b>", "No result", "", 0},                    // is no markup
-		{"  ", "", "", 0},                                      // is no query
+		{"ownership", "", "#tokens", 0},                        // found in the title of a guide
+		{"GET /me/assets", "Results: 2", "#get-/me/assets", 2}, // found by method and path
+		{"published by Mistake", "", "#deletion", 0},           // found in the text of a guide
+		{"a", "the first are shown: 10", "", 10},               // found in nearly every text
+		{"<b>none</b>", "No result", "", 0},                    // shown as text, not as markup
+		{"  ", "", "", 0},                                      // an empty query
 	} {
 		evaluate[chromedp.Void](b, fmt.Sprintf(`{
 			const field = document.querySelector(".search input");
@@ -358,13 +361,13 @@ func TestTheDocumentationNeedsNoScript(t *testing.T) {
 	b := open(t, base)
 	b.withoutScript()
 	b.goTo("/docs")
-	b.mustSay("First asset in five minutes", "Following the feed", "address-read", // guides
-		"/assets/{id}/related_processes/{part}", "Create an asset", "AssetInput") // the reference
+	b.mustSay("First asset in five minutes", "Following the feed", "address-read", // from the guides
+		"/assets/{id}/related_processes/{part}", "Create an asset", "AssetInput") // from the reference
 	b.mustFit("docs without script")
 	b.mustBeLegible("docs without script")
 	b.phone()
 	b.goTo("/docs/2.4#post-/assets")
-	b.mustSay("Idempotency-Key", "curl -s -X POST -u broker:") // the address has opened the operation
+	b.mustSay("Idempotency-Key", "curl -s -X POST -u broker:") // the fragment of the address has opened the operation
 	b.mustFit("docs without script on a phone")
 	b.screenshot("docs-without-script")
 	b.mustBeContent()

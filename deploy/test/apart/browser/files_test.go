@@ -30,21 +30,21 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// fileSite is a registry with files. Beside it are a page that embeds hostile files, those files as
-// a naive server sends them, and paths that scripts of the files ask for.
+// fileSite is a registry with hostile files, and three kinds of further paths: the same files as a naive server
+// sends them, a page that embeds all of them, and the paths that the scripts in the files request.
 type fileSite struct {
 	*httptest.Server
 	mu     sync.Mutex
-	heard  map[string]bool // scripts that have run
+	heard  map[string]bool // names of the scripts that have run
 	naive  map[string]hostile
-	frames []string // addresses of files that the page embeds
+	frames []string // addresses of the files that the page embeds
 }
 
-// hostile is a file that somebody uploads.
+// hostile is a file that an attacker uploads.
 type hostile struct{ name, declared, text string }
 
-// hostiles returns hostile files. Their scripts ask for a path that begins with a prefix and tells that
-// they have run.
+// hostiles returns hostile files. When the script of a file runs, it requests /canary/ with the prefix and the name
+// of the file.
 func hostiles(prefix string) []hostile {
 	script := func(name string) string { return `new Image().src="/canary/` + prefix + name + `";` }
 	tag := func(name string) string { return "<script>" + script(name) + "</script>" }
@@ -66,7 +66,8 @@ func hostiles(prefix string) []hostile {
 	}
 }
 
-// byNaive are the hostile files whose scripts run if a server sends them as they were declared.
+// byNaive are the hostile files whose scripts run in a browser if a server sends the files with the type that they
+// were declared with.
 var byNaive = []string{
 	"naive-html", "naive-javascript", "naive-polyglot-gif", "naive-polyglot-pdf", "naive-polyglot-png", "naive-svg", "naive-xhtml",
 }
@@ -84,7 +85,7 @@ func startFileSite(t *testing.T) *fileSite {
 			s.mu.Unlock()
 		case "naive":
 			w.Header().Set("Content-Type", s.naive[name].declared)
-			_, _ = io.WriteString(w, s.naive[name].text) // the browser may have left
+			_, _ = io.WriteString(w, s.naive[name].text) // fails if the browser has closed the connection
 		case "page":
 			w.Header().Set("Content-Type", "text/html")
 			for _, address := range s.frames {
@@ -93,7 +94,7 @@ func startFileSite(t *testing.T) *fileSite {
 			}
 			fmt.Fprint(w, `<h1>loaded</h1>`)
 		default:
-			edge.Handler().ServeHTTP(w, q) // a test sends no request earlier
+			edge.Handler().ServeHTTP(w, q) // edge is set before a test sends a request
 		}
 	}))
 	t.Cleanup(s.Close)
@@ -117,14 +118,15 @@ func startFileSite(t *testing.T) *fileSite {
 	return s
 }
 
-// upload uploads a file, and returns the address at which everybody reads it.
+// upload uploads a file, and returns the address at which everybody can read it.
 func (s *fileSite) upload(t *testing.T, h hostile) string {
 	t.Helper()
 	_, address := upload(t, s.URL, h)
 	return address
 }
 
-// upload uploads a file to a registry. It returns the members of a document that names the file, and a signed address.
+// upload uploads a file to a registry. It returns the JSON members with which a document refers to the file, and a
+// signed address of the file.
 func upload(t *testing.T, base string, h hostile) (document map[string]string, address string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -135,7 +137,7 @@ func upload(t *testing.T, base string, h hostile) (document map[string]string, a
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.WriteString(part, h.text) // a buffer takes everything
+	_, _ = io.WriteString(part, h.text) // writing to a buffer cannot fail
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +162,7 @@ func upload(t *testing.T, base string, h hostile) (document map[string]string, a
 	return got.Data, got.GetURL
 }
 
-// embed makes the page that has hostile files, as the registry and as a naive server send them.
+// embed fills the page with all hostile files, both from the registry and from the naive server.
 func (s *fileSite) embed(t *testing.T) {
 	t.Helper()
 	for _, h := range hostiles("naive-") {
@@ -172,7 +174,7 @@ func (s *fileSite) embed(t *testing.T) {
 	}
 }
 
-// ran returns the scripts that have run.
+// ran returns the names of the scripts that have run.
 func (s *fileSite) ran() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +185,7 @@ func (s *fileSite) ran() (names []string) {
 	return names
 }
 
-// redPDF returns a PDF with one red page, and more entries of its catalogue.
+// redPDF returns a PDF with one red page. The text more is added to the PDF's catalogue.
 func redPDF(more string) string {
 	const page = "0.8 0.1 0.1 rg 0 0 600 800 re f"
 	out, places := "%PDF-1.4\n", []int{}
@@ -216,7 +218,7 @@ func redPNG(t *testing.T) string {
 	return b.String()
 }
 
-// isRed tells whether a tenth of a screenshot is red.
+// isRed reports whether at least a tenth of a screenshot is red.
 func isRed(t *testing.T, screenshot []byte) bool {
 	t.Helper()
 	picture, err := png.Decode(bytes.NewReader(screenshot))
@@ -234,12 +236,13 @@ func isRed(t *testing.T, screenshot []byte) bool {
 	return red*10 > all.Dx()*all.Dy()
 }
 
-// seen are files that a browser must show.
+// seen returns files that a browser must display.
 func seen(t *testing.T) []hostile {
 	return []hostile{{"plan.pdf", "application/pdf", redPDF("")}, {"photo.png", "image/png", redPNG(t)}}
 }
 
-// TestFilesInChromium opens hostile files, a PDF and a photo (docs/files.md, D6).
+// TestFilesInChromium opens hostile files, whose scripts may run only from the naive server. It also opens a PDF and
+// a photo, which must be shown (docs/files.md, D6).
 func TestFilesInChromium(t *testing.T) {
 	s := startFileSite(t)
 	b := open(t, s.URL)
@@ -258,7 +261,8 @@ func TestFilesInChromium(t *testing.T) {
 	}
 }
 
-// judge fails unless the scripts of the files that the naive server sends have run, and no others.
+// judge checks that exactly these scripts have run: the scripts of the files byNaive, which the naive server has
+// sent.
 func (s *fileSite) judge(t *testing.T) {
 	t.Helper()
 	if got := s.ran(); !slices.Equal(got, byNaive) {
@@ -266,7 +270,7 @@ func (s *fileSite) judge(t *testing.T) {
 	}
 }
 
-// TestFilesInFirefox does the same in Firefox.
+// TestFilesInFirefox opens the files of TestFilesInChromium in Firefox.
 func TestFilesInFirefox(t *testing.T) {
 	needtest.Commands(t, "firefox-esr")
 	s, home := startFileSite(t), t.TempDir()

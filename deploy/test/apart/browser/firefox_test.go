@@ -17,8 +17,8 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// firefox is a Firefox process with one page, driven by Mozilla's protocol Marionette: messages of JSON, each after
-// its length and a colon.
+// firefox is a Firefox process with one page. The test controls it with Mozilla's protocol Marionette: JSON
+// messages, each preceded by its length and a colon.
 type firefox struct {
 	t    *testing.T
 	base string
@@ -27,7 +27,7 @@ type firefox struct {
 	sent int
 }
 
-// openFirefox starts Firefox on an empty profile.
+// openFirefox starts Firefox with an empty profile.
 func openFirefox(t *testing.T, base string) *firefox {
 	t.Helper()
 	needtest.Commands(t, "firefox-esr")
@@ -48,8 +48,8 @@ func openFirefox(t *testing.T, base string) *firefox {
 		if f.conn != nil {
 			f.conn.Close()
 		}
-		_ = cmd.Process.Kill() // it has nothing to save
-		_ = cmd.Wait()         // "killed"
+		_ = cmd.Process.Kill() // a kill is fine, because nothing has to be saved
+		_ = cmd.Wait()         // the error only says that it was killed
 	})
 	for deadline := time.Now().Add(2 * time.Minute); f.conn == nil; time.Sleep(100 * time.Millisecond) {
 		port, err := os.ReadFile(filepath.Join(home, "MarionetteActivePort"))
@@ -64,7 +64,7 @@ func openFirefox(t *testing.T, base string) *firefox {
 		t.Fatal(err)
 	}
 	f.from = bufio.NewReader(f.conn)
-	f.read() // who it is
+	f.read() // skip the message in which Marionette introduces itself
 	f.send("WebDriver:NewSession", map[string]any{})
 	return f
 }
@@ -86,7 +86,7 @@ func (f *firefox) read() []byte {
 	return message
 }
 
-// send sends a command of WebDriver and returns the value of its answer.
+// send sends a WebDriver command, and returns the value of its answer.
 func (f *firefox) send(command string, parameters map[string]any) json.RawMessage {
 	f.t.Helper()
 	f.sent++
@@ -97,7 +97,7 @@ func (f *firefox) send(command string, parameters map[string]any) json.RawMessag
 	if _, err := fmt.Fprintf(f.conn, "%d:%s", len(text), text); err != nil {
 		f.t.Fatal(err)
 	}
-	var answer [4]json.RawMessage // type, number, error, result
+	var answer [4]json.RawMessage // message type, message id, error, result
 	if err := json.Unmarshal(f.read(), &answer); err != nil {
 		f.t.Fatal(err)
 	}
@@ -106,12 +106,12 @@ func (f *firefox) send(command string, parameters map[string]any) json.RawMessag
 	}
 	var result struct{ Value json.RawMessage }
 	if err := json.Unmarshal(answer[3], &result); err != nil {
-		return nil // it has no value
+		return nil // the command returns no value
 	}
 	return result.Value
 }
 
-// in evaluates an expression on the page.
+// in evaluates a JavaScript expression on the page.
 func in[T any](f *firefox, expression string) (value T) {
 	f.t.Helper()
 	text := f.send("WebDriver:ExecuteScript", map[string]any{"script": "return " + expression, "args": []any{}})
@@ -145,7 +145,7 @@ func (f *firefox) goTo(path string) {
 	f.send("WebDriver:Navigate", map[string]any{"url": f.base + path})
 }
 
-// await waits until an expression is true.
+// await waits until a JavaScript expression is true.
 func (f *firefox) await(expression string) {
 	f.t.Helper()
 	for deadline := time.Now().Add(time.Minute); !in[bool](f, "document.readyState === 'complete' && !!("+expression+")"); {
@@ -156,7 +156,7 @@ func (f *firefox) await(expression string) {
 	}
 }
 
-// Keys as WebDriver names them (W3C WebDriver, 17.4.2).
+// The WebDriver codes of the keys Tab and Enter (W3C WebDriver, 17.4.2).
 const tabKey, enterKey = "\ue004", "\ue007"
 
 func (f *firefox) press(keys string) {
@@ -182,7 +182,7 @@ func (f *firefox) tabTo(selector string) {
 	f.t.Fatalf("got no focus on %s after 150 times Tab", selector)
 }
 
-// mustBeAccessible checks a page with axe-core, and that it needs no scrolling to the side.
+// mustBeAccessible checks a page with axe-core, and checks that it needs no horizontal scrolling.
 func (f *firefox) mustBeAccessible(name string) {
 	f.t.Helper()
 	if wide := in[bool](f, "document.documentElement.scrollWidth > innerWidth"); wide {
@@ -199,7 +199,7 @@ func (f *firefox) axeFindings() (found []string) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	// In the sandbox, the policy of the page does not bind the script.
+	// In the sandbox, the page's content policy does not apply to the script.
 	text := f.send("WebDriver:ExecuteAsyncScript", map[string]any{"args": []any{}, "sandbox": "axe",
 		"script": script + "; const done = arguments[arguments.length - 1]; " + findings + ".then(done, e => done([String(e)]))"})
 	if err := json.Unmarshal(text, &found); err != nil {
@@ -208,13 +208,14 @@ func (f *firefox) axeFindings() (found []string) {
 	return found
 }
 
-// TestTheSiteWorksInFirefox walks from a search to an asset, its check and back, by keyboard alone.
+// TestTheSiteWorksInFirefox goes from a search to an asset, checks its record, and goes back, using only the
+// keyboard.
 func TestTheSiteWorksInFirefox(t *testing.T) {
 	needtest.Commands(t, "firefox-esr")
 	s := startSite(t)
 	s.addGarages(t, 1, 21)
 	f := openFirefox(t, s.base)
-	for _, width := range []int{1280, 500} { // Firefox has no narrower windows
+	for _, width := range []int{1280, 500} { // Firefox windows cannot be narrower than 500
 		f.send("WebDriver:SetWindowRect", map[string]any{"width": width, "height": 900})
 		f.goTo("/uk/")
 		f.tabTo("#q")

@@ -12,7 +12,7 @@ func TestTheKeyboardAloneIsEnough(t *testing.T) {
 	b := open(t, r.console)
 	key := r.operator(t)
 	b.goTo("/sign-in")
-	b.mustFocus("#key") // without pressing Tab
+	b.mustFocus("#key") // it has the focus without pressing Tab
 	b.run(chromedp.KeyEvent(key))
 	b.press("\r")
 	if b.path() != "/keys" {
@@ -44,7 +44,7 @@ func TestTheKeyboardAloneIsEnough(t *testing.T) {
 	b.mustSay("typed", "Levels\nall")
 	b.tabTo(`a[href$="/revoke"]`)
 	b.press("\r")
-	for range 2 { // the gateway may report the use of the key meanwhile
+	for range 2 { // meanwhile, the gateway may report that the key was used, so the first try may fail
 		if b.asksName() {
 			b.tabTo("#confirm")
 			b.run(chromedp.KeyEvent("typed"))
@@ -77,7 +77,7 @@ func (b *browser) tabTo(selector string) {
 	b.t.Fatalf("got no focus on %s by Tab at %s, want it", selector, b.location())
 }
 
-// mustFocus checks that an element has the focus and an outline.
+// mustFocus checks that an element has the focus, and shows an outline.
 func (b *browser) mustFocus(selector string) {
 	b.t.Helper()
 	there := evaluate[bool](b, fmt.Sprintf("document.activeElement === document.querySelector(%q)", selector))

@@ -17,7 +17,7 @@ import (
 	"asset-registry/shared/needtest"
 )
 
-// TestMain lets the file service of a test start this program to draw a picture.
+// TestMain draws a picture, and runs no tests, if a test's file service has started this program to draw.
 func TestMain(m *testing.M) {
 	if filesvc.IsDrawing(os.Args[1:]) {
 		os.Exit(filesvc.Draw())
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// illustrate publishes an asset with an illustration, and returns the path of its file.
+// illustrate publishes an asset with an illustration, and returns the path of the illustration.
 func (s *publicSite) illustrate(t *testing.T, p property, h hostile) string {
 	t.Helper()
 	var made struct {
@@ -48,8 +48,8 @@ func (s *publicSite) illustrate(t *testing.T, p property, h hostile) string {
 	return file[strings.Index(file, "/get/"):]
 }
 
-// startPictures starts a site with two illustrations. From one no picture can be drawn, so its address answers as that
-// of a removed file.
+// startPictures starts a site with two illustrations, and returns their paths. No picture can be drawn from the
+// second file, so the address of its picture answers with 404.
 func startPictures(t *testing.T) (s *publicSite, drawn, undrawn string) {
 	t.Helper()
 	s = startSite(t)
@@ -59,7 +59,7 @@ func startPictures(t *testing.T) (s *publicSite, drawn, undrawn string) {
 	s.await(t, "/uk/", func(body []byte) bool {
 		return bytes.Contains(body, []byte(drawn)) && bytes.Contains(body, []byte(undrawn))
 	})
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // until the file is public
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // wait until the file is public
 		resp, err := http.Get(s.base + undrawn + "/320")
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +75,8 @@ func startPictures(t *testing.T) (s *publicSite, drawn, undrawn string) {
 	return s, drawn, undrawn
 }
 
-// TestResultsHavePictures looks at a page of results with both.
+// TestResultsHavePictures opens a page of results with both illustrations. Both must have the same size, and the
+// layout must not move.
 func TestResultsHavePictures(t *testing.T) {
 	s, drawn, undrawn := startPictures(t)
 	b := open(t, s.base)
@@ -117,7 +118,7 @@ func TestResultsHavePictures(t *testing.T) {
 	b.mustBeContent()
 }
 
-// TestResultsHavePicturesInFirefox looks at both in Firefox.
+// TestResultsHavePicturesInFirefox opens the page of results with both illustrations in Firefox.
 func TestResultsHavePicturesInFirefox(t *testing.T) {
 	needtest.Commands(t, "firefox-esr")
 	s, drawn, undrawn := startPictures(t)
@@ -132,14 +133,14 @@ func TestResultsHavePicturesInFirefox(t *testing.T) {
 	}
 }
 
-// shifts is a script that returns how much of the layout has moved.
+// shifts is a script that returns how much the layout has moved while the page loaded.
 const shifts = `new Promise(tell => {
 	const add = all => tell(all.getEntries().reduce((sum, e) => sum + e.value, 0));
 	new PerformanceObserver(add).observe({type: "layout-shift", buffered: true});
 	setTimeout(tell, 200, 0); // nothing has moved
 })`
 
-// isPlain tells whether a screenshot has one colour.
+// isPlain reports whether a screenshot has only one colour.
 func isPlain(t *testing.T, screenshot []byte) bool {
 	t.Helper()
 	picture, err := png.Decode(bytes.NewReader(screenshot))

@@ -39,7 +39,7 @@ func (r *registry) send(t *testing.T, method, path, key, body string) []byte {
 	return text
 }
 
-// publish publishes an asset, waits until the log has it, and returns its id.
+// publish publishes an asset, waits until the log has a leaf for it, and returns its id.
 func (r *registry) publish(t *testing.T) string {
 	t.Helper()
 	var made struct{ Data struct{ ID string } }
@@ -62,7 +62,7 @@ func (r *registry) publish(t *testing.T) string {
 	}
 }
 
-// TestTheLogAndAnAssetsHistory opens the pages of a real log, from the menu on.
+// TestTheLogAndAnAssetsHistory opens the pages of a real log, beginning at the menu.
 func TestTheLogAndAnAssetsHistory(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)

@@ -25,7 +25,7 @@ import (
 
 var secrets = keyring.Ring{bytes.Repeat([]byte("console!"), 4)}
 
-// registry is a whole registry with the console and a public log.
+// registry is a complete registry with the console and a public log.
 type registry struct {
 	auth    *authsvc.Server
 	console string // "http://127.0.0.1:PORT/console"
@@ -51,13 +51,13 @@ func startRegistry(t *testing.T) *registry {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		r.gateway.ServeHTTP(w, req) // a test sends no request earlier
+		r.gateway.ServeHTTP(w, req) // gateway is set before a test sends a request
 	}))
 	t.Cleanup(server.Close)
 	r.auth, err = authsvc.New(t.Context(), authsvc.Config{BaseURL: server.URL, Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"),
 		Secrets: secrets, Sandbox: true, Admin: listener, Log: log,
 		Assets: httpserver.InProcess(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			r.assets.ServeHTTP(w, req) // a test opens no page earlier
+			r.assets.ServeHTTP(w, req) // assets is set before a test opens a page
 		}))})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func startRegistry(t *testing.T) *registry {
 	assets, err := assetsvc.New(t.Context(), assetsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "assets.db"),
 		Auth: toAuth, Secrets: secrets, LogKeys: []translog.Key{logKey}, Zone: time.UTC, AssetTypes: []string{"bounce"},
 		Files: httpserver.InProcess(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			r.files.ServeHTTP(w, req) // a test adds no document earlier
+			r.files.ServeHTTP(w, req) // files is set before a test adds a document
 		})), BaseURL: server.URL,
 		Log: log, Webhooks: assetsvc.Webhooks{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, HTTP: true}})
 	if err != nil {
@@ -112,7 +112,7 @@ func startRegistry(t *testing.T) *registry {
 	return r
 }
 
-// operator creates an operator and returns its key.
+// operator creates an operator's key and returns it.
 func (r *registry) operator(t *testing.T) string {
 	t.Helper()
 	key, err := r.auth.AdminKey(t.Context(), "Ольга")
@@ -122,7 +122,7 @@ func (r *registry) operator(t *testing.T) string {
 	return key
 }
 
-// known returns the status of GET /me with a key.
+// known sends GET /me with a key, and returns the status.
 func (r *registry) known(t *testing.T, key string) int {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, r.api+"/me", nil)
@@ -138,8 +138,8 @@ func (r *registry) known(t *testing.T, key string) int {
 	return resp.StatusCode
 }
 
-// mustKnow waits up to a minute until known returns want: the gateway hears of a change
-// a little later.
+// mustKnow waits up to a minute until the function known returns the status want, because a change of a key reaches
+// the gateway a little later.
 func (r *registry) mustKnow(t *testing.T, key string, want int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -153,7 +153,7 @@ func (r *registry) mustKnow(t *testing.T, key string, want int) {
 	}
 }
 
-// use reports usage of a key for the last 85 days.
+// use reports to the auth service that a key was used in the last 85 days.
 func (r *registry) use(t *testing.T, id string) {
 	t.Helper()
 	now := time.Now().UTC()

@@ -8,8 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// stock creates brokers, keys and usage, so that pages look as in real use. It returns
-// the path of a key.
+// stock creates brokers, keys and usage, so that pages look as in real use. It returns the path of one key's page.
 func (b *browser) stock(r *registry) string {
 	b.t.Helper()
 	b.acme()
@@ -61,7 +60,7 @@ func TestEveryPageFitsEveryScreen(t *testing.T) {
 		name  string
 		phone bool
 		dark  bool
-		axe   bool // each layout and each colour is checked once: a check takes a second
+		axe   bool // whether to run axe-core, which takes a second; true once for each layout and each colour
 	}{{"wide-light", false, false, true}, {"wide-dark", false, true, false}, {"phone-light", true, false, false},
 		{"phone-dark", true, true, true}} {
 		t.Run(screen.name, func(t *testing.T) {
@@ -92,7 +91,7 @@ func TestEveryPageFitsEveryScreen(t *testing.T) {
 	b.mustBeContent()
 }
 
-// revoked makes a key of the broker acme, revokes it and returns its path.
+// revoked creates a key of the broker acme, revokes it, and returns the path of its page.
 func (b *browser) revoked(r *registry) string {
 	b.t.Helper()
 	b.goTo("/new-key?broker=acme")
@@ -107,8 +106,8 @@ func (b *browser) revoked(r *registry) string {
 	return path
 }
 
-// newKeys checks the pages that answer the form for a new key: the one with problems, and the
-// one with the secret.
+// newKeys checks two pages that answer the form for a new key: the page with problems, and the page with the
+// secret.
 func (b *browser) newKeys(screen string) {
 	b.t.Helper()
 	b.goTo("/new-key")
@@ -129,8 +128,8 @@ func (b *browser) newKeys(screen string) {
 	}
 }
 
-// mustBeShort checks that a key takes at most 107 pixels of a narrow list: half of its
-// height as a table of labels.
+// mustBeShort checks that a key takes at most 107 pixels of height in a narrow list. As a table of labels, a key
+// would be twice as high.
 func (b *browser) mustBeShort() {
 	b.t.Helper()
 	for _, height := range evaluate[[]float64](b, `[...document.querySelectorAll(".rows tbody tr")]
@@ -164,7 +163,7 @@ func (b *browser) mustFit(name string) {
 	}
 }
 
-// mustBeLegible checks the contrast of every text (WCAG 2.2, 1.4.3, level AA).
+// mustBeLegible checks that every text has enough contrast (WCAG 2.2, 1.4.3, level AA).
 func (b *browser) mustBeLegible(name string) {
 	b.t.Helper()
 	faint := evaluate[[]string](b, contrast)
@@ -173,7 +172,7 @@ func (b *browser) mustBeLegible(name string) {
 	}
 }
 
-// contrast returns each text whose contrast with its background is below 4.5.
+// contrast is a script that returns each text whose contrast with its background is below 4.5.
 const contrast = `(() => {
 	const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
 	const over = colours => {

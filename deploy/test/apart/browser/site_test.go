@@ -22,11 +22,11 @@ import (
 	"asset-registry/searchsvc"
 )
 
-// forger changes answers on their way, as somebody between the registry and its readers
-// could. By default it changes none.
+// forger changes answers between the registry and its readers, as an attacker on the network could. By default it
+// changes nothing.
 type forger struct {
 	mu    sync.Mutex
-	paths []string // of the answers
+	paths []string // paths whose answers it changes
 	forge func([]byte) []byte
 }
 
@@ -36,7 +36,7 @@ func (f *forger) set(forge func([]byte) []byte, paths ...string) {
 	f.paths, f.forge = paths, forge
 }
 
-// between returns a handler that forges answers of another one.
+// between returns a handler that passes requests to the handler next, and forges the answers.
 func (f *forger) between(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
@@ -55,15 +55,15 @@ func (f *forger) between(next http.Handler) http.Handler {
 		}
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.WriteHeader(answer.Code)
-		_, _ = w.Write(body) // the browser may have left
+		_, _ = w.Write(body) // fails if the browser has closed the connection
 	})
 }
 
-// publicSite is a registry with assets, a search service and its pages.
+// publicSite is a registry with assets, and a search service that serves the site.
 type publicSite struct {
 	*registry
 	base   string
-	asset  string // id of an asset
+	asset  string // id of the asset that fill creates last
 	forger *forger
 }
 
@@ -73,7 +73,7 @@ func startSite(t *testing.T) *publicSite {
 	s := &publicSite{registry: startRegistry(t), forger: &forger{}}
 	s.asset = s.fill(t)
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
-	registry := httptest.NewServer(s.forger.between(s.gateway)) // the registry, without pages
+	registry := httptest.NewServer(s.forger.between(s.gateway)) // the registry alone, which serves no pages
 	t.Cleanup(registry.Close)
 	searcher, err := searchsvc.New(t.Context(), searchsvc.Config{
 		Of: registry.URL, Dir: filepath.Join(t.TempDir(), "index"), Log: log,
@@ -114,7 +114,7 @@ func (s *publicSite) awaitLog(t *testing.T) {
 	})
 }
 
-// await waits until an answer is right.
+// await repeats a request until the function isRight accepts the body of the answer.
 func (s *publicSite) await(t *testing.T, path string, isRight func(body []byte) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -133,7 +133,7 @@ func (s *publicSite) await(t *testing.T, path string, isRight func(body []byte) 
 	}
 }
 
-// mustBeSmall checks the bytes of a page with all that it loads, without compression.
+// mustBeSmall checks how many bytes a page and all files that it loads have without compression.
 func (b *browser) mustBeSmall(name string) {
 	b.t.Helper()
 	bytes := evaluate[int](b, `[...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
@@ -171,7 +171,8 @@ func TestTheSiteFitsEveryScreen(t *testing.T) {
 				b.mustFit(page.name)
 				b.mustBeLegible(page.name)
 				b.mustBeSmall(page.name)
-				if screen.phone == screen.dark { // two screens have both colours and both widths
+				// Two of the four screens are enough: together they have both colours and both widths.
+				if screen.phone == screen.dark {
 					b.mustBeAccessible(page.name)
 				}
 				b.screenshot(screen.name + "-site-" + page.name)
@@ -182,11 +183,11 @@ func TestTheSiteFitsEveryScreen(t *testing.T) {
 	if background[true] == background[false] {
 		t.Errorf("got the background %s in light and dark mode, want two colours", background[true])
 	}
-	b.mustBeContent() // the content policy has no violation
+	b.mustBeContent() // a violation of the content policy would be a message
 	asked.mustBeOnly(t, s.base)
 }
 
-// check presses the button that checks a record, and returns the result.
+// check presses the button that checks a record, and returns the result that the page shows.
 func (b *browser) check() string {
 	b.t.Helper()
 	b.run(chromedp.Click(chromedp.CSS("#check-button")))
@@ -208,7 +209,7 @@ func TestARecordIsCheckedInTheBrowser(t *testing.T) {
 				Data map[string]json.RawMessage `json:"data"`
 			}
 			if err := json.Unmarshal(body, &answer); err != nil || answer.Data[name] == nil {
-				return body // there is no proof of this revision
+				return body // the answer is not a proof, but says that this revision has none
 			}
 			value, err := json.Marshal(forged)
 			if err != nil {
@@ -221,7 +222,7 @@ func TestARecordIsCheckedInTheBrowser(t *testing.T) {
 		name         string
 		paths        []string
 		forge        func([]byte) []byte
-		result, step string // the step that fails
+		result, step string // step is the step of the check that fails
 	}{
 		{"an honest record", nil, nil, "ok", ""},
 		{"a forged title", []string{record}, swap("Нежитлова будівля", "Житлова будівля"), "failed", "page"},
@@ -265,7 +266,7 @@ func TestARecordIsCheckedInTheBrowser(t *testing.T) {
 	if result := b.check(); result != "unreachable" {
 		t.Errorf("got %q without the script, want unreachable", result)
 	}
-	b.complaints() // the script's own
+	b.complaints() // discard the message that the script could not be loaded
 	evaluate[string](b, `document.getElementById("check-run").dataset.script = "`+script+`"`)
 	if result := b.check(); result != "ok" {
 		t.Errorf("got %q once the script comes, want ok", result)
@@ -285,7 +286,8 @@ func TestARecordIsCheckedInTheBrowser(t *testing.T) {
 	b.mustBeContent()
 }
 
-// TestTheSiteSuggestsWhileSomebodyTypes types the beginning of a title and looks at the browser's list.
+// TestTheSiteSuggestsWhileSomebodyTypes types the beginning of a title, and checks the browser's list of
+// suggestions.
 func TestTheSiteSuggestsWhileSomebodyTypes(t *testing.T) {
 	s := startSite(t)
 	b := open(t, s.base)
@@ -334,7 +336,8 @@ func TestTheSiteNeedsNoScript(t *testing.T) {
 	b.mustBeContent()
 }
 
-// TestAddressesThatPeopleQuote opens pages by the number of an asset, in capitals and without a language.
+// TestAddressesThatPeopleQuote opens pages under addresses with the number of an asset, in capitals, and without a
+// language. Each must lead to the page of the asset.
 func TestAddressesThatPeopleQuote(t *testing.T) {
 	s := startSite(t)
 	b := open(t, s.base)
@@ -350,8 +353,8 @@ func TestAddressesThatPeopleQuote(t *testing.T) {
 	b.mustBeContent()
 }
 
-// TestTheFirstScreenOfAPhone looks for what people come for before they scroll, and follows the list
-// of sections by keyboard.
+// TestTheFirstScreenOfAPhone checks that the facts which people look for are visible without scrolling. It then
+// follows the list of sections by keyboard.
 func TestTheFirstScreenOfAPhone(t *testing.T) {
 	s := startSite(t)
 	b := open(t, s.base)
@@ -373,11 +376,12 @@ func TestTheFirstScreenOfAPhone(t *testing.T) {
 	b.run(chromedp.KeyEvent("\r"))
 	b.wait(`location.hash === "#check"`)
 	b.run(chromedp.KeyEvent("\t"))
-	b.mustFocus("#check-button") // the next one after the section's beginning
+	b.mustFocus("#check-button") // the first element behind the beginning of the section
 	b.mustBeContent()
 }
 
-// TestAnAssetIsAccessibleInEachState opens the pages of assets in all states, with all that folds.
+// TestAnAssetIsAccessibleInEachState opens the pages of assets in all states, and unfolds all details. Each page
+// must be accessible and fit on the screen.
 func TestAnAssetIsAccessibleInEachState(t *testing.T) {
 	s := startSite(t)
 	b := open(t, s.base)
@@ -427,7 +431,8 @@ func TestTheSiteWorksByKeyboard(t *testing.T) {
 	b.tabTo("#check-button")
 	b.run(chromedp.KeyEvent("\r"))
 	b.wait(`document.querySelector("[data-result=ok]:not([hidden])")`)
-	b.mustFocus("#check-button") // the focus stays, and the result is a status
+	// The button keeps the focus, because a screen reader announces the result by itself.
+	b.mustFocus("#check-button")
 	b.screenshot("site-keyboard")
 	b.mustBeContent()
 }

@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// property is what a record of the tests says.
+// property is the content of a test asset.
 type property struct {
 	title, titleEn, about, code, kind, unit string
 	quantity                                json.Number
 	region, locality, street                string
 	custodian, edr                          string
-	status                                  string // the last state
+	status                                  string // the state to which the method make moves the asset
 }
 
-// properties are records as a registry has them.
+// properties are assets like those of a real registry.
 var properties = []property{
 	{"Нежитлова будівля загальною площею 1 284,6 м²", "Non-residential building, 1,284.6 m²",
 		"Двоповерхова адміністративна будівля 1978 року.\nПід’єднано електрику та воду. Потребує ремонту покрівлі.",
@@ -33,7 +33,7 @@ var properties = []property{
 		"Чорноморськ", "вул. Захисників України, 3а", "Чорноморська міська рада", "25929966", "pending"},
 }
 
-// create returns the request that creates the asset.
+// create returns the body of the request that creates the asset.
 func (p property) create(t *testing.T) string {
 	t.Helper()
 	text := func(name, value string, to map[string]any) {
@@ -67,7 +67,7 @@ func (p property) create(t *testing.T) string {
 	return string(body)
 }
 
-// fill creates assets in all their states, the first one last, and returns its id.
+// fill creates all properties, each in its state. It creates the first one last, and returns the id of that one.
 func (r *registry) fill(t *testing.T) (id string) {
 	t.Helper()
 	for at := len(properties) - 1; at >= 0; at-- {
@@ -76,7 +76,7 @@ func (r *registry) fill(t *testing.T) (id string) {
 	return id
 }
 
-// make creates an asset with a document and takes it to its state.
+// make creates an asset with a document, and moves the asset to its state.
 func (r *registry) make(t *testing.T, p property) string {
 	t.Helper()
 	var made struct {

@@ -10,13 +10,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// addGarages publishes assets whose titles begin alike.
+// addGarages publishes one asset for each number in a range. Their titles have the same beginning, and then the
+// number.
 func (s *publicSite) addGarages(t *testing.T, from, to int) {
 	t.Helper()
 	for n := from; n <= to; n++ {
 		p := properties[len(properties)-1]
 		p.title, p.quantity = fmt.Sprintf("Бокс %03d гаражного кооперативу", n), "20.5"
-		p.custodian = properties[0].custodian // a long name
+		p.custodian = properties[0].custodian // a custodian with a long name
 		s.make(t, p)
 	}
 	s.await(t, "/api/2.5/search?q=%D0%B1%D0%BE%D0%BA%D1%81+"+fmt.Sprintf("%03d", to), func(body []byte) bool {
@@ -24,7 +25,7 @@ func (s *publicSite) addGarages(t *testing.T, from, to int) {
 	})
 }
 
-// titles returns the titles of the found assets, and adds them to those seen.
+// titles returns the titles of the hits on the page, and adds them to the set seen.
 func (b *browser) titles(seen map[string]bool) (all []string) {
 	b.t.Helper()
 	all = evaluate[[]string](b, `[...document.querySelectorAll(".hits h3")].map(e => e.textContent)`)
@@ -34,8 +35,8 @@ func (b *browser) titles(seen map[string]bool) (all []string) {
 	return all
 }
 
-// TestResultsLeadForwardsAndBack walks to the last page of a search and back without script, while assets come.
-// Each asset of the beginning is on a page of both ways.
+// TestResultsLeadForwardsAndBack goes without script to the last page of a search, and back, while assets are
+// added. Both on the way forwards and on the way back, each asset from the beginning must be on a page.
 func TestResultsLeadForwardsAndBack(t *testing.T) {
 	s := startSite(t)
 	s.addGarages(t, 1, 45)
@@ -75,14 +76,14 @@ func TestResultsLeadForwardsAndBack(t *testing.T) {
 	}
 	b.click(".pages [rel=prev]")
 	b.mustSay("Сторінка 1 з 3", "Бокс 048")
-	if len(forwards) != 46 || len(back) < 46 { // the garage of the other tests, too
+	if len(forwards) != 46 || len(back) < 46 { // 45 added garages, and one that the site always has
 		t.Errorf("got %d assets forwards and %d back, want 46", len(forwards), len(back))
 	}
 	b.mustBeContent()
 }
 
-// TestFiltersWorkByKeyboard opens the filters of a phone, chooses areas from 0.2 hectares on, and walks to the next page,
-// back, and to the statistics.
+// TestFiltersWorkByKeyboard opens the filters on a phone and chooses areas of at least 0.2 hectares. It goes to the
+// next page, back, and to the statistics.
 func TestFiltersWorkByKeyboard(t *testing.T) {
 	s := startSite(t)
 	s.addGarages(t, 1, 21)
@@ -117,7 +118,8 @@ func TestFiltersWorkByKeyboard(t *testing.T) {
 	b.mustBeContent()
 }
 
-// TestEachStateOfTheSearchIsAccessible opens what pages look like after choices, on both screens and in both colours.
+// TestEachStateOfTheSearchIsAccessible opens the pages as they look after choices of a reader, on both screens and
+// in both colours.
 func TestEachStateOfTheSearchIsAccessible(t *testing.T) {
 	s := startSite(t)
 	s.addGarages(t, 1, 45)
@@ -150,7 +152,7 @@ func TestEachStateOfTheSearchIsAccessible(t *testing.T) {
 			if state.click != "" {
 				b.click(state.click)
 			}
-			if !strings.HasPrefix(state.name, "rows-") { // people choose long pages
+			if !strings.HasPrefix(state.name, "rows-") { // a reader who chooses many rows wants a long page
 				b.mustBeReached(name)
 			}
 			evaluate[int](b, `document.querySelectorAll("details").forEach(d => d.open = true) ?? 0`)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// webhook creates a webhook to an address and returns its id.
+// webhook creates a webhook that sends to an address, and returns its id.
 func (r *registry) webhook(t *testing.T, key, address string) string {
 	t.Helper()
 	var made struct{ Data struct{ ID string } }
@@ -23,7 +23,7 @@ func (r *registry) webhook(t *testing.T, key, address string) string {
 	return made.Data.ID
 }
 
-// awaitError waits until an attempt for a webhook has failed.
+// awaitError waits until an attempt to send to a webhook has failed.
 func (r *registry) awaitError(t *testing.T, id string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -40,7 +40,7 @@ func (r *registry) awaitError(t *testing.T, id string) {
 	}
 }
 
-// deaf starts a receiver that answers every message with 503.
+// deaf starts a receiver that answers every message with 503, and returns its address.
 func deaf(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -50,8 +50,8 @@ func deaf(t *testing.T) string {
 	return server.URL
 }
 
-// TestAWebhookFromItsFailureToItsRemoval walks through the pages of webhooks, from the
-// menu on. Each action is in the audit log.
+// TestAWebhookFromItsFailureToItsRemoval goes through the pages of webhooks, beginning at the menu. The audit log
+// must have each action.
 func TestAWebhookFromItsFailureToItsRemoval(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)

@@ -22,7 +22,7 @@ import (
 
 var bin = flag.String("bin", "", "folder of the programs")
 
-// texts are titles and what files have of them.
+// texts are titles, and the text that an exported file must have for each.
 var texts = []struct{ sent, want string }{
 	{"=HYPERLINK(\"http://a.example\";\"b\")", "'=HYPERLINK(\"http://a.example\";\"b\")"},
 	{"@SUM(1)", "'@SUM(1)"},
@@ -62,7 +62,8 @@ func send(t *testing.T, method, url, token, body string) []byte {
 	return text
 }
 
-// start starts a registry with an asset for each of texts, and returns its address once a search finds all.
+// start starts a registry, creates an asset for each of texts, and waits until a search finds all of them. It
+// returns the address of the registry.
 func start(t *testing.T) string {
 	t.Helper()
 	addr, err := porttest.FreeAddr()
@@ -104,7 +105,7 @@ func start(t *testing.T) string {
 	return ""
 }
 
-// quantity returns the quantity of an asset. The first one has more digits than a spreadsheet keeps.
+// quantity returns the quantity of the asset number i. The first quantity has more digits than a spreadsheet keeps.
 func quantity(i int) string {
 	if i == 0 {
 		return "1234567890123456.7"
@@ -112,7 +113,8 @@ func quantity(i int) string {
 	return fmt.Sprintf("%d.25", i)
 }
 
-// TestOthersReadTheFiles publishes assets with texts that files must carry, and reads the files.
+// TestOthersReadTheFiles publishes assets with difficult texts, and reads the exported files with the programs of
+// others.
 func TestOthersReadTheFiles(t *testing.T) {
 	if *bin == "" {
 		t.Fatal("name the folder of the programs with -bin; make test-search does so")
@@ -148,7 +150,7 @@ func TestOthersReadTheFiles(t *testing.T) {
 	}
 }
 
-// readCSV reads a file as Python does.
+// readCSV reads a file with Python's csv.
 func readCSV(t *testing.T, file []byte) (rows [][]string) {
 	t.Helper()
 	const program = `import csv, json, sys, io
@@ -166,7 +168,7 @@ print(json.dumps(list(csv.reader(io.TextIOWrapper(sys.stdin.buffer, "utf-8", new
 	return rows
 }
 
-// readSheet reads a file as excelize does.
+// readSheet reads a file with excelize.
 func readSheet(t *testing.T, file []byte) [][]string {
 	t.Helper()
 	book, err := excelize.OpenReader(bytes.NewReader(file))

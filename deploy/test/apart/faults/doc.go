@@ -2,5 +2,5 @@
 // or flapping, resets connections, or is no longer the primary. No acknowledged write
 // may be lost, and every request gets its answer in time.
 //
-// It is a module of its own, because only these tests need the fault proxy.
+// The package is a separate module, because only these tests need the fault proxy.
 package faults

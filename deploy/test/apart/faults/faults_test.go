@@ -17,10 +17,10 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// wire is a proxy between the service and the store.
+// wire is a proxy between the asset service and its store.
 type wire struct {
 	*toxiproxy.Proxy
-	uri string // of the store through the proxy
+	uri string // URI at which the service reaches the store through the proxy
 }
 
 func newWire(t *testing.T, server *mongotest.Server) *wire {
@@ -50,7 +50,7 @@ func (w *wire) open(t *testing.T) {
 	}
 }
 
-// poison adds a fault to the answers of the store, in toxiproxy's JSON form.
+// poison adds a fault, which toxiproxy describes in JSON, to the answers of the store.
 func (w *wire) poison(t *testing.T, toxic string) {
 	t.Helper()
 	if _, err := w.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
@@ -58,7 +58,7 @@ func (w *wire) poison(t *testing.T, toxic string) {
 	}
 }
 
-// faults break the proxy until heal.
+// faults are ways to break the proxy. Each lasts until its function heal is called.
 var faults = []struct {
 	name string
 	do   func(t *testing.T, w *wire) (heal func())
@@ -124,6 +124,7 @@ func (w *wire) heal(t *testing.T, toxic string) {
 	}
 }
 
+// TestFaultsBetweenServiceAndStore writes and reads assets during each fault. No acknowledged change may be lost.
 // Promises: never-half
 func TestFaultsBetweenServiceAndStore(t *testing.T) {
 	server := mongotest.Start(t)
@@ -151,7 +152,7 @@ func TestFaultsBetweenServiceAndStore(t *testing.T) {
 	}
 }
 
-// work has twelve callers create, change, read and list assets for a time.
+// work has twelve callers create, change, read and list assets for the given duration.
 func (l *ledger) work(t *testing.T, during time.Duration) {
 	t.Helper()
 	known := l.assets
@@ -177,8 +178,8 @@ func (l *ledger) work(t *testing.T, during time.Duration) {
 	working.Wait()
 }
 
-// recovers waits up to 30 s until a change works and the feed lists it. The service must
-// recover without a restart.
+// recovers waits until a change works and the feed lists it, at most 30 s. The service must recover without a
+// restart.
 func (l *ledger) recovers(t *testing.T) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -188,7 +189,7 @@ func (l *ledger) recovers(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	for { // an unfinished batch can hold the feed back for a lease
+	for { // repeat, because an unfinished batch can hold the feed back until its lease ends
 		var p page
 		modified := l.assets[0].modified
 		l.call(t, "GET", "/api/2.5/assets?descending=1&limit=1", "", "", &p)

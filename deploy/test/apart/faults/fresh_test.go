@@ -8,8 +8,8 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// TestFreshReadsNeedAReplicaSet asks a service with fresh reads on a store that answers
-// no barrier. No request may get an asset of unknown age.
+// TestFreshReadsNeedAReplicaSet starts a service with fresh reads on a store that cannot answer barriers, which
+// fresh reads need. The service must refuse all requests, because it cannot know how old its data is.
 func TestFreshReadsNeedAReplicaSet(t *testing.T) {
 	server := mongotest.Start(t)
 	if server.Real {

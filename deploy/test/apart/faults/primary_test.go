@@ -15,16 +15,15 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// stepDown is a proxy between service and store. It answers some commands itself, with
-// the error of a replica set member that is no longer the primary. The stand-in for
-// MongoDB has no replica set.
+// stepDown is a proxy between service and store. It answers some commands itself, with the error of a replica set
+// member that is no longer the primary. The stand-in for MongoDB has no replica set, so it cannot do this.
 type stepDown struct {
 	store   string
-	command atomic.Value // string: command and collection, as "update assets"
-	left    atomic.Int64 // number of commands that it still answers itself
+	command atomic.Value // a string: command and collection, for example "update assets"
+	left    atomic.Int64 // number of further commands that the proxy answers itself
 }
 
-// opMsg is the opcode of OP_MSG, the only kind of message of current drivers.
+// opMsg is the opcode of OP_MSG. Current drivers send all messages with it.
 const opMsg = 2013
 
 func (s *stepDown) serve(listener net.Listener) {
@@ -38,7 +37,7 @@ func (s *stepDown) serve(listener net.Listener) {
 			client.Close()
 			continue
 		}
-		var mu sync.Mutex // for writes to the client
+		var mu sync.Mutex // lock for writes to the client
 		go func() {
 			defer client.Close()
 			for {
@@ -76,8 +75,8 @@ func (s *stepDown) serve(listener net.Listener) {
 	}
 }
 
-// takes reports whether the proxy answers a message itself. The body of a message comes
-// after 16 bytes of header, 4 bytes of flags and 1 byte for the kind of section.
+// takes reports whether the proxy itself answers a message. Before the message's body there are 16 bytes of header,
+// 4 bytes of flags and 1 byte for the kind of section.
 func (s *stepDown) takes(message []byte) bool {
 	if binary.LittleEndian.Uint32(message[12:]) != opMsg {
 		return false

@@ -23,8 +23,8 @@ import (
 const (
 	storeTimeout = 1500 * time.Millisecond
 	lease        = time.Second
-	timeout      = 5 * time.Second         // of a request
-	patience     = timeout + 2*time.Second // of a client
+	timeout      = 5 * time.Second         // how long the service may take for a request
+	patience     = timeout + 2*time.Second // how long a client waits for the answer
 )
 
 var secrets = keyring.Ring{bytes.Repeat([]byte("faults"), 6)}
@@ -68,8 +68,8 @@ func startWith(t *testing.T, c assetsvc.Config) *service {
 		Transport: &http.Transport{MaxIdleConnsPerHost: 50}}}
 }
 
-// call sends a request and returns the status. The answer must come in time, and be a
-// success or a 503 with Retry-After.
+// call sends a request and returns the status. The answer must come in time. It must be a success, or a 503 with
+// Retry-After.
 func (s *service) call(t *testing.T, method, path, token, body string, into any) int {
 	t.Helper()
 	req, err := http.NewRequest(method, s.url+path, bytes.NewReader([]byte(body)))
@@ -135,14 +135,14 @@ const assetText = `{"data":{"assetType":"bounce","title":%q,"description":"new",
 	`"assetCustodian":{"name":"Ф","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"У"},` +
 	`"contactPoint":{"name":"Д","telephone":"1"}}}}`
 
-// ledger records the answers to all callers.
+// ledger counts the answers to all callers, and keeps the acknowledged states.
 type ledger struct {
 	*service
 	mu     sync.Mutex
 	assets []*promise
-	made   int // number of titles and descriptions so far
-	oks    int // successes
-	nos    int // failures
+	made   int // number of titles and descriptions so far; makes each of them unique
+	oks    int // number of successes
+	nos    int // number of failures
 }
 
 // promise is the last acknowledged state of one asset.
@@ -151,7 +151,7 @@ type promise struct {
 	id, token   string
 	description string
 	modified    string   // dateModified
-	tried       []string // later descriptions without a success
+	tried       []string // the descriptions of later changes that did not succeed
 }
 
 func (l *ledger) count(status int) {
@@ -171,7 +171,7 @@ func (l *ledger) name() string {
 	return fmt.Sprintf("name %d", l.made)
 }
 
-// create creates an asset. Its first change publishes it.
+// create creates an asset, and publishes it with a first change.
 func (l *ledger) create(t *testing.T) int {
 	t.Helper()
 	var got answer
@@ -204,7 +204,7 @@ func (l *ledger) change(t *testing.T, p *promise) int {
 	return status
 }
 
-// check compares the assets and the feed with the answers, after the fault has ended.
+// check compares the assets and the feed with the recorded answers, after the fault has ended.
 func (l *ledger) check(t *testing.T) {
 	t.Helper()
 	at := map[string]string{}

@@ -15,8 +15,9 @@ import (
 	"asset-registry/shared/s3test"
 )
 
-// TestMoves moves files to a bucket and back. The command is killed at different moments of both ways, and
-// repeated. Until it has ended, the registry serves the files from where they were.
+// TestMoves moves the files of a registry to a bucket and back. In both directions, the test kills the command at
+// different moments, and then runs it again. Until the command has succeeded, the registry serves the files from
+// their old place.
 func TestMoves(t *testing.T) {
 	const count = 400
 	store, r := s3test.Start(t, false, bucket), newRegistry(t)
@@ -42,7 +43,7 @@ func TestMoves(t *testing.T) {
 		if hit < 2 {
 			t.Errorf("%d kills came in the middle of a move, want at least 2", hit)
 		}
-		for range 2 { // a repeat changes nothing
+		for range 2 { // moving again changes nothing
 			r.must("files", "move", "--to", way.to)
 		}
 		if got := len(blobs(t, way.dir)); got != count {
@@ -51,7 +52,8 @@ func TestMoves(t *testing.T) {
 		if said := r.must("check", "--files"); !strings.Contains(said, fmt.Sprintf("files: %d,", count)) {
 			t.Errorf("got %q, want %d whole files", said, count)
 		}
-		for _, before := range []string{kept, filepath.Join(r.data, "files")} { // nothing needs the copy before
+		// Remove the files at the old place. Nothing may need them any more.
+		for _, before := range []string{kept, filepath.Join(r.data, "files")} {
 			if before != way.dir {
 				for _, path := range blobs(t, before) {
 					if err := os.Remove(path); err != nil {
@@ -66,7 +68,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// killMove starts a move, and kills it once so many files are there.
+// killMove starts a move to the new place, and kills it when the directory dir has at least as many files as moved
+// says.
 func killMove(t *testing.T, r *registry, to, dir string, moved int) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(*bin, "registry"), "files", "move", "--data", r.data, "--to", to)
@@ -76,7 +79,7 @@ func killMove(t *testing.T, r *registry, to, dir string, moved int) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // it was killed, or was quicker
+		_ = cmd.Wait() // the command was killed, or it finished first
 	}()
 	await(t, "files at their new place", func() bool {
 		select {
@@ -86,12 +89,12 @@ func killMove(t *testing.T, r *registry, to, dir string, moved int) {
 			return len(blobs(t, dir)) >= moved
 		}
 	})
-	_ = cmd.Process.Kill() // it may have ended
+	_ = cmd.Process.Kill() // it may have ended already
 	<-ended
 }
 
-// TestKilledUploads kills the registry in the middle of uploads to a bucket. Each file that was acknowledged is
-// served whole (docs/files.md, D2).
+// TestKilledUploads kills the registry in the middle of uploads to a bucket. Afterwards, each file whose upload was
+// acknowledged must be complete (docs/files.md, D2).
 func TestKilledUploads(t *testing.T) {
 	const rounds, clients = 5, 4
 	store, r := s3test.Start(t, false, bucket), newRegistry(t)
@@ -109,7 +112,7 @@ func TestKilledUploads(t *testing.T) {
 					text := strings.Repeat(fmt.Sprintf("%d-%d-%d ", round, client, n), 30_000)
 					path, a, err := r.upload(text)
 					if err != nil || a.status != http.StatusOK {
-						return // the process is dead
+						return // the registry was killed
 					}
 					mu.Lock()
 					acknowledged[path] = text
@@ -130,11 +133,12 @@ func TestKilledUploads(t *testing.T) {
 	copyOut(t, r, store.Address(bucket), len(acknowledged))
 }
 
-// copyOut copies the files of a bucket to a directory with the program of the file service.
+// copyOut copies the files of a bucket to a directory with the program filesvc. It fails the test if there are
+// fewer files than least.
 func copyOut(t *testing.T, r *registry, from string, least int) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "files")
-	for range 2 { // a repeat changes nothing
+	for range 2 { // copying again changes nothing
 		said, err := exec.Command(filepath.Join(*bin, "filesvc"), "copy", "--store", "file:"+filepath.Join(r.data, "files.db"),
 			"--secret-file", filepath.Join(r.data, "secret"), "--from", from, "--to", to).CombinedOutput()
 		if err != nil {
@@ -147,8 +151,9 @@ func copyOut(t *testing.T, r *registry, from string, least int) {
 	}
 }
 
-// TestAStoreThatDies kills the store of the bytes. Files are refused with 503 meanwhile, assets are not, and a
-// registry that starts without the store serves the files when the store is back.
+// TestAStoreThatDies kills the object store that holds the files. Until the store is back, requests for files must
+// get 503, and requests for assets must work. A registry that starts without the store must serve the files when
+// the store is back.
 func TestAStoreThatDies(t *testing.T) {
 	store, r := s3test.Start(t, false, bucket), newRegistry(t)
 	r.start()
@@ -170,7 +175,7 @@ func TestAStoreThatDies(t *testing.T) {
 			mustWait("upload", a, err)
 			mustWait("read", r.get(path), nil)
 			r.slowest(1)
-			r.stop() // the second round is of a registry that has started without the store
+			r.stop() // in the second round, the registry has started without the store
 			r.start()
 		}
 	}
@@ -187,7 +192,7 @@ func TestAStoreThatDies(t *testing.T) {
 	r.mustHave("with the store", kept)
 }
 
-// TestAFullStore fills the disk of the store: a file is refused, and none is lost.
+// TestAFullStore fills the disk of the object store. An upload must be refused, and no file may be lost.
 func TestAFullStore(t *testing.T) {
 	dir := disktest.New(t, 24)
 	for _, pair := range s3test.Environment {
@@ -214,8 +219,8 @@ func TestAFullStore(t *testing.T) {
 	r.mustHave("with room again", kept)
 }
 
-// TestChecksAndBackups damages and removes objects: check names their files. A backup has no bytes of the
-// bucket, and a restored registry uses the bucket only if it is told to.
+// TestChecksAndBackups damages and removes objects. The command check must name their files. A backup must not
+// contain the bytes in the bucket. A restored registry must use the bucket only if it is configured to.
 func TestChecksAndBackups(t *testing.T) {
 	store, r := s3test.Start(t, false, bucket), newRegistry(t)
 	r.start()

@@ -1,3 +1,3 @@
-// Package files tests files in an object store that others wrote: the registry as a process on a bucket, the
-// way of the files there and back, and a store that is killed, full or away (docs/files.md, "A bucket").
+// Package files tests files in an object store that others wrote: a registry process that uses a bucket, moves of
+// the files to the bucket and back, and a store that is killed, full or unreachable (docs/files.md, "A bucket").
 package files

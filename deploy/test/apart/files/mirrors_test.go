@@ -26,7 +26,7 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// owned is an asset of the sandbox's broker.
+// owned is an asset of the sandbox's broker: its path and its owner token.
 type owned struct{ path, token string }
 
 // mustPublish creates a public asset.
@@ -70,7 +70,7 @@ func (r *registry) mustRemove(path string) {
 	}
 }
 
-// mirror is a mirror with files.
+// mirror is a mirror that also copies files.
 type mirror struct {
 	t                *testing.T
 	addr, of, origin string
@@ -110,12 +110,12 @@ func (m *mirror) start() {
 
 func (m *mirror) kill() {
 	if m.process != nil {
-		_ = m.process.Kill() // it may have ended
+		_ = m.process.Kill() // it may have ended already
 		m.process = nil
 	}
 }
 
-// fetched is an answer to a reading.
+// fetched is the answer to a GET.
 type fetched struct {
 	status int
 	header http.Header
@@ -144,8 +144,8 @@ func fetch(t *testing.T, addr, path string, headers ...string) fetched {
 	return fetched{resp.StatusCode, resp.Header, string(text)}
 }
 
-// TestMirrorsHaveFiles runs a registry, its mirror and the mirror of that one. Files come to both as they are
-// shown by the registry, outlive it, and go when they are taken down.
+// TestMirrorsHaveFiles runs a registry, its mirror, and a mirror of that mirror. Both mirrors must get each file
+// that the registry serves, keep the file when the registry is gone, and remove a file that is taken down.
 // Promises: mirror-files, mirror-removals
 func TestMirrorsHaveFiles(t *testing.T) {
 	r := newRegistry(t)
@@ -224,7 +224,7 @@ func TestMirrorsHaveFiles(t *testing.T) {
 			t.Errorf("%s: got the removals %s, want %s among them", m.addr, got, gone)
 		}
 	}
-	first.kill() // and starts again with the removal
+	first.kill() // after the restart, the removal must still hold
 	first.start()
 	if got := fetch(t, first.addr, gone); got.status != http.StatusGone {
 		t.Errorf("got %d after a restart, want 410", got.status)
@@ -258,8 +258,8 @@ func TestMirrorsHaveFiles(t *testing.T) {
 	}
 }
 
-// TestKilledSyncs kills registryctl sync --files at random moments, while files come and go. In the end the copy
-// has the files that the registry has, and no other bytes.
+// TestKilledSyncs kills registryctl sync --files at random moments, while files are added and taken down. At the
+// end, the copy must have the files of the registry, and no other bytes.
 // Promises: copy-files-kept
 func TestKilledSyncs(t *testing.T) {
 	const kills = 12
@@ -295,9 +295,9 @@ func TestKilledSyncs(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_ = cmd.Wait() // it was killed, or was quicker
+			_ = cmd.Wait() // the command was killed, or it finished first
 		}()
-		// A random moment of the kill.
+		// Wait, so that the kill comes at a random moment.
 		wait := time.After(time.Duration(randtest.IntN(600)) * time.Millisecond)
 		path := add(fmt.Sprintf("late %d", kill))
 		if kill%3 == 0 {
@@ -307,7 +307,7 @@ func TestKilledSyncs(t *testing.T) {
 			mu.Unlock()
 		}
 		<-wait
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // it may have ended already
 		<-ended
 		if got := len(copies(t, to)); got > 0 && got < len(files) {
 			middle++
@@ -322,7 +322,7 @@ func TestKilledSyncs(t *testing.T) {
 	}
 	r.mustRemove(removed)
 	delete(files, removed)
-	for range 2 { // a repeat changes nothing
+	for range 2 { // syncing again changes nothing
 		if out, err := sync("--once").CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -365,7 +365,8 @@ func publicKey(t *testing.T, r *registry) string {
 	return keys[0].Public().String()
 }
 
-// copies returns the texts of the files below a directory, by id. The name of each has the SHA-256 of its bytes.
+// copies returns the text of each file below a directory, by the id of the file. It checks that the name of each
+// file contains the SHA-256 of its bytes.
 func copies(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -374,7 +375,7 @@ func copies(t *testing.T, dir string) map[string]string {
 	}
 	for _, path := range blobs(t, dir) {
 		if strings.Contains(path, "/new/") {
-			continue // it was being written
+			continue // skip a file that is still being written
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {

@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	patience = 40 * time.Second // of a test, for what takes a moment
+	patience = 40 * time.Second // how long a test waits for something that should take a moment
 	bucket   = "files"
 )
 
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// registry is a sandbox of one process. Its output must never have the credentials of the store.
+// registry is a registry process with the sandbox keys. Its output must never contain the credentials of the store.
 type registry struct {
 	t          *testing.T
 	addr, data string
@@ -85,7 +85,7 @@ func (r *registry) start() {
 
 func (r *registry) kill() {
 	if r.process != nil {
-		_ = r.process.Kill() // it may have ended
+		_ = r.process.Kill() // it may have ended already
 		r.process = nil
 	}
 }
@@ -98,7 +98,7 @@ func (r *registry) stop() {
 	r.process = nil
 }
 
-// run runs the program on the data directory, and returns what it printed and its exit code.
+// run runs the program registry on the data directory. It returns the output and the exit code.
 func (r *registry) run(args ...string) (said string, code int) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
@@ -114,7 +114,7 @@ func (r *registry) run(args ...string) (said string, code int) {
 	return string(out), 0
 }
 
-// must runs the program, and fails if it does not end with 0.
+// must runs the program registry and returns its output. The test fails if the exit code is not 0.
 func (r *registry) must(args ...string) string {
 	r.t.Helper()
 	said, code := r.run(args...)
@@ -131,7 +131,7 @@ type answer struct {
 	text   string
 }
 
-// ask sends a request of the sandbox's broker, or with by of another key.
+// ask sends a request. The parameter by is the API key; if it is empty, the request has no key.
 func (r *registry) ask(by, method, to, contentType string, body io.Reader) (answer, error) {
 	q, err := http.NewRequestWithContext(r.t.Context(), method, "http://"+r.addr+to, body)
 	if err != nil {
@@ -161,7 +161,8 @@ func (r *registry) get(path string) answer {
 	return a
 }
 
-// form returns a form with a file, and with fields: names and values in turn.
+// form returns the content type and the body of a form with a file, and with further fields: a name, its value, the
+// next name, and so on.
 func (r *registry) form(name, text string, fields ...string) (contentType string, form io.Reader) {
 	r.t.Helper()
 	var b bytes.Buffer
@@ -184,7 +185,7 @@ func (r *registry) form(name, text string, fields ...string) (contentType string
 	return w.FormDataContentType(), &b
 }
 
-// upload sends a file, and returns the path at which its broker reads it.
+// upload uploads a file, and returns the path at which its broker can read it.
 func (r *registry) upload(text string) (path string, a answer, err error) {
 	contentType, form := r.form("a.bin", text)
 	if a, err = r.ask("broker", http.MethodPost, "/upload", contentType, form); err != nil {
@@ -193,7 +194,7 @@ func (r *registry) upload(text string) (path string, a answer, err error) {
 	var stored struct {
 		GetURL string `json:"get_url"`
 	}
-	_ = json.Unmarshal([]byte(a.text), &stored) // a refusal has none
+	_ = json.Unmarshal([]byte(a.text), &stored) // fails after a refusal, and stored stays empty
 	return pathForm.FindString(stored.GetURL), a, nil
 }
 
@@ -209,7 +210,7 @@ func (r *registry) mustUpload(text string) string {
 	return path
 }
 
-// mustHave fails unless each file is served as it was uploaded.
+// mustHave fails the test unless the registry serves each file as it was uploaded.
 func (r *registry) mustHave(what string, files map[string]string) {
 	r.t.Helper()
 	if len(files) == 0 {
@@ -222,7 +223,7 @@ func (r *registry) mustHave(what string, files map[string]string) {
 	}
 }
 
-// await repeats a check until it is true.
+// await repeats a check until it returns true.
 func await(t *testing.T, what string, isTrue func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !isTrue(); time.Sleep(50 * time.Millisecond) {
@@ -234,7 +235,7 @@ func await(t *testing.T, what string, isTrue func() bool) {
 
 var blobForm = regexp.MustCompile(`^[0-9a-f]{32}-[0-9a-f]{16}$`)
 
-// blobs returns the paths of the bytes of files below a directory.
+// blobs returns the paths of all stored files below a directory.
 func blobs(t *testing.T, dir string) (paths []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -242,7 +243,7 @@ func blobs(t *testing.T, dir string) (paths []string) {
 			paths = append(paths, path)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			err = nil // it was removed meanwhile
+			err = nil // the file was removed during the walk
 		}
 		return err
 	})

@@ -16,12 +16,12 @@ import (
 	"asset-registry/shared/s3test"
 )
 
-// soon is far above the time of a request, and far below the time limit of a transfer to the bucket.
+// soon is much longer than a request takes, and much shorter than the time limit for a transfer to the bucket.
 const soon = 3 * time.Second
 
-// TestAStoreInTrouble slows the way to the bucket down, or stops it, while files are uploaded. Uploads are stored,
-// or refused with 503 and Retry-After. Assets are written and read as before. When the bucket is well again, all
-// files that were acknowledged are there.
+// TestAStoreInTrouble slows down or stops the connection to the bucket while files are uploaded. Each upload must
+// be stored, or refused with 503 and Retry-After. Assets must be written and read as before. When the bucket is
+// well again, all acknowledged files must be there.
 func TestAStoreInTrouble(t *testing.T) {
 	store := s3test.Start(t, false, bucket)
 	for name, toxics := range map[string][]string{
@@ -81,7 +81,7 @@ func TestAStoreInTrouble(t *testing.T) {
 	}
 }
 
-// slowest writes and reads so many assets, one after another, and returns the longest time of a request.
+// slowest writes and reads n assets, one after another, and returns how long the slowest request took.
 func (r *registry) slowest(n int) (longest time.Duration) {
 	r.t.Helper()
 	for range n {

@@ -1,7 +1,7 @@
 //go:build generated
 
-// Command generated runs the scenario of deploy/test/openapi/generators with a client that oapi-codegen
-// has made: this file and the generated one are the program. The generated file is not committed.
+// Command generated runs the scenario of deploy/test/openapi/generators with a client that oapi-codegen has
+// generated. The program consists of this file and the generated file, which is not committed.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	_ "github.com/oapi-codegen/runtime" // the generated file needs both
+	_ "github.com/oapi-codegen/runtime" // both imports are needed by the generated file
 	_ "go.yaml.in/yaml/v3"
 )
 
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// asset is the new asset. The quantity is sent as text, which keeps its digits.
+// asset is the asset to create. The quantity is sent as text, so that no digit is lost.
 var asset = AssetInput{
 	AssetType: "bounce", Title: "Hall", Description: "one entrance",
 	Items: &[]ItemInput{{
@@ -67,8 +67,8 @@ func caller(registry, key string) (*ClientWithResponses, error) {
 	}))
 }
 
-// upload sends a file, and returns its address and hash. The path is beside the versions, and the
-// generator knows only the servers of the whole document.
+// upload uploads a file, and returns its address and hash. The generated client cannot do this: the path is outside
+// the API versions, so the OpenAPI document gives it an entry `servers`, which the generator ignores.
 func upload(ctx context.Context, registry string) (address, hash string, err error) {
 	root, _, _ := strings.Cut(registry, "/api/")
 	files, err := caller(root, "broker")
@@ -89,8 +89,8 @@ func upload(ctx context.Context, registry string) (address, hash string, err err
 	return sent.JSON200.Data.Url, sent.JSON200.Data.Hash, nil
 }
 
-// scenario creates an asset, changes it by its tag, adds a document with a file, hands it over and
-// reads a page.
+// scenario creates an asset, changes it with its ETag, adds a document with a file, hands the asset over to another
+// broker, and reads a page of the feed.
 func scenario(ctx context.Context, registry string) (got outcome, err error) {
 	broker, err1 := caller(registry, "broker")
 	other, err2 := caller(registry, "broker3")

@@ -1,8 +1,7 @@
-// Package log holds a log of the registry's form against verifiers that others
-// wrote: verify.py, which is written from docs/log.md alone; the client and fsck of
-// Tessera; and transparency-dev's merkle and formats. All must agree that a log is
-// right, and all must find each tampering. A log of Tessera asks our witnesses for
-// cosignatures, and our verifier reads it.
+// Package log compares our verifier of a log with verifiers that others wrote, or that share no code with ours:
+// verify.py, which is written from docs/log.md alone; the client and fsck of Tessera; and transparency-dev's merkle
+// and formats. All of them must accept a right log, and all must find each tampering. A log of Tessera also asks
+// our witnesses for cosignatures, and our verifier reads that log.
 //
-// It is a module of its own for what only it needs: Tessera.
+// The package is a separate module, because only these tests need Tessera.
 package log

@@ -16,12 +16,12 @@ import (
 
 const (
 	origin = "registry.example/log"
-	batch  = 997 // leaves a checkpoint
+	batch  = 997 // leaves for each checkpoint
 )
 
 var cosignedAt = time.Unix(1790000000, 0)
 
-// made is a log in a directory.
+// made is a log that the test has made in a directory.
 type made struct {
 	dir        string
 	key        translog.Key
@@ -30,7 +30,7 @@ type made struct {
 	checkpoint translog.Checkpoint
 }
 
-// newLog makes a log of a size.
+// newLog makes a log with the given number of leaves.
 func newLog(t testing.TB, size int64) *made {
 	t.Helper()
 	m := &made{dir: t.TempDir(), key: newKey(t, translog.ForLog, origin, 1)}
@@ -51,7 +51,7 @@ func newKey(t testing.TB, use translog.Use, name string, seed byte) translog.Key
 	return key
 }
 
-// grow appends leaves up to a size, and signs a checkpoint.
+// grow appends leaves until the log has the given number of leaves, and then signs a checkpoint.
 func (m *made) grow(t testing.TB, size int64) {
 	t.Helper()
 	for m.tree.Size() < size {
@@ -122,7 +122,7 @@ func (m *made) files(t testing.TB) (names []string) {
 	return names
 }
 
-// serve serves the log over HTTP, and returns its prefix.
+// serve serves the log over HTTP, and returns the prefix of its URLs.
 func (m *made) serve(t testing.TB) string {
 	t.Helper()
 	server := httptest.NewServer(http.StripPrefix("/log/", http.FileServer(http.Dir(m.dir))))
@@ -130,7 +130,7 @@ func (m *made) serve(t testing.TB) string {
 	return server.URL + "/log/"
 }
 
-// policy returns a policy that needs two of three witnesses.
+// policy returns a policy that needs two of the three witnesses.
 func (m *made) policy() string {
 	text := "log " + m.key.Public().String() + "\n"
 	for n, key := range m.witnesses {
@@ -139,7 +139,7 @@ func (m *made) policy() string {
 	return text + "group two 2 w0 w1 w2\nquorum two\n"
 }
 
-// parsed returns the policy in our form.
+// parsed returns the policy, parsed by our code.
 func (m *made) parsed(t testing.TB) *translog.Policy {
 	t.Helper()
 	policy, err := translog.ParsePolicy([]byte(m.policy()))
@@ -178,7 +178,7 @@ func (m *made) proof(t testing.TB, index int64) translog.Proof {
 	return translog.Proof{Extra: extra, Index: index, Path: path, Checkpoint: m.signed(t)}
 }
 
-// The log's content follows from the index of each leaf.
+// The following functions compute the content of a leaf from its index.
 
 func kindOf(i int64) translog.Kind {
 	return []translog.Kind{translog.Import, translog.Publish, translog.Change, translog.Change, translog.Withdraw}[i%5]

@@ -15,8 +15,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// python runs verify.py. It returns what it printed, and an error with what it
-// printed as error.
+// python runs verify.py and returns its output. The error contains the output on stderr.
 func python(t testing.TB, arguments ...string) (string, error) {
 	t.Helper()
 	needtest.Commands(t, "python3", "openssl")
@@ -35,7 +34,7 @@ func python(t testing.TB, arguments ...string) (string, error) {
 	return printed.String(), nil
 }
 
-// file writes a file beside the log and returns its path.
+// file writes a file outside the log, and returns its path.
 func file(t testing.TB, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -94,8 +93,7 @@ func TestPythonRemembers(t *testing.T) {
 	}
 }
 
-// rewrite makes the log anew, up to a size and with another leaf at an index, and
-// signs it.
+// rewrite makes the log again up to the given size, with a different leaf at one index, and signs the new log.
 func (m *made) rewrite(t testing.TB, size, index int64) {
 	t.Helper()
 	var leaves [][]byte

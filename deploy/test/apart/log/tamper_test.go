@@ -21,7 +21,7 @@ var (
 	leaves     = flag.Int64("leaves", 100000, "the size of the log for the test of memory")
 )
 
-// longer is a tampering that appends a byte.
+// longer describes the tampering that appends a byte.
 const longer = "a byte more"
 
 // tampering changes one file of a log.
@@ -60,7 +60,7 @@ func tamper(random *rand.Rand, names []string, content map[string][]byte) tamper
 	}
 }
 
-// apply applies a tampering, and returns a function that takes it back.
+// apply carries out a tampering, and returns a function that undoes it.
 func (m *made) apply(t testing.TB, change tampering) func() {
 	t.Helper()
 	path := filepath.Join(m.dir, filepath.FromSlash(change.name))
@@ -78,7 +78,7 @@ func (m *made) apply(t testing.TB, change tampering) func() {
 	return func() { m.write(t, change.name, good) }
 }
 
-// content returns the log's files.
+// content returns the names and the contents of the log's files.
 func (m *made) content(t testing.TB) (names []string, content map[string][]byte) {
 	t.Helper()
 	content = map[string][]byte{}
@@ -93,8 +93,8 @@ func (m *made) content(t testing.TB) (names []string, content map[string][]byte)
 	return names, content
 }
 
-// TestEachVerifierFindsTamperings applies random tamperings. All three verifiers look
-// at some of them, ours at all.
+// TestEachVerifierFindsTamperings applies random tamperings. Our verifier checks all of them, and the two others
+// check some.
 // Promises: verify-parts
 func TestEachVerifierFindsTamperings(t *testing.T) {
 	m := newLog(t, 600)
@@ -121,8 +121,8 @@ func TestEachVerifierFindsTamperings(t *testing.T) {
 				t.Errorf("got no error of verify.py for %s: %s", change.name, change.what)
 			}
 		}
-		// fsck knows no witnesses, and takes base64 with stray bits and partial tiles
-		// with stray bytes.
+		// Leave out the tamperings that fsck cannot find: it does not know witnesses, and it accepts base64 with stray
+		// bits, and partial tiles with stray bytes.
 		if n < 100 && change.name != "checkpoint" && change.what != longer {
 			if err := m.check(t, prefix); err == nil {
 				t.Errorf("got no error of fsck for %s: %s", change.name, change.what)
@@ -135,8 +135,8 @@ func TestEachVerifierFindsTamperings(t *testing.T) {
 	}
 }
 
-// TestEachVerifierFindsASignedFork compares a log that its owner changed with a
-// checkpoint from before.
+// TestEachVerifierFindsASignedFork keeps a checkpoint of a log, and then rewrites the log and signs it again, as
+// the log's owner could. Each verifier must report the fork.
 func TestEachVerifierFindsASignedFork(t *testing.T) {
 	m := newLog(t, 1000)
 	older := m.checkpoint
@@ -173,7 +173,7 @@ func TestEachVerifierFindsTamperedProofs(t *testing.T) {
 	}
 }
 
-// TestALargeLogIsVerifiedInLittleMemory watches the heap while a log is verified.
+// TestALargeLogIsVerifiedInLittleMemory measures the heap while a log is verified. The heap must stay below 64 MiB.
 func TestALargeLogIsVerifiedInLittleMemory(t *testing.T) {
 	const most = 64 << 20
 	m := newLog(t, *leaves)

@@ -23,7 +23,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// fetcher returns Tessera's client of a log.
+// fetcher returns Tessera's client for a log.
 func fetcher(t testing.TB, prefix string) *client.HTTPFetcher {
 	t.Helper()
 	address, err := url.Parse(prefix)
@@ -37,7 +37,7 @@ func fetcher(t testing.TB, prefix string) *client.HTTPFetcher {
 	return f
 }
 
-// verifier returns the log's public key as Tessera reads it.
+// verifier returns the log's public key, parsed by Tessera's library.
 func (m *made) verifier(t testing.TB) note.Verifier {
 	t.Helper()
 	v, err := note.NewVerifier(m.key.Public().String())
@@ -47,8 +47,8 @@ func (m *made) verifier(t testing.TB) note.Verifier {
 	return v
 }
 
-// check runs Tessera's fsck. It returns a panic as an error: fsck trusts the number
-// of entries of a bundle.
+// check runs Tessera's fsck on the log. It returns a panic as an error, because fsck trusts the number of entries
+// that a bundle names, and may panic.
 func (m *made) check(t testing.TB, prefix string) (err error) {
 	t.Helper()
 	defer func() {
@@ -200,7 +200,7 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
-// checkPolicies checks that others find a quorum where we do.
+// checkPolicies checks that the libraries of others find a quorum exactly where our code finds one.
 func checkPolicies(t *testing.T, m *made) {
 	t.Helper()
 	group, err := witness.ParsePolicy([]byte(m.policy()))

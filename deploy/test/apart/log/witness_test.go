@@ -21,7 +21,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// registryctl builds the command and returns its path.
+// registryctl builds the program registryctl and returns its path.
 func registryctl(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "registryctl")
@@ -33,8 +33,7 @@ func registryctl(t *testing.T) string {
 	return path
 }
 
-// runWitness runs a witness of the logs of a policy. It returns the line of a policy
-// that names it.
+// runWitness runs a witness for the logs in a policy. It returns the line that adds this witness to a policy.
 func runWitness(t *testing.T, program, name, policy string) string {
 	t.Helper()
 	address, err := porttest.FreeAddr()
@@ -76,8 +75,8 @@ func runWitness(t *testing.T, program, name, policy string) string {
 	return fmt.Sprintf("witness %s %s http://%s/", name, key.Public(), address)
 }
 
-// TestOurWitnessesCosignAForeignLog lets a log of Tessera ask two witnesses of ours.
-// We verify what it publishes.
+// TestOurWitnessesCosignAForeignLog runs a log of Tessera that asks two of our witnesses for cosignatures. Our
+// verifier checks the log.
 func TestOurWitnessesCosignAForeignLog(t *testing.T) {
 	const name, entries = "foreign.example/log", 600
 	key := newKey(t, translog.ForLog, name, 7)
@@ -139,7 +138,7 @@ func TestOurWitnessesCosignAForeignLog(t *testing.T) {
 	}
 }
 
-// leafOf reads an entry of a log.
+// leafOf reads the entry at an index of a log.
 func leafOf(t *testing.T, m *made, c translog.Checkpoint, index int64) []byte {
 	t.Helper()
 	tile := translog.BundleOf(index, c.Size)

@@ -29,11 +29,11 @@ type assetService struct {
 // fleet is a registry of several asset services on the stand-in for MongoDB.
 type fleet struct {
 	*registry
-	command  []string // of an asset service, without its address
+	command  []string // command of an asset service, without its address
 	services []*assetService
 }
 
-// startFleet starts a number of asset services behind one gateway.
+// startFleet starts several asset services behind one gateway, and creates assets.
 func startFleet(t *testing.T, services, assets int) *fleet {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func startFleet(t *testing.T, services, assets int) *fleet {
 		f.services = append(f.services, s)
 		f.restart(s)
 		urls = append(urls, "http://"+s.addr)
-		t.Cleanup(func() { _ = s.process.Kill() }) // it may be dead
+		t.Cleanup(func() { _ = s.process.Kill() }) // it may be dead already
 	}
 	f.addr = f.free()
 	f.program(f.addr, "gateway", "--secret-file", secret, "--auth-url", "http://"+auth,
@@ -79,7 +79,7 @@ func (f *fleet) free() string {
 	return addr
 }
 
-// program starts a program until the test ends.
+// program starts a program, and kills it when the test ends.
 func (f *fleet) program(addr, name string, args ...string) *processes.Process {
 	f.t.Helper()
 	args = append([]string{"--addr", addr, "--log-level", "error"}, args...)
@@ -87,16 +87,16 @@ func (f *fleet) program(addr, name string, args ...string) *processes.Process {
 	if err != nil {
 		f.t.Fatalf("start %s: %v; it printed: %s", name, err, f.output.String())
 	}
-	f.t.Cleanup(func() { _ = p.Kill() }) // it may be dead
+	f.t.Cleanup(func() { _ = p.Kill() }) // it may be dead already
 	return p
 }
 
-// restart starts an asset service, for the first time or again.
+// restart starts an asset service. It is used for the first start, too.
 func (f *fleet) restart(s *assetService) { s.process = f.program(s.addr, "assetsvc", f.command...) }
 
-// TestKilledServicesOfAFleetLoseNothing kills one of three asset services after another,
-// under a writer. One service sends at a time, so three kills in turn hit the sender. Each change arrives, in order, with at most one
-// repeat for each webhook and kill.
+// TestKilledServicesOfAFleetLoseNothing kills each of three asset services in turn, while changes are written. Only
+// one service sends at a time, so one of the three kills hits the sender. Each change must arrive, in order. Each
+// webhook may get one repeated message for each kill.
 func TestKilledServicesOfAFleetLoseNothing(t *testing.T) {
 	f := startFleet(t, 3, 10)
 	r := newReceivers(t)
@@ -111,7 +111,7 @@ func TestKilledServicesOfAFleetLoseNothing(t *testing.T) {
 	var writing sync.WaitGroup
 	writing.Go(func() { f.write(ctx, 5) })
 	for i := range *fleetKills {
-		time.Sleep(500*time.Millisecond + randtest.N(time.Second)) // a random moment of the kill
+		time.Sleep(500*time.Millisecond + randtest.N(time.Second)) // so that the kill comes at a random moment
 		s := f.services[i%len(f.services)]
 		if err := s.process.Kill(); err != nil {
 			t.Fatal(err)
@@ -119,7 +119,7 @@ func TestKilledServicesOfAFleetLoseNothing(t *testing.T) {
 		r.mu.Lock()
 		r.life++
 		r.mu.Unlock()
-		r.await(f.registry, 2*time.Minute) // another service sends now
+		r.await(f.registry, 2*time.Minute) // by now another service sends
 		f.restart(s)
 	}
 	stop()

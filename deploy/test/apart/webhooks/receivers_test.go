@@ -19,7 +19,7 @@ import (
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// receivers are the receivers of all webhooks, on one server with a path for each.
+// receivers are the receivers of all webhooks, on one server. Each has a different path.
 type receivers struct {
 	t      *testing.T
 	server *httptest.Server
@@ -27,25 +27,25 @@ type receivers struct {
 	mu     sync.Mutex
 	all    []*receiver
 	faults []string
-	delays []time.Duration // from a change to a healthy receiver, while measuring
-	conns  atomic.Int64    // open connections
-	life   int             // number of the process that sends
+	delays []time.Duration // times until a healthy receiver has a change; recorded while the field timing is true
+	conns  atomic.Int64    // number of open connections
+	life   int             // how many sending processes were killed so far
 	timing bool
-	// Several processes send in turn, and life counts kills. A repeat after a kill may come late.
+	// Whether several processes take turns as the sender. Then a repeat after a kill may come late.
 	several bool
 }
 
-// receiver checks what one webhook sends.
+// receiver checks the messages of one webhook.
 type receiver struct {
 	slow     bool
-	verifier *standard.Webhook // nil: the secret is not known yet
+	verifier *standard.Webhook // nil while the secret is not known
 	public   ed25519.PublicKey
 	newest   string            // offset of the newest message
-	begins   string            // the first entry of the newest message
+	begins   string            // position of the first entry of the newest message
 	assets   map[string]string // id -> dateModified
 	messages int
 	repeats  int
-	repeated int // the life of the last repeat
+	repeated int // value of the counter life when the last repeat came
 }
 
 type message struct {
@@ -57,8 +57,8 @@ type message struct {
 	}
 }
 
-// died notes that the sending process was killed. It first waits until the receivers have
-// taken all that the process had sent: it belongs to its life.
+// died notes that the sending process was killed. First it waits until the receivers have handled everything that
+// this process had sent.
 func (r *receivers) died() {
 	for end := time.Now().Add(30 * time.Second); r.conns.Load() > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -89,7 +89,7 @@ func newReceivers(t *testing.T) *receivers {
 	return r
 }
 
-// add makes a webhook for a new receiver.
+// add creates a webhook with a new receiver.
 func (r *receivers) add(registry *registry, slow bool, fields string) *receiver {
 	r.t.Helper()
 	r.mu.Lock()
@@ -127,7 +127,7 @@ func (r *receivers) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if to.verifier == nil { // the answer with the secret is under way; the challenge is repeated
+	if to.verifier == nil { // the answer with the secret has not arrived yet; the sender will repeat the challenge
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
@@ -146,7 +146,7 @@ func (r *receivers) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.take(n, to, m)
 }
 
-// verify checks both signatures: v1 with the library, v1a by Ed25519.
+// verify checks both signatures: v1 with the library, and v1a with Ed25519.
 func (to *receiver) verify(h http.Header, body []byte) error {
 	if err := to.verifier.Verify(body, h); err != nil {
 		return fmt.Errorf("the library of Standard Webhooks: %w", err)
@@ -162,7 +162,7 @@ func (to *receiver) verify(h http.Header, body []byte) error {
 	return fmt.Errorf("got the signatures %q, want a valid v1a", h.Get("webhook-signature"))
 }
 
-// take checks the order of a message, and whether it is a repeat.
+// take checks that a message comes in order, and that it repeats an earlier one only after a kill.
 func (r *receivers) take(n int, to *receiver, m message) {
 	to.messages++
 	first := m.Data.Entries[0].DateModified
@@ -207,8 +207,8 @@ func (r *receivers) faultf(format string, args ...any) {
 	}
 }
 
-// lacking returns how many of the receivers that are not slow lack an acknowledged change,
-// or a newer one of the same asset.
+// lacking returns how many receivers, except the slow ones, have not yet got an acknowledged change of an asset,
+// nor a newer one.
 func (r *receivers) lacking(registry *registry) (n int) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
@@ -225,7 +225,7 @@ func (r *receivers) lacking(registry *registry) (n int) {
 	return n
 }
 
-// await waits until the healthy receivers have all acknowledged changes.
+// await waits until the healthy receivers have got all acknowledged changes.
 func (r *receivers) await(registry *registry, within time.Duration) {
 	r.t.Helper()
 	for end := time.Now().Add(within); ; time.Sleep(100 * time.Millisecond) {
@@ -240,7 +240,7 @@ func (r *receivers) await(registry *registry, within time.Duration) {
 	}
 }
 
-// check fails the test for each fault.
+// check fails the test for each recorded fault.
 func (r *receivers) check() {
 	r.t.Helper()
 	r.mu.Lock()
@@ -250,7 +250,7 @@ func (r *receivers) check() {
 	}
 }
 
-// silent returns the address of a server that accepts connections and says nothing.
+// silent starts a server that accepts connections and never answers, and returns its address.
 func silent(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

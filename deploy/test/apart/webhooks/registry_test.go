@@ -17,7 +17,7 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-// registry is the registry in one process, with assets that change in turn.
+// registry is a registry process with assets, which the test changes one after another.
 type registry struct {
 	t       *testing.T
 	addr    string
@@ -25,7 +25,7 @@ type registry struct {
 	flags   []string
 	output  processes.Output
 	process *processes.Process
-	body    []byte // of a creation
+	body    []byte // body of the request that creates an asset
 	client  *http.Client
 
 	mu      sync.Mutex
@@ -36,7 +36,7 @@ type registry struct {
 // owned is an asset and its owner token.
 type owned struct{ id, token string }
 
-// startRegistry starts a registry with a number of assets.
+// startRegistry starts a registry and creates assets.
 func startRegistry(t *testing.T, assets int, flags ...string) *registry {
 	t.Helper()
 	addr, err := porttest.FreeAddr()
@@ -122,7 +122,7 @@ func (r *registry) add() error {
 	return nil
 }
 
-// change changes an asset, and notes when that was acknowledged.
+// change changes an asset, and records the change if it is acknowledged.
 func (r *registry) change(a owned, body string) error {
 	var changed struct {
 		Data struct{ DateModified string }
@@ -136,8 +136,8 @@ func (r *registry) change(a owned, body string) error {
 	return nil
 }
 
-// write changes assets in turn, so many a second, until ctx ends. Requests may fail while
-// the registry is away.
+// write changes the assets one after another until ctx ends. rate is the number of changes per second. Requests may
+// fail while the registry is down.
 func (r *registry) write(ctx context.Context, rate int) (done int) {
 	ticker := time.NewTicker(time.Second / time.Duration(rate))
 	defer ticker.Stop()
@@ -152,7 +152,8 @@ func (r *registry) write(ctx context.Context, rate int) (done int) {
 		}
 		turns <- struct{}{}
 		all.Go(func() {
-			_ = r.change(r.assets[i%len(r.assets)], fmt.Sprintf(`{"data":{"title":"change %d"}}`, i)) // checked by changed
+			// A failed change is not in the map changed, so no receiver has to get it.
+			_ = r.change(r.assets[i%len(r.assets)], fmt.Sprintf(`{"data":{"title":"change %d"}}`, i))
 			<-turns
 		})
 	}

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// run builds the programs, unless -bin names their directory, and runs the tests.
+// run builds the programs, unless the flag -bin gives their directory, and runs the tests.
 func run(m *testing.M) int {
 	if *bin == "" {
 		dir, err := os.MkdirTemp("", "registry-webhooks")
@@ -48,12 +48,12 @@ func run(m *testing.M) int {
 }
 
 const (
-	rate = 50          // changes a second
-	goal = time.Second // from a change to a healthy receiver, at p99
+	rate = 50          // changes per second
+	goal = time.Second // time from a change until a healthy receiver has it, at p99
 )
 
-// TestHealthyReceiversGetEachChange has a tenth of dead and a tenth of slow receivers. It
-// prints how soon the others get a change; the time is not asserted.
+// TestHealthyReceiversGetEachChange starts webhooks of which a tenth have dead receivers and a tenth slow ones. It
+// prints how soon the other receivers get a change, but does not fail when they get it late.
 func TestHealthyReceiversGetEachChange(t *testing.T) {
 	registry := startRegistry(t, 200)
 	r, nobody := newReceivers(t), silent(t)
@@ -70,7 +70,7 @@ func TestHealthyReceiversGetEachChange(t *testing.T) {
 		}
 	}
 	registry.touchAll()
-	r.await(registry, 5*time.Minute) // all are verified
+	r.await(registry, 5*time.Minute) // afterwards, all webhooks are verified
 	r.mu.Lock()
 	r.timing = true
 	r.mu.Unlock()
@@ -103,7 +103,8 @@ func (r *registry) touchAll() {
 	}
 }
 
-// TestKilledSendersLoseNothing kills the registry under writers again and again.
+// TestKilledSendersLoseNothing kills the registry several times while changes are written. Each receiver must get
+// all changes.
 func TestKilledSendersLoseNothing(t *testing.T) {
 	registry := startRegistry(t, 50)
 	r := newReceivers(t)
@@ -120,7 +121,7 @@ func TestKilledSendersLoseNothing(t *testing.T) {
 	for i := range *kills {
 		time.Sleep(time.Duration(300+37*(i%20)) * time.Millisecond)
 		if err := registry.process.Kill(); err != nil {
-			t.Logf("kill: %v", err) // it says that the process was killed
+			t.Logf("kill: %v", err) // the error says that the process was killed
 		}
 		r.died()
 		registry.start()
@@ -142,8 +143,8 @@ func TestKilledSendersLoseNothing(t *testing.T) {
 		*kills, len(r.all), messages, repeats)
 }
 
-// TestHostileReceiversTakeLittleMemory has receivers with endless answers and headers, and
-// silent ones. The memory of the process stays bounded, and an honest receiver gets all.
+// TestHostileReceiversTakeLittleMemory starts webhooks whose receivers send endless answers or headers, or stay
+// silent. The memory of the process must stay below a limit, and an honest receiver must get all changes.
 func TestHostileReceiversTakeLittleMemory(t *testing.T) {
 	const memory = 256 << 20
 	registry := startRegistry(t, 50, "--memory", strconv.Itoa(memory))
@@ -183,8 +184,8 @@ func TestHostileReceiversTakeLittleMemory(t *testing.T) {
 	t.Logf("200 hostile receivers: %d MiB of memory at most", peak>>20)
 }
 
-// endless returns the address of a server that answers each request with a head, and then
-// with a part without end.
+// endless starts a server that answers each request with the text head, and then sends the text part again and
+// again without end. It returns the server's address.
 func endless(t *testing.T, head, part string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -209,7 +210,7 @@ func endless(t *testing.T, head, part string) string {
 	return "http://" + l.Addr().String()
 }
 
-// processor returns the processor time that a process has used, or 0.
+// processor returns the processor time that a process has used, or 0 if it cannot be read.
 func processor(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -225,10 +226,10 @@ func processor(pid int) time.Duration {
 	if err1 != nil || err2 != nil {
 		return 0
 	}
-	return time.Duration(user+system) * 10 * time.Millisecond // ticks of Linux
+	return time.Duration(user+system) * 10 * time.Millisecond // Linux counts ticks of 10 ms
 }
 
-// load returns how many processes run or wait, on average.
+// load returns how many processes run or wait for a processor, on average, as Linux prints it.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -237,7 +238,7 @@ func load() string {
 	return strings.TrimSpace(string(text))
 }
 
-// resident returns the bytes of memory that a process has, or 0.
+// resident returns how many bytes of memory a process has, or 0 if that cannot be read.
 func resident(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {

@@ -1,6 +1,5 @@
-// Command mongodrop drops the databases of a run of `make test-mongo`: those on the server of
-// MONGODB_URI whose names begin with MONGODB_RUN and a hyphen. The user needs the role
-// dbAdminAnyDatabase.
+// Command mongodrop drops the databases that a run of `make test-mongo` has created on the server of MONGODB_URI.
+// Their names begin with MONGODB_RUN and a hyphen. The database user needs the role dbAdminAnyDatabase.
 package main
 
 import (
@@ -24,7 +23,7 @@ func main() {
 	}
 }
 
-// run drops the databases of a run on the server that uri names.
+// run drops databases on the server at uri. Their names begin with the value of the parameter of, and a hyphen.
 func run(uri, of string) (err error) {
 	if uri == "" || of == "" {
 		return errors.New("MONGODB_URI or MONGODB_RUN is not set")
@@ -33,7 +32,8 @@ func run(uri, of string) (err error) {
 	defer cancel()
 	client, err := mongo.Connect(options.Client().ApplyURI(uri))
 	if err != nil {
-		return errors.New("the address in MONGODB_URI is malformed") // err may quote a password
+		// The message does not contain err, because err may quote a password.
+		return errors.New("the address in MONGODB_URI is malformed")
 	}
 	defer func() { err = errors.Join(err, client.Disconnect(ctx)) }()
 	ours := bson.D{{Key: "name", Value: bson.Regex{Pattern: "^" + of + "-"}}}

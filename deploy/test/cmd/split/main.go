@@ -1,5 +1,5 @@
-// Command split runs the three services of the registry as separate processes on
-// this machine, with file stores by default. `make run-split` starts it.
+// Command split runs the services of the registry as separate processes on this machine, with file stores by
+// default. `make run-split` starts it.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/config"
 )
 
-// settings are the command's flags and environment.
+// settings are the flags and environment variables of the command.
 type settings struct {
 	Addr   string `default:"127.0.0.1:8080" help:"Address of the gateway."`
 	Data   string `default:"./data-split" help:"Data directory."`

@@ -1,3 +1,3 @@
-// Package generators generates clients from the OpenAPI document with the generators of others,
-// compiles them, and runs one scenario with each.
+// Package generators generates clients from the OpenAPI document with generators that others wrote. It compiles the
+// clients, and runs the same scenario with each.
 package generators

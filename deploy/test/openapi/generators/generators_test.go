@@ -22,32 +22,33 @@ import (
 )
 
 const (
-	// goScenario is the scenario of the client in Go. typescriptGenerators is the module with the
-	// generators for TypeScript and the scenarios of their clients.
+	// goScenario is the directory with the scenario of the Go client. typescriptGenerators is the module with the
+	// generators for TypeScript, and the scenarios of their clients.
 	goScenario           = "../../apart/generated"
 	typescriptGenerators = "../typescript"
-	// generating bounds one run of a generator or a compiler, on a busy machine.
+	// generating limits one run of a generator or a compiler, on a busy machine.
 	generating = 4 * time.Minute
-	// mostLines bounds the file of oapi-codegen: answers that operations do not share make it large.
+	// mostLines limits the size of the file that oapi-codegen generates. The file becomes large when operations do
+	// not share their answers.
 	mostLines = 36700
 )
 
 // outcome is what the scenario of a generated client prints.
 type outcome struct {
-	Created   string // status of the new asset
-	Stale     int    // status of a change with an old tag
-	Published string // status after a change with the tag
+	Created   string // status of the asset after its creation
+	Stale     int    // HTTP status of a change with an old ETag
+	Published string // status of the asset after a change with the current ETag
 	Documents int
-	Owner     string // after the take-over
-	Quantity  string // sent with four digits after the point
-	Followed  bool   // a page of the feed has the asset
+	Owner     string // owner after the asset was handed over
+	Quantity  string // the quantity, sent with four digits after the point
+	Followed  bool   // whether a page of the feed has the asset
 }
 
 var wantedOutcome = outcome{"draft", 412, "pending", 2, "broker3", "240.5001", true}
 
 var bin = flag.String("bin", "", "absolute path of the directory of the programs")
 
-// serve starts a registry that is one process, without rate limits, and returns its address.
+// serve starts a registry in one process, without rate limits, and returns its address.
 func serve(t *testing.T) string {
 	t.Helper()
 	addr, err := porttest.FreeAddr()
@@ -83,7 +84,7 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) []
 	return text
 }
 
-// scenario runs the program of a generated client against a registry, and compares what it prints.
+// scenario runs the program of a generated client against a registry, and checks the outcome that it prints.
 func scenario(t *testing.T, registry, dir, name string, args ...string) {
 	t.Helper()
 	var got outcome
@@ -96,7 +97,7 @@ func scenario(t *testing.T, registry, dir, name string, args ...string) {
 	}
 }
 
-// written writes the document of the current version to a file.
+// written writes the document of the current version to a file, and returns the path of the file.
 func written(t *testing.T, dir string) string {
 	t.Helper()
 	file := filepath.Join(dir, "openapi.json")
@@ -110,7 +111,7 @@ func written(t *testing.T, dir string) string {
 	return file
 }
 
-// absolute returns the absolute path of a file of the scenario in Go.
+// absolute returns the absolute path of a file in goScenario.
 func absolute(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(goScenario, name))
@@ -134,7 +135,8 @@ func TestGeneratedGoClientWorks(t *testing.T) {
 	if got := bytes.Count(text, []byte("\n")); got > mostLines {
 		t.Errorf("got a client of %d lines, want at most %d", got, mostLines)
 	}
-	// The overlay puts the client beside the scenario, in a folder that stays as it is.
+	// With the overlay, the compiler sees the client in the scenario's directory, although no file is written
+	// there.
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{absolute(t, "client.gen.go"): client}})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +149,8 @@ func TestGeneratedGoClientWorks(t *testing.T) {
 	scenario(t, registry, dir, program)
 }
 
-// TestGeneratedTypeScriptClientsWork does the same with three generators for TypeScript.
+// TestGeneratedTypeScriptClientsWork generates clients with three generators for TypeScript, and runs the scenario
+// with each.
 func TestGeneratedTypeScriptClientsWork(t *testing.T) {
 	needtest.Commands(t, "node", "npm")
 	registry := serve(t)

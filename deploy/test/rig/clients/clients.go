@@ -1,5 +1,5 @@
-// Package clients generates mixed load of brokers and readers on a registry. It
-// checks every answer, and at the end that no acknowledged write is lost.
+// Package clients generates a mixed load of brokers and readers on a registry. It checks every answer. At the end,
+// it checks that no acknowledged write is lost.
 package clients
 
 import (
@@ -22,9 +22,9 @@ import (
 	"asset-registry.example/client"
 )
 
-// Clients sends load to one registry. New makes one.
+// Clients sends load to one registry. New creates it.
 type Clients struct {
-	Key string // of a broker; New sets that of the sandbox
+	Key string // API key of a broker; New sets the key of the sandbox's broker
 
 	base     string
 	registry http.RoundTripper
@@ -36,7 +36,7 @@ type Clients struct {
 	outcomes   map[string]int // number of requests by kind and status
 	slowest    time.Duration
 	violations []string
-	missed     int // requests that were due while every client was busy
+	missed     int // number of requests that were not sent, because all clients were busy
 }
 
 // owned is an asset that a client has created.
@@ -47,15 +47,15 @@ type owned struct {
 	asked     int64 // number of the last change that was sent
 }
 
-// New returns clients of the registry at base ("http://host:port"). They send through
-// registry, a load balancer that must not repeat requests. troubled reports whether a
-// fault was active at or after a time: a request from then may fail.
+// New returns clients of the registry at base ("http://host:port"). They send requests through registry, a load
+// balancer that must not repeat requests. The function troubled reports whether a fault was active at a given time
+// or later. A request that began at that time is then allowed to fail.
 func New(base string, registry http.RoundTripper, troubled func(since time.Time) bool) *Clients {
 	return &Clients{Key: "broker", base: base, registry: registry, troubled: troubled, outcomes: map[string]int{}}
 }
 
-// Run sends requests from a number of clients for a time. rate is in requests per
-// second for all clients together; 0 means as fast as they can.
+// Run sends requests from several clients for the given duration. rate is the number of requests per second of all
+// clients together; 0 means as many as possible.
 func (c *Clients) Run(ctx context.Context, clients int, rate float64, during time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, during)
 	defer cancel()
@@ -90,7 +90,7 @@ func (c *Clients) Run(ctx context.Context, clients int, rate float64, during tim
 	}
 }
 
-// Total returns the number of requests so far.
+// Total returns how many requests were sent so far.
 func (c *Clients) Total() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,8 +100,8 @@ func (c *Clients) Total() (n int) {
 	return n
 }
 
-// one sends a random request: 70 % read an asset, 12 % read a page of the feed, 10 %
-// change an asset, 8 % create one.
+// one sends a random request: 70 % read an asset, 12 % read a page of the feed, 10 % change an asset, and 8 %
+// create one.
 func (c *Clients) one(ctx context.Context) {
 	var a *owned
 	c.mu.Lock()
@@ -158,8 +158,8 @@ func (c *Clients) change(ctx context.Context, a *owned) {
 	}
 }
 
-// ask sends a request and counts its outcome. It returns the body if the status is
-// want, else nil. Any other outcome outside of trouble is a violation.
+// ask sends a request and counts its outcome. If the status is want, it returns the body. Otherwise it returns nil,
+// and records a violation unless a fault explains the outcome.
 func (c *Clients) ask(ctx context.Context, what, method, path, token, body string, want int) []byte {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -186,7 +186,7 @@ func (c *Clients) ask(ctx context.Context, what, method, path, token, body strin
 	return nil
 }
 
-// send sends a request, with the key if it has a body.
+// send sends a request. It sends the key only if the request has a body.
 func (c *Clients) send(ctx context.Context, method, path, token, body string) (status int, retry string, text []byte,
 	err error) {
 	key := c.Key
@@ -197,10 +197,10 @@ func (c *Clients) send(ctx context.Context, method, path, token, body string) (s
 	return status, header.Get("Retry-After"), text, err
 }
 
-// Call is a request to send. It has no key, token or body where the field is empty.
+// Call is a request to send. If Key, Token or Body is empty, the request is sent without it.
 type Call struct{ Method, URL, Key, Token, Body string }
 
-// Send sends a request through registry and returns the whole answer.
+// Send sends a request through registry, and returns the status, the headers and the whole body of the answer.
 func Send(ctx context.Context, registry http.RoundTripper, c Call) (status int, header http.Header, text []byte,
 	err error) {
 	var body io.Reader
@@ -229,9 +229,9 @@ func Send(ctx context.Context, registry http.RoundTripper, c Call) (status int, 
 	return resp.StatusCode, resp.Header, text, err
 }
 
-const maxViolations = 20 // printed; later ones are only counted
+const maxViolations = 20 // how many violations are printed; further ones are only counted
 
-// Violated records a violation and prints it, up to maxViolations.
+// Violated records a violation. The first maxViolations are also printed.
 func (c *Clients) Violated(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,7 +253,7 @@ func (c *Clients) String() string {
 	return table.String()
 }
 
-// Err returns an error if there was a violation.
+// Err returns an error if a violation was recorded.
 func (c *Clients) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -263,9 +263,9 @@ func (c *Clients) Err() error {
 	return nil
 }
 
-// CheckKept reads every asset after Run has returned and every fault has ended. It
-// returns the number of assets, and an error for each lost write: an asset must have
-// its last acknowledged change or a later one, and the feed each changed asset once.
+// CheckKept reads every asset. Call it after Run has returned and all faults have ended. It returns the number of
+// assets, and an error for each lost write. An asset must have its last acknowledged change or a later change, and
+// the feed must list each changed asset once.
 func (c *Clients) CheckKept(ctx context.Context) (int, error) {
 	registry, err := client.New(client.Config{URL: c.base, Transport: c.registry, Retry: client.Retry{Tries: 1}})
 	if err != nil {
@@ -294,7 +294,8 @@ func (c *Clients) CheckKept(ctx context.Context) (int, error) {
 	return len(c.assets), errors.Join(lost...)
 }
 
-// follow reads the whole feed, and returns each asset's DateModified values by id.
+// follow reads the whole feed. It returns all DateModified values that the feed has for each asset, by the asset's
+// id.
 func follow(ctx context.Context, registry *client.Client) (map[string][]client.Timestamp, error) {
 	fed := map[string][]client.Timestamp{}
 	for page, err := range registry.Pages(ctx, client.Feed{Mode: client.AllModes, Limit: 1000}) {

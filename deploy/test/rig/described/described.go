@@ -1,7 +1,6 @@
-// Package described checks that what a registry does is in its OpenAPI document.
-// An answer must be one that the document has: its status, its headers, its body
-// and the places of its errors. A request that the registry accepted must be one
-// that the document permits.
+// Package described checks that everything a registry does is described in its OpenAPI document. For an answer, the
+// document must have the status, the headers, the body and the places of the errors. If the registry has accepted a
+// request, the document must permit the request.
 package described
 
 import (
@@ -33,11 +32,11 @@ func init() {
 	}
 }
 
-// Exchange is a request and its answer, both whole. The answer may be the beginning of
-// a stream.
+// Exchange is a complete request and its answer. The answer is complete, too, unless it is the beginning of a
+// stream.
 type Exchange struct {
 	Request *http.Request // its body is not read
-	Sent    []byte        // the body of the request
+	Sent    []byte        // body of the request
 	Status  int
 	Header  http.Header
 	Body    []byte
@@ -46,18 +45,18 @@ type Exchange struct {
 // Document is the OpenAPI document of one version. It is safe for concurrent use.
 type Document struct {
 	Spec    *openapi3.T
-	prefix  string // of paths
+	prefix  string // prefix of all paths
 	router  routers.Router
 	schemas *jsonschema.Compiler
 
 	mu       sync.Mutex
 	compiled map[string]*jsonschema.Schema
-	whole    map[string]int // exchanges by operation and status that openapi3filter has checked whole
-	seen     map[string]int // exchanges by operation and status
+	whole    map[string]int // number of exchanges that openapi3filter has checked, by operation and status
+	seen     map[string]int // number of all exchanges, by operation and status
 }
 
-// Parse returns the document in text, whose paths are below prefix ("/api/2.5").
-// It fails if the document is not valid OpenAPI.
+// Parse reads the JSON text of a document in which all paths are below prefix ("/api/2.5"). It fails if the
+// document is not valid OpenAPI.
 func Parse(prefix string, text []byte) (*Document, error) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
@@ -76,7 +75,7 @@ func Parse(prefix string, text []byte) (*Document, error) {
 	}
 	spec.Servers = openapi3.Servers{{URL: prefix}}
 	for _, item := range spec.Paths.Map() {
-		if len(item.Servers) == 0 { // the router would take the servers of the path before
+		if len(item.Servers) == 0 { // otherwise, the router would use the servers of the previous path
 			item.Servers = spec.Servers
 		}
 	}
@@ -96,9 +95,8 @@ func Parse(prefix string, text []byte) (*Document, error) {
 	}, nil
 }
 
-// complete writes a document as it is without regard to generators of clients: each schema with
-// all types that the registry accepts, each answer with all media types, and each operation with
-// the parameters that all have.
+// complete adds the parts that a document leaves out for client generators. Each schema gets all types that the
+// registry accepts, each answer gets all media types, and each operation gets the common parameters.
 func complete(document any) {
 	root, _ := document.(map[string]any)
 	parameters, _ := root["x-common-parameters"].([]any)
@@ -138,21 +136,22 @@ func widen(value any) {
 	}
 }
 
-// base is the name of the document among the compiler's resources.
+// base is the name under which the compiler knows the document.
 const base = "urn:openapi"
 
-// Seen returns how often each operation was answered with each status, by names
-// such as "createAsset 201".
+// Seen returns how often each operation was answered with each status. The keys are names such as "createAsset
+// 201".
 func (d *Document) Seen() map[string]int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return maps.Clone(d.seen)
 }
 
-// Check returns what of an exchange is outside of the document, nil if nothing is.
+// Check returns an error that lists everything in an exchange that the document does not describe. It returns nil
+// if the document describes all of it.
 func (d *Document) Check(x Exchange) error {
 	route, params, err := d.route(x.Request)
-	if err != nil { // the document lacks the path or the method
+	if err != nil { // the document does not have the path or the method
 		return d.checkUnknown(x, err)
 	}
 	d.mu.Lock()
@@ -168,7 +167,8 @@ func (d *Document) Check(x Exchange) error {
 	return errors.Join(faults...)
 }
 
-// route finds the operation of a request. HEAD has the operation of GET.
+// route finds the operation of a request. A HEAD request has the operation of GET, because the document does not
+// describe HEAD.
 func (d *Document) route(r *http.Request) (*routers.Route, map[string]string, error) {
 	asked := &http.Request{Method: r.Method, URL: &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath}}
 	if r.Method == http.MethodHead {
@@ -177,7 +177,7 @@ func (d *Document) route(r *http.Request) (*routers.Route, map[string]string, er
 	return d.router.FindRoute(asked)
 }
 
-// checkUnknown checks the answer to a request for what the document lacks.
+// checkUnknown checks the answer to a request whose path or method is not in the document.
 func (d *Document) checkUnknown(x Exchange, why error) error {
 	switch {
 	case x.Request.Method == http.MethodOptions && x.Status == http.StatusNoContent:
@@ -191,9 +191,9 @@ func (d *Document) checkUnknown(x Exchange, why error) error {
 	}
 }
 
-// wholly is how many exchanges of one operation and status openapi3filter checks.
-// It compiles every schema anew each time. The others get the same checks from
-// compiled schemas, except for the types of headers.
+// wholly is how many exchanges of each operation and status are checked by openapi3filter, which is slow because it
+// compiles every schema each time. For further exchanges, compiled schemas do the same checks, except for the types
+// of headers.
 const wholly = 20
 
 // checkAnswer checks status, headers and body of an answer.
@@ -229,11 +229,11 @@ func (d *Document) checkAnswer(x Exchange, route *routers.Route, params map[stri
 	return checkPlaces(response.Value, x.Body)
 }
 
-// isAny tells whether an answer may have any media type: the bytes of a file.
+// isAny reports whether an answer may have any media type, because it is the content of a file.
 func isAny(of *openapi3.Response) bool { return of.Content["*/*"] != nil }
 
-// answerOf returns the answer of an operation with a status, and its place in the document. The
-// answer "default" names the further statuses that it stands for.
+// answerOf returns the answer that the document has for a status of an operation, and its place in the document.
+// For the statuses that the answer "default" lists, this is the answer "default".
 func answerOf(route *routers.Route, status int) (*openapi3.ResponseRef, string) {
 	name := fmt.Sprint(status)
 	response := route.Operation.Responses.Value(name)
@@ -254,8 +254,7 @@ func answerOf(route *routers.Route, status int) (*openapi3.ResponseRef, string) 
 	return response, operationPointer(route) + "/responses/" + name
 }
 
-// checkBody checks the body of an answer. The pointer leads to the media type in the
-// document.
+// checkBody checks the body of an answer. pointer leads to the answer's media type in the document.
 func (d *Document) checkBody(pointer, media string, body []byte) error {
 	switch {
 	case media == "application/json":
@@ -276,7 +275,7 @@ func (d *Document) filter(x Exchange, route *routers.Route, params map[string]st
 	})
 }
 
-// checkRequest checks parameters and body of a request.
+// checkRequest checks the parameters and the body of a request.
 func (d *Document) checkRequest(x Exchange, route *routers.Route, params map[string]string) error {
 	input := d.input(x, route, params)
 	input.Options = &openapi3filter.Options{
@@ -289,7 +288,7 @@ func (d *Document) checkRequest(x Exchange, route *routers.Route, params map[str
 		return nil
 	}
 	if media := x.Request.Header.Get("Content-Type"); media != "" && !strings.HasPrefix(media, "application/json") {
-		return nil // JSON Schema describes no forms
+		return nil // JSON Schema cannot describe forms
 	}
 	sent, err := writtenBy(roleOf(x.Request), route.Operation.RequestBody.Value, x.Sent)
 	if err != nil {
@@ -302,8 +301,8 @@ func (d *Document) checkRequest(x Exchange, route *routers.Route, params map[str
 	return nil
 }
 
-// roleOf returns the role that a request's sandbox key gives, or for a POST the
-// occasion: the registry ignores the fields that the role does not write.
+// roleOf returns the role of a request's sandbox key, or "creation" for a POST by a broker. The registry ignores
+// the fields that this role may not write.
 func roleOf(r *http.Request) string {
 	key, _, _ := r.BasicAuth()
 	switch {
@@ -316,9 +315,9 @@ func roleOf(r *http.Request) string {
 	}
 }
 
-// writtenBy returns a body without the fields that a role does not write, or writes under
-// a condition only: the registry then checks their types only. The extension x-written-by
-// names the writers and their conditions.
+// writtenBy returns the body without the fields that the role may not write, or may write only under a condition.
+// Of such fields, the registry checks only the types. The extension x-written-by lists the roles that may write a
+// field, and the conditions.
 func writtenBy(role string, of *openapi3.RequestBody, sent []byte) ([]byte, error) {
 	data := of.Content.Get("application/json").Schema.Value.Properties["data"]
 	if data == nil {
@@ -342,8 +341,8 @@ func writtenBy(role string, of *openapi3.RequestBody, sent []byte) ([]byte, erro
 	return json.Marshal(body)
 }
 
-// writersOf returns the extension x-written-by of a property, if it has one. It
-// stands beside a reference or in the schema itself.
+// writersOf returns the extension x-written-by of a property, and whether it has one. The extension is next to a
+// reference, or in the schema itself.
 func writersOf(property *openapi3.SchemaRef) ([]any, bool) {
 	if writers, ok := property.Extensions["x-written-by"].([]any); ok {
 		return writers, true
@@ -352,8 +351,8 @@ func writersOf(property *openapi3.SchemaRef) ([]any, bool) {
 	return writers, ok
 }
 
-// input returns the request as openapi3filter takes it, without the parameters
-// that are empty: they count as absent. Those that a stream ignores are absent too.
+// input returns the request in the form that openapi3filter needs. It leaves out empty parameters, which count as
+// absent. If the answer is a stream, it also leaves out the parameters that streams ignore.
 func (d *Document) input(
 	x Exchange, route *routers.Route, params map[string]string,
 ) *openapi3filter.RequestValidationInput {
@@ -401,14 +400,14 @@ func (d *Document) schema(pointer string) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// common are the headers that any answer of an HTTP server may have.
+// common are headers that any answer may have, without a description in the document.
 var common = []string{
 	"Access-Control-Allow-Headers", "Access-Control-Allow-Methods", "Access-Control-Allow-Origin",
 	"Access-Control-Expose-Headers", "Access-Control-Max-Age", "Cache-Control", "Connection", "Content-Encoding",
 	"Content-Length", "Content-Type", "Date", "Transfer-Encoding", "Vary", "X-Content-Type-Options",
 }
 
-// undocumented returns an error if an answer has a header that the document lacks.
+// undocumented returns an error if an answer has a header that the document does not describe.
 func (d *Document) undocumented(response *openapi3.Response, header http.Header) error {
 	everywhere, _ := d.Spec.Extensions["x-common-headers"].(map[string]any)
 	for name := range header {
@@ -429,7 +428,7 @@ func (d *Document) undocumented(response *openapi3.Response, header http.Header)
 	return nil
 }
 
-// checkPlaces checks that an error body names places that x-errors lists.
+// checkPlaces checks that the body of an error names only places that x-errors lists.
 func checkPlaces(response *openapi3.Response, text []byte) error {
 	places, isError := response.Extensions["x-errors"].([]any)
 	if !isError {

@@ -19,7 +19,7 @@ const (
 	refused = `{"status":"error","errors":[{"location":"url","name":"transfer_id","description":"Not Found"}]}`
 )
 
-// TestExchanges checks that the documents catch each way to leave them.
+// TestExchanges checks that the documents detect each kind of difference between them and an exchange.
 func TestExchanges(t *testing.T) {
 	documents, err := described.Public()
 	if err != nil {
@@ -32,12 +32,12 @@ func TestExchanges(t *testing.T) {
 	)
 	for _, test := range []struct {
 		name    string
-		request string // method, path and, if it has one, the key
+		request string // method, path and possibly a key
 		sent    string
 		status  int
-		header  string // a header of the answer, besides the content type
+		header  string // a header of the answer, in addition to the content type
 		body    string
-		want    string // in the error; "": there is none
+		want    string // part of the error; "" if no error is expected
 	}{
 		{"a documented answer", get, "", 200, "", transfer, ""},
 		{"a documented refusal", get, "", 404, "", refused, ""},
@@ -75,7 +75,7 @@ func TestExchanges(t *testing.T) {
 	}
 }
 
-// TestStreams checks that the documents catch a message that is not described.
+// TestStreams checks that the documents detect a message that they do not describe.
 func TestStreams(t *testing.T) {
 	documents, err := described.Public()
 	if err != nil {

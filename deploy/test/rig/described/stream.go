@@ -11,14 +11,14 @@ const (
 	lines  = "application/x-ndjson"
 )
 
-// ofStreams are the parameters that streams do not ignore.
+// ofStreams are the parameters that streams use. They ignore all others.
 var ofStreams = []string{"offset", "mode", "opt_fields"}
 
-// IsStream reports whether an answer of a media type is a stream.
+// IsStream reports whether a media type is one of the two that streams have.
 func IsStream(media string) bool { return media == events || media == lines }
 
-// checkStream checks the whole messages of a stream. It ignores the rest of a stream
-// that was cut off. The pointer leads to the media type in the document.
+// checkStream checks the complete messages of a stream. If the stream was cut off, it ignores the last, incomplete
+// message. pointer leads to the answer's media type in the document.
 func (d *Document) checkStream(pointer, media, body string) error {
 	separator, check := "\n", d.checkLine
 	if media == events {
@@ -34,13 +34,13 @@ func (d *Document) checkStream(pointer, media, body string) error {
 }
 
 func (d *Document) checkLine(pointer, line string) error {
-	if line == "" { // a heartbeat
+	if line == "" { // an empty line is a heartbeat
 		return nil
 	}
 	return d.checkSchema(pointer+"/schema/contentSchema", []byte(line))
 }
 
-// checkEvent checks an event. It may be a comment or the time of a retry alone.
+// checkEvent checks one event. An event without data is right if it is a comment or sets the retry time.
 func (d *Document) checkEvent(pointer, text string) error {
 	fields := map[string]string{"event": "message"}
 	for line := range strings.SplitSeq(text, "\n") {

@@ -12,7 +12,7 @@ import (
 
 // Versions are the documents of all versions of the public API, and of the admin
 // API.
-type Versions map[string]*Document // by the version's name in a path
+type Versions map[string]*Document // the key is the version's name in a path
 
 // Public returns the documents of this source tree.
 var Public = sync.OnceValues(func() (Versions, error) {
@@ -34,14 +34,13 @@ var Public = sync.OnceValues(func() (Versions, error) {
 	return all, err
 })
 
-// admin is the name of the document of the admin API among Versions.
+// admin is the key of the admin API's document in Versions.
 const admin = "admin"
 
-// Check returns what of an exchange is outside of the document of its version.
-// It checks nothing for a path outside of all versions, but those of files, which all documents
-// have.
+// Check returns an error that lists everything in an exchange that the document of its version does not describe.
+// Paths outside all versions are not checked, except for the paths of files, which all documents have.
 func (all Versions) Check(x Exchange) error {
-	segments := strings.Split(x.Request.URL.Path, "/") // "", "api", version, ...
+	segments := strings.Split(x.Request.URL.Path, "/") // "", "api", version, and further segments
 	switch "/" + segments[1] {
 	case routes.RegisterFile, routes.UploadFile, routes.GetFile:
 		return all[routes.Current].Check(x)

@@ -1,5 +1,5 @@
-// Package mirrors runs mirrors of a registry for tests, and a front that sends readings to a
-// mirror and everything else to the registry.
+// Package mirrors runs mirrors of a registry for tests. It also has a front, which sends reads to a mirror and all
+// other requests to the registry.
 package mirrors
 
 import (
@@ -18,8 +18,8 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// Start starts a mirror of a registry or of another mirror, without rate limits. It serves
-// at addr once Start returns. bin is the folder of the programs.
+// Start starts a mirror of a registry or of another mirror, without rate limits. When Start returns, the mirror
+// serves at addr. bin is the directory of the programs.
 func Start(ctx context.Context, bin, addr, of, dir string, output *processes.Output, args ...string) (
 	*processes.Process, error,
 ) {
@@ -28,20 +28,20 @@ func Start(ctx context.Context, bin, addr, of, dir string, output *processes.Out
 }
 
 const (
-	within = 20 * time.Second // the mirror must catch up
+	within = 20 * time.Second // how long the mirror may take to catch up
 	pause  = 5 * time.Millisecond
 )
 
-// Front is an http.Handler. It sends a reading to Mirror, once that has what Origin had when
-// the reading came. If the mirror answers 421, the reading goes to Origin, as every other
-// request does.
+// Front is an http.Handler in front of a registry and its mirror. When a read comes, Front waits until Mirror has
+// every change that Origin has at that moment, and then sends the read to Mirror. All other requests go to Origin.
+// If the mirror answers 421, the read goes to Origin, too.
 type Front struct {
 	Origin, Mirror string // addresses, without a slash at the end
 	transport      *http.Transport
 	proxy          *httputil.ReverseProxy
 }
 
-// NewFront returns a front.
+// NewFront returns a Front for a registry at origin and its mirror.
 func NewFront(origin, mirror string) *Front {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableCompression, transport.MaxIdleConnsPerHost = true, 100
@@ -51,7 +51,7 @@ func NewFront(origin, mirror string) *Front {
 			r.Out.Host, r.Out.URL.RawQuery = r.In.Host, r.In.URL.RawQuery // as the client sent them
 		},
 		Transport:     f,
-		FlushInterval: -1, // at once
+		FlushInterval: -1, // send each part of an answer immediately
 	}
 	return f
 }
@@ -62,7 +62,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.proxy.Serv
 // RoundTrip implements http.RoundTripper.
 func (f *Front) RoundTrip(r *http.Request) (*http.Response, error) {
 	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if isRead && !strings.HasPrefix(r.URL.Path, routes.GetFile+"/") { // these mirrors copy no files
+	if isRead && !strings.HasPrefix(r.URL.Path, routes.GetFile+"/") { // these mirrors do not copy files
 		if err := f.AwaitMirror(r.Context()); err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (f *Front) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil || resp.StatusCode != http.StatusMisdirectedRequest {
 			return resp, err
 		}
-		_ = resp.Body.Close() // the origin answers
+		_ = resp.Body.Close() // the mirror refuses this read, so the origin must answer
 	}
 	return f.send(r, f.Origin)
 }
@@ -85,7 +85,7 @@ func (f *Front) send(r *http.Request, to string) (*http.Response, error) {
 	return f.transport.RoundTrip(sent)
 }
 
-// AwaitMirror returns once the mirror has what the origin has now.
+// AwaitMirror returns when the mirror has every change that the origin has now. It fails after 20 s.
 func (f *Front) AwaitMirror(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -104,8 +104,8 @@ func (f *Front) AwaitMirror(ctx context.Context) error {
 	}
 }
 
-// newest returns the newest position in the feed of a registry. All positions are in one
-// zone.
+// newest returns the newest position in the feed of a registry. All positions are in the same time zone, so they
+// can be compared as text.
 func (f *Front) newest(ctx context.Context, of string) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet,
 		strings.TrimSuffix(of, "/")+"/api/2.5/assets?mode=_all_&descending=1&limit=1", nil)

@@ -1,5 +1,5 @@
-// Package processes runs the registry's programs as real processes, with sockets and
-// files, for tests, for benchmarks and for running all of them on one machine.
+// Package processes runs the registry's programs as real processes, with sockets and files. It is for tests, for
+// benchmarks, and for running all programs on one machine.
 package processes
 
 import (
@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	startTimeout = time.Minute      // until a process is ready
-	stopTimeout  = 40 * time.Second // from SIGTERM to the end
+	startTimeout = time.Minute      // how long a process may take to become ready
+	stopTimeout  = 40 * time.Second // how long a process may run after SIGTERM
 	pollInterval = 10 * time.Millisecond
 )
 
@@ -36,17 +36,17 @@ const (
 type Process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
-	err    error // of Wait; set before exited closes
+	err    error // the error of Wait; set before the channel exited is closed
 	output *Output
 }
 
-// Start runs a program that serves at addr, and returns once its /readyz answers 200.
-// It fails after 20 s or if the program ends. The program prints to output.
+// Start runs a program that serves at addr, and returns when its /readyz answers 200. It fails if that takes longer
+// than a minute, or if the program ends. The program prints to output.
 func Start(ctx context.Context, addr string, output *Output, binary string, args ...string) (*Process, error) {
 	return start(ctx, output, binary, args, func(ctx context.Context) error { return askReady(ctx, addr) })
 }
 
-// StartAny runs any program, and returns once it accepts connections at addr.
+// StartAny runs any program, and returns when it accepts connections at addr.
 func StartAny(ctx context.Context, addr string, output *Output, binary string, args ...string) (*Process, error) {
 	return start(ctx, output, binary, args, func(ctx context.Context) error {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -111,8 +111,8 @@ func askReady(ctx context.Context, addr string) error {
 // ID returns the process id.
 func (p *Process) ID() int { return p.cmd.Process.Pid }
 
-// Stop sends SIGTERM, waits and returns the error of Wait: nil for exit code 0. After
-// 20 s it kills the process and returns an error.
+// Stop sends SIGTERM, waits, and returns the error of Wait, which is nil for exit code 0. If the process has not
+// ended after 40 s, Stop kills it and returns an error.
 func (p *Process) Stop() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop: %w", err)
@@ -125,7 +125,7 @@ func (p *Process) Stop() error {
 	}
 }
 
-// Kill sends SIGKILL, as in a crash, and waits for the end.
+// Kill sends SIGKILL, as if the process crashed, and waits for its end.
 func (p *Process) Kill() error {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill: %w", err)
@@ -147,10 +147,9 @@ func (p *Process) signal(s syscall.Signal) error {
 	return nil
 }
 
-// Output keeps the output of processes in memory. The zero value is ready for use, and
-// concurrent use is safe.
+// Output keeps the output of processes in memory. The zero value is ready for use. Concurrent use is safe.
 type Output struct {
-	// Also gets the output instead of the memory, if it is set.
+	// If Also is set, the output goes to it and is not kept in memory.
 	Also io.Writer
 
 	mu      sync.Mutex
@@ -158,7 +157,7 @@ type Output struct {
 	written chan struct{} // closed by the next Write; nil while no Await runs
 }
 
-// Write keeps p, or passes it to Also.
+// Write keeps p in memory, or writes it to Also.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -175,8 +174,8 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// Await returns once the output contains text, or with an error when ctx is done. The
-// output of a process arrives a little later than its answers.
+// Await returns when the output contains the given text, or with an error when ctx is done. Use it when an answer
+// of a process has come already: the process's output may arrive a little later.
 func (o *Output) Await(ctx context.Context, text string) error {
 	for {
 		o.mu.Lock()
@@ -204,43 +203,47 @@ func (o *Output) String() string {
 	return o.text.String()
 }
 
-// Standalone starts the registry as one process on dir, with the sandbox keys and
-// without rate limits. bin is the folder of the programs.
+// Standalone starts the registry as one process on the data directory dir, with the sandbox keys and without rate
+// limits. bin is the directory of the programs.
 func Standalone(ctx context.Context, bin, addr, dir string, output *Output, args ...string) (*Process, error) {
 	args = append([]string{"serve", "--sandbox", "--no-limits", "--addr", addr, "--data", dir}, args...)
 	return Start(ctx, addr, output, filepath.Join(bin, "registry"), args...)
 }
 
-// Search starts a search service of the registry at the address of, with its index in dir.
+// Search starts a search service. The parameter of is the address of its registry, and dir the directory of its
+// index.
 func Search(ctx context.Context, bin, addr, of, dir string, output *Output, args ...string) (*Process, error) {
 	args = append([]string{"--addr", addr, "--of", of, "--data", dir}, args...)
 	return Start(ctx, addr, output, filepath.Join(bin, "searchsvc"), args...)
 }
 
-// Split is the registry as processes of its services.
+// Split is a registry whose services run as separate processes.
 type Split struct {
-	URL       string   // of the first gateway
-	URLs      []string // of all gateways
+	URL       string   // URL of the first gateway
+	URLs      []string // URLs of all gateways
 	processes []*Process
 }
 
-// Stores are the URLs of the services' stores. An empty one means a file.
+// Stores says which stores the services of a Split use. Assets and Tokens are URLs; if a URL is empty, the store is
+// a file.
 type Stores struct {
 	Assets, Tokens string
-	Search         bool     // run a search service, too
-	Env            []string // what the services need for these stores, such as "ASSETSVC_TIMEOUT=50s"
+	Search         bool // run a search service, too
+	// Environment variables that the services need for these stores, such as "ASSETSVC_TIMEOUT=50s".
+	Env []string
 
-	AssetServices, Gateways int    // 0: 1. Several asset services need Assets and Tokens
-	Beside                  string // folder of the program of the asset services after the first; empty: as the first
+	AssetServices, Gateways int // 0 means 1; several asset services need Assets and Tokens
+	// Directory of the program for all asset services except the first; if empty, the directory of the first.
+	Beside string
 }
 
-// Command returns the arguments of env(1) that run a program with Env in its environment.
+// Command returns the arguments of env(1) with which it runs a program with the variables of Env.
 func (s Stores) Command(binary string, args ...string) []string {
 	return slices.Concat(s.Env, []string{binary}, args)
 }
 
-// StartSplit starts the services on dir, with the sandbox keys and without rate limits. The
-// first gateway serves at addr. Each service gets args too.
+// StartSplit starts the services on the data directory dir, with the sandbox keys and without rate limits. The
+// first gateway serves at addr. All services get args, too.
 func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, output *Output, args ...string) (*Split,
 	error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -306,13 +309,13 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 	return s, nil
 }
 
-// service is a process to start.
+// service is a process that StartSplit starts.
 type service struct {
 	name, addr string
 	args       []string
 }
 
-// freeAddrs returns so many addresses that nobody listens on.
+// freeAddrs returns n addresses on which nobody listens.
 func freeAddrs(n int) ([]string, error) {
 	addrs := make([]string, n)
 	for i := range addrs {
@@ -324,7 +327,7 @@ func freeAddrs(n int) ([]string, error) {
 	return addrs, nil
 }
 
-// Exited returns a channel that closes when one of the processes ends.
+// Exited returns a channel that is closed when one of the processes ends.
 func (s *Split) Exited() <-chan struct{} {
 	ended := make(chan struct{})
 	var once sync.Once
@@ -337,7 +340,7 @@ func (s *Split) Exited() <-chan struct{} {
 	return ended
 }
 
-// Stop stops the processes, the last one first, and joins their errors.
+// Stop stops the processes, beginning with the last one, and joins their errors.
 func (s *Split) Stop() error {
 	var errs []error
 	for _, p := range slices.Backward(s.processes) {
@@ -359,8 +362,8 @@ func makeSecret(path string) error {
 	return nil
 }
 
-// Build builds all programs into dir with the race detector. A process with a data
-// race prints it, and Stop returns an error.
+// Build builds all programs into dir, with the race detector. A process that has a data race prints a report, and
+// its Stop returns an error.
 func Build(ctx context.Context, dir string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-race", "-o", dir+string(filepath.Separator),
 		"asset-registry/deploy/registry/cmd/registry", "asset-registry/deploy/registry/cmd/registryctl",
