@@ -25,7 +25,7 @@ type adminProse struct {
 	Guide      string                       `yaml:"guide"`
 	Operations map[string]adminOperation    `yaml:"operations"` // by method and pattern
 	Parameters map[string]adminParameter    `yaml:"parameters"`
-	Fields     map[string]map[string]string `yaml:"fields"` // by type and field; "" is the type itself
+	Fields     map[string]map[string]string `yaml:"fields"` // by type and field; "" stands for the type itself
 }
 
 type adminOperation struct {
@@ -33,20 +33,20 @@ type adminOperation struct {
 	Summary    string   `yaml:"summary"`
 	Text       string   `yaml:"text"`
 	Parameters []string `yaml:"parameters"`
-	Body       string   `yaml:"body"` // name of the schema of data; empty: no body
+	Body       string   `yaml:"body"` // name of the schema of data; "": the operation has no body
 	Answer     string   `yaml:"answer"`
 	List       bool     `yaml:"list"`
-	Secret     bool     `yaml:"secret"` // the answer holds a new secret
+	Secret     bool     `yaml:"secret"` // the answer has a new secret
 }
 
 type adminParameter struct {
 	Text    string   `yaml:"text"`
-	Maximum int      `yaml:"maximum"` // of a number; 0: it is a text
+	Maximum int      `yaml:"maximum"` // greatest value of a number; 0: the parameter is a text
 	Enum    []string `yaml:"enum"`
 }
 
-// adminTypes are the types of answers and of bodies. A body of PATCH names the
-// fields to change; null clears one.
+// adminTypes are the types of answers and bodies. A body of PATCH has the fields to be changed; null clears a
+// field.
 var adminTypes = []struct {
 	name  string
 	of    reflect.Type
@@ -68,7 +68,7 @@ var adminTypes = []struct {
 	{"Verification", reflect.TypeFor[adminapi.Verification](), false, nil},
 }
 
-// adminRefusals lists the error answers of the admin API.
+// adminRefusals lists the error answers of the admin API for components/responses.
 var adminRefusals = []refusal{
 	{400, "Invalid", "The request is malformed, or fields are faulty. The answer names every faulty field.",
 		[]string{"body/*", "querystring/*", "header/*"}, nil},
@@ -216,7 +216,7 @@ func (q adminParameter) schema() object {
 	}
 }
 
-// answer returns the schema of the whole answer of an operation.
+// answer returns the schema of an operation's whole answer.
 func (o adminOperation) answer() object {
 	data := reference("schemas", o.Answer)
 	if o.List {
@@ -233,7 +233,7 @@ func (o adminOperation) answer() object {
 	return closed("", properties, optional...)
 }
 
-// schemas returns the schemas of adminTypes, by reflection.
+// schemas returns the schemas of adminTypes, which it derives by reflection.
 func (p adminProse) schemas() (all object, err error) {
 	var missing []error
 	for _, of := range adminTypes {
@@ -268,7 +268,7 @@ func (p adminProse) schemas() (all object, err error) {
 	return all.with("Error", errorSchema()), errors.Join(missing...)
 }
 
-// schemaOf returns the schema of a Go type as encoding/json writes it.
+// schemaOf returns the schema of the JSON into which encoding/json encodes a Go type.
 func schemaOf(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[time.Time]():

@@ -13,16 +13,16 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// refusal is an answer that many operations share.
+// refusal is an error answer that many operations can give.
 type refusal struct {
 	status  int
 	name    string // in components/responses
 	text    string
 	places  []string // locations and names of the errors; * stands for any name
-	headers []string // besides those of every answer
+	headers []string // headers of this answer, in addition to those of every answer
 }
 
-// refusals lists the error answers (docs/contract.md, "Errors").
+// refusals lists the error answers in components/responses (docs/contract.md, "Errors").
 var refusals = []refusal{
 	{http.StatusBadRequest, "Invalid",
 		"The request is malformed, or fields are faulty. The answer names every faulty field.",
@@ -82,15 +82,15 @@ var refusals = []refusal{
 		[]string{"header/request"}, nil},
 }
 
-// others are refusals of every operation that say nothing about it: the document has them once,
-// as the answer "default".
+// others are error statuses that any operation can answer with and that depend on no operation. The document
+// describes them once, as the answer "default".
 var others = []int{
 	http.StatusExpectationFailed, http.StatusRequestHeaderFieldsTooLarge, http.StatusInternalServerError,
 	http.StatusNotImplemented, http.StatusHTTPVersionNotSupported,
 }
 
-// common are the further refusals that every operation may answer with. Bodied are those
-// of operations with a body.
+// common are the other error statuses that every operation can answer with. bodied are error statuses of
+// operations that have a body.
 var (
 	common = []int{http.StatusBadRequest, http.StatusServiceUnavailable}
 	bodied = []int{http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType}
@@ -113,7 +113,7 @@ func (o operation) statusesOf(r routes.Route) []int {
 	if strings.Contains(r.Pattern, "/:") || (r.Class == routes.List || r.Class == routes.Own) && !o.beside {
 		all = append(all, http.StatusNotFound)
 	}
-	if (r.Class == routes.Write || r.Key) && !o.beside { // a mirror has no files
+	if (r.Class == routes.Write || r.Key) && !o.beside { // mirrors have no files
 		all = append(all, http.StatusMisdirectedRequest)
 	}
 	if r.Class != "" || r.Key {
@@ -126,15 +126,15 @@ func (o operation) statusesOf(r routes.Route) []int {
 	return slices.Compact(all)
 }
 
-// everywhere are the headers that any answer may have. Generators write each header of each
-// answer of each operation, so the document has these once (x-common-headers).
+// everywhere are the headers that any answer may have. Generators of clients write code for each header of each
+// answer of each operation, so the document lists these headers only once (x-common-headers).
 var everywhere = []string{
 	"X-Request-ID", "X-Trace-ID", "Set-Cookie", "Deprecation", "Sunset", "Age", "Cache-Control",
 	"Registry-Ignored", "Registry-Unchecked",
 	"RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
 }
 
-// split returns the headers that any answer may have, and the others.
+// split divides headers into those that any answer may have, and the others.
 func split(all object) (common, own object) {
 	for _, m := range all {
 		if slices.Contains(everywhere, m.name) {
@@ -146,7 +146,7 @@ func split(all object) (common, own object) {
 	return common, own
 }
 
-// responses returns the answers of an operation.
+// responses returns the answers of an operation, by status.
 func (w *writer) responses(o operation, r routes.Route) object {
 	status := cmp.Or(o.status, http.StatusOK)
 	var names []string
@@ -192,7 +192,7 @@ func (w *writer) responses(o operation, r routes.Route) object {
 	return all.with("default", reference("responses", otherError))
 }
 
-// replyName returns the name in components/responses of an operation's answer with a status.
+// replyName returns the name that an operation's answer with this status has in components/responses.
 func (o operation) replyName(status int) string {
 	of := strings.TrimSuffix(o.answer, "Answer")
 	if of == "" {
@@ -214,8 +214,8 @@ func (o operation) replyName(status int) string {
 	}
 }
 
-// reply returns a reference to an answer that is not a refusal. Operations share equal answers.
-// If another answer has the name, the name of the operation is added.
+// reply returns a reference to a successful answer. Operations with equal answers share one component. If a
+// different answer already has the name, the id of the operation is added to the name.
 func (w *writer) reply(o operation, name, text string, headers []string, content object) object {
 	reply := object{{"description", text}}
 	if len(headers) > 0 {
@@ -246,7 +246,7 @@ var successText = map[int]string{
 
 func refusalOf(status int) refusal {
 	i := slices.IndexFunc(refusals, func(r refusal) bool { return r.status == status })
-	return refusals[i] // a missing row stops the generator
+	return refusals[i] // a status without a row in refusals panics, and so stops the generator
 }
 
 // content returns the media types of an operation's answer.
@@ -263,8 +263,8 @@ func (o operation) content() object {
 	return object{{"application/json", object{{"schema", reference("schemas", o.answer)}}}}
 }
 
-// otherMedia returns the media types that a client has to ask for. They are beside `content`,
-// because a generated client would take each answer for text or for a stream.
+// otherMedia returns the media types that a client gets only if it asks for them. The document lists them
+// outside `content`; otherwise a generated client would treat every answer as text or as a stream.
 func (o operation) otherMedia() (media object) {
 	if o.javascript {
 		media = media.with("application/javascript", object{{"schema", object{
@@ -277,8 +277,8 @@ func (o operation) otherMedia() (media object) {
 	return media
 }
 
-// streams are the media types of streams. Their messages have schemas: x-events has that
-// of an event's data by the event's name, contentSchema that of a line.
+// streams are the media types of streams. x-events has the schema of each event's data, by the name of the
+// event. contentSchema has the schema of a line.
 var streams = object{
 	{"text/event-stream", object{
 		{"schema", str("Server-sent events. `id` is the offset of an entry or a bookmark, `data` its JSON. An entry has no " +
@@ -299,7 +299,7 @@ func headerReferences(names []string) (all object) {
 	return all
 }
 
-// otherError is the name of the answer "default".
+// otherError is the name, in components/responses, of the answer "default".
 const otherError = "OtherError"
 
 // responses returns the shared error answers.
@@ -317,7 +317,7 @@ func responses() (all object) {
 	return all.with(otherError, other.response(nil).with("x-statuses", others))
 }
 
-// response returns an error answer with these headers and its own.
+// response returns an error answer. It has the given headers and the headers of the refusal.
 func (r refusal) response(headers []string) object {
 	reply := object{{"description", r.text}}
 	if headers = append(slices.Clone(headers), r.headers...); len(headers) > 0 {
@@ -329,7 +329,7 @@ func (r refusal) response(headers []string) object {
 	}...)
 }
 
-// str, and the functions after it, return small schemas.
+// str and the next functions return small schemas.
 func str(text string, rest ...member) object {
 	return append(object{{"type", "string"}, {"description", text}}, rest...)
 }
@@ -340,8 +340,8 @@ func integer(text string, rest ...member) object {
 
 func listOf(items object) object { return object{{"type", "array"}, {"items", items}} }
 
-// closed returns the schema of an object with these properties and no others.
-// Those that optional names may be missing.
+// closed returns the schema of an object that has these properties and no others. Only the properties in the
+// list optional may be missing.
 func closed(text string, properties object, optional ...string) object {
 	required := []string{}
 	for _, p := range properties {
@@ -361,7 +361,7 @@ func stamp(text string) object {
 	return object{{"type", "string"}, {"format", "date-time"}, {"description", text}, {"examples", []string{timeExample}}}
 }
 
-// bothTokens returns the schema of an access block that has both tokens in every version.
+// bothTokens returns the schema of an access block that has both tokens, in all versions of the API.
 func bothTokens(text string) object {
 	return closed(text, object{{"token", str("Owner token.")}, {"transfer", str("Transfer token.")}})
 }
@@ -412,7 +412,7 @@ func (w *writer) answerSchemas() object {
 	return append(append(all, webhookSchemas()...), fileSchemas()...)
 }
 
-// The schemas of a stream's messages, beside that of an entry.
+// The schemas of a stream's messages, except the schema of an entry.
 var (
 	bookmark = closed("Everything up to an offset was sent.", object{
 		{"offset", str("Where the client goes on after a break.", member{"examples", []string{timeExample}})},
@@ -425,7 +425,7 @@ var (
 	}
 )
 
-// documentVersions returns the answer with one document and its former versions.
+// documentVersions returns the schema of the answer with one document and its former versions.
 func (w *writer) documentVersions() object {
 	const text = "A document with its former versions."
 	var all object
@@ -448,7 +448,7 @@ func (w *writer) documentVersions() object {
 	}...)
 }
 
-// otherSchemas returns the schemas of answers that hold no asset.
+// otherSchemas returns the schemas of answers that contain no asset.
 func otherSchemas() object {
 	transfer := closed("A transfer.", object{
 		{"id", str("Id of the transfer.", member{"pattern", "^[0-9a-f]{32}$"})},
@@ -562,7 +562,7 @@ func authorSchema() object {
 	})
 }
 
-// proofExample is a proof whose values have the forms of real ones.
+// proofExample is a proof whose values look like real ones.
 var proofExample = object{
 	{"index", 1},
 	{"leaf", object{
@@ -579,7 +579,7 @@ var proofExample = object{
 	}},
 }
 
-// digits is the pattern of a number of hexadecimal digits.
+// digits returns the pattern for n hexadecimal digits.
 func digits(n int) member { return member{"pattern", "^[0-9a-f]{" + strconv.Itoa(n) + "}$"} }
 
 func leafSchema() object {
@@ -665,7 +665,8 @@ func headers() object {
 	}
 }
 
-// parameters returns the parameters of requests, and those that every request may have.
+// parameters returns the parameters of requests for components/parameters, and those that every request may
+// have.
 func parameters(version string) (all object, everywhere []object) {
 	addAs := func(component, in, name, text string, schema object) {
 		p := object{{"name", name}, {"in", in}, {"description", text}, {"schema", schema}}
@@ -740,7 +741,7 @@ func parameters(version string) (all object, everywhere []object) {
 	}
 }
 
-// entry returns the schema of an entry of a list.
+// entry returns the schema of one entry in a list. The argument what is a text that names the entry.
 func entry(what string, properties object) object {
 	return object{
 		{"type", "object"},

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// also has fields that the example of an object shows, besides those that a
-// creation needs: with them it obeys the rules that no schema tells.
+// also has fields that the example of an object shows in addition to the fields that a creation needs. They are
+// needed by rules that a schema cannot express.
 var also = map[string][]string{
 	"Asset":          {"items", "decisions"}, // so that it can be published
 	"ContactPoint":   {"telephone"},
@@ -14,12 +14,12 @@ var also = map[string][]string{
 	"RelatedProcess": {"type"},
 }
 
-// patches has the field that the example of a PATCH changes.
+// patches has, by type, the field that the example of a PATCH changes.
 var patches = map[string]string{
 	"Item": "quantity", "Decision": "title", "Document": "title", "RelatedProcess": "identifier",
 }
 
-// exampleName is the name of a body's one example.
+// exampleName is the name of the only example of a body.
 const exampleName = "short"
 
 // bodyExample returns an example of the data that a schema describes.
@@ -45,8 +45,8 @@ func (w *writer) bodyExample(schema string) object {
 	return object{}
 }
 
-// example returns an example of an object: the fields that a creation needs, and
-// those of also.
+// example returns an example of an object. It has the fields that a creation needs, and the additional fields in
+// the map "also".
 func (w *writer) example(name string) object {
 	o := object{}
 	for _, d := range w.objects {
@@ -70,7 +70,7 @@ func (w *writer) example(name string) object {
 	return o
 }
 
-// fieldExample returns the example of a field as a client sends it.
+// fieldExample returns the example of a field in the form that a client sends.
 func (w *writer) fieldExample(name, field string) any {
 	example := w.about(name, field).Example
 	for _, d := range w.objects {

@@ -8,9 +8,9 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// besideVersions are the servers of paths that are beside the versions: an operation has none, so
-// its path item has them. Generators that know only the servers of the document need a second
-// client with the address of the registry.
+// besideVersions is the list of servers for paths that have no version in front. The document lists it at each
+// of these paths. Generators that read only the servers of the whole document need a second client, with the
+// address of the registry.
 var besideVersions = []object{{{"url", "/"}, {"description", "this registry, beside the versions"}}}
 
 // fileOperations describes the routes of files (docs/contract.md, "Files").
@@ -85,11 +85,11 @@ var fileOperations = map[string]operation{
 	},
 }
 
-// ofUploads are the refusals of uploads.
+// ofUploads are the error statuses of uploads.
 var ofUploads = []int{http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge,
 	http.StatusInsufficientStorage}
 
-// isBeside tells whether a pattern is a whole path, beside the versions.
+// isBeside reports whether a pattern is a whole path, without a version in front.
 func isBeside(pattern string) bool {
 	for _, path := range []string{routes.RegisterFile, routes.UploadFile, routes.GetFile} {
 		if pattern == path || strings.HasPrefix(pattern, path+"/") {
@@ -102,7 +102,7 @@ func isBeside(pattern string) bool {
 // describedRoutes returns the routes that the documents describe.
 func describedRoutes() []routes.Route { return append(routes.All(), routes.Files()...) }
 
-// bodyOf returns the body of an operation; nil: it has none.
+// bodyOf returns the body of an operation, or nil if the operation has no body.
 func (w *writer) bodyOf(o operation) object {
 	if o.form != "" {
 		return object{{"required", true}, {"content", formContent(reference("schemas", o.form))}}
@@ -117,22 +117,22 @@ func (w *writer) bodyOf(o operation) object {
 			{"examples", object{{exampleName, object{{"value", object{{"data", w.bodyExample(o.body)}}}}}}},
 		}}}},
 	}
-	if o.body == "DocumentInput" { // beside content: a generated client would send each document as a form
+	if o.body == "DocumentInput" { // not in content: a generated client would then send every document as a form
 		body = body.with("x-other-media", formContent(documentForm()))
 	}
 	return body
 }
 
-// formContent is the content of a body that is a form.
+// formContent returns the content of a body that is a form with this schema.
 func formContent(schema object) object {
 	return object{{"multipart/form-data", object{{"schema", schema}}}}
 }
 
-// uploaded is the field of a form that has the file.
+// uploaded is the schema of the form field that contains the file.
 var uploaded = object{{"type", "string"}, {"format", "binary"}, {"description", "The file, with its name and type."}}
 
-// documentForm returns the schema of a form with a document. It is no component, because checkers
-// look for the uses of components in content only.
+// documentForm returns the schema of a form with a document. It is not a component, because checkers look for
+// uses of components only in content.
 func documentForm() object {
 	return object{
 		{"type", "object"}, {"description", "A file, and the fields of its document: as texts under their names, or " +
@@ -143,7 +143,7 @@ func documentForm() object {
 	}
 }
 
-// sides are the sizes of small versions of pictures.
+// sides are the sizes of the small versions of pictures.
 var sides = []int{filelink.SmallPicture, filelink.LargePicture}
 
 // fileExamples has the examples of bodies about files.

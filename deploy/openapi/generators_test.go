@@ -11,9 +11,9 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// TestDocumentsSuitGenerators looks for four things on which generators of clients fail: a value
-// of several types, a reference into a schema, two components whose names become one, and an
-// answer that is written again at each operation.
+// TestDocumentsSuitGenerators searches the documents for four things that generators of clients cannot handle:
+// a value of several types, a reference into a schema, two components whose names become equal, and an answer
+// that is repeated at each operation.
 func TestDocumentsSuitGenerators(t *testing.T) {
 	for _, version := range routes.Targets() {
 		d, err := openapi.Public(version)
@@ -49,7 +49,7 @@ func TestDocumentsSuitGenerators(t *testing.T) {
 	}
 }
 
-// walk calls look for each object of a document, with its place.
+// walk calls the function look for each object of a document. The argument at is the place of the object.
 func walk(value any, at string, look func(at string, o map[string]any)) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -64,7 +64,7 @@ func walk(value any, at string, look func(at string, o map[string]any)) {
 	}
 }
 
-// sameNames returns the components by the letters and digits of their names.
+// sameNames groups the components by the letters and digits of their names.
 func sameNames(document map[string]any) map[string][]string {
 	components, _ := document["components"].(map[string]any)
 	all := map[string][]string{}

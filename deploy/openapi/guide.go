@@ -3,7 +3,7 @@ package openapi
 import _ "embed" // guide.md
 
 //go:embed guide.md
-var guide string // the description of the document: what holds for every operation
+var guide string // the description of the document, with everything that holds for all operations
 
 // tags are the groups of operations.
 var tags = []object{
@@ -19,8 +19,8 @@ var tags = []object{
 
 func tag(name, text string) object { return object{{"name", name}, {"description", text}} }
 
-// The callers that an operation permits. A reading may carry a key; its rate
-// limits are then those of the key.
+// The callers that an operation permits. A request to read may carry a key; then the rate limits of the key
+// apply.
 var (
 	anyone = []object{{}, {{"basicKey", []string{}}}, {{"bearerKey", []string{}}}}
 	keyed  = []object{{{"basicKey", []string{}}}, {{"bearerKey", []string{}}}}

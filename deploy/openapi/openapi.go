@@ -1,11 +1,10 @@
 // Package openapi writes the OpenAPI 3.1 documents of the registry: one for each
 // version of the public API, and one for the admin API.
 //
-// The field table of the asset service, the route table and the code lists are
-// the truth for what they hold. This package derives paths and schemas from them
-// and adds the prose: fields.yaml has a sentence and an example for each field,
-// operations.go describes each route. The gateway and the auth service embed the
-// result. A test fails while the embedded files differ:
+// Paths and schemas are derived from the field table of the asset service, the route table and the code lists.
+// This package adds the prose: fields.yaml has a sentence and an example for each field, and operations.go
+// describes each route. The gateway and the auth service embed the documents. A test fails while the embedded
+// files are not up to date. To update them:
 //
 //	go test ./deploy/openapi -update
 package openapi
@@ -50,7 +49,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// marshal encodes a value without escapes for HTML.
+// marshal encodes a value as JSON, without escapes for HTML.
 func marshal(value any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -61,15 +60,15 @@ func marshal(value any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
-// with returns o with one more member.
+// with returns a copy of o with one more member.
 func (o object) with(name string, value any) object {
 	return append(o[:len(o):len(o)], member{name, value})
 }
 
-// Document is one OpenAPI document in both of its forms.
+// Document is one OpenAPI document, as JSON and as YAML.
 type Document struct{ JSON, YAML []byte }
 
-// encode returns the two forms of a document.
+// encode returns a document as JSON and as YAML.
 func encode(o object) (Document, error) {
 	text, err := marshal(o)
 	if err != nil {
@@ -87,7 +86,7 @@ func encode(o object) (Document, error) {
 	return Document{JSON: indented.Bytes(), YAML: asYAML}, nil
 }
 
-// Public returns the document of a version of the public API.
+// Public returns the document for a version of the public API.
 func Public(version string) (Document, error) {
 	w, err := newWriter(version)
 	if err != nil {

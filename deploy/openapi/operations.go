@@ -16,23 +16,23 @@ type operation struct {
 	summary    string
 	text       string
 	params     []string // names in components/parameters
-	body       string   // name of the schema of data in the request; "": the request has no such body
-	form       string   // name of the schema of a form that is the body; "": the body is no form
+	body       string   // name of the schema for the member data of the body; "": the request has no such body
+	form       string   // name of the schema of the form that is the body; "": the body is not a form
 	answer     string   // name of the schema of the whole answer
-	file       string   // media type of an answer that is a file; "": it is none
+	file       string   // media type of an answer that is a file; "": the answer is not a file
 	media      string   // media type of an answer that is not JSON and is read in parts; "": JSON or YAML
-	status     int      // of success; 0: 200
-	again      string   // name of the schema of the answer to a repeated creation, a 200; "": none
-	location   bool     // a creation names the new object in Location
+	status     int      // status of success; 0: 200
+	again      string   // name of the schema of the answer (200) to a repeated creation; "": no answer
+	location   bool     // the header Location of a creation has the address of the new object
 	tagged     bool     // the answer has an ETag
-	headers    []string // further headers of the answer
-	beside     bool     // the path is beside the versions; the file service answers
-	statuses   []int    // further statuses, besides those of the class
-	javascript bool     // opt_jsonp is possible
+	headers    []string // more headers of the answer
+	beside     bool     // the path has no version in front; the file service answers
+	statuses   []int    // statuses in addition to those of the request's class
+	javascript bool     // the parameter opt_jsonp is allowed
 	streamed   bool     // the answer can be a stream (docs/contract.md, "Streams")
 }
 
-// operationOf returns the description of a route.
+// operationOf finds the description of a route.
 func operationOf(r routes.Route) (operation, error) {
 	for _, all := range []map[string]operation{operations, searchOperations, webhookOperations, fileOperations} {
 		if o, ok := all[r.Method+" "+r.Pattern]; ok {
@@ -50,7 +50,8 @@ func operationOf(r routes.Route) (operation, error) {
 
 var reading = []string{"opt_pretty", "opt_jsonp"}
 
-// operations describes the routes that are not about parts or webhooks.
+// operations describes the routes that no other table describes. Parts, searches, webhooks and files have their
+// own tables.
 var operations = map[string]operation{
 	"GET /assets": {
 		id: "listAssets", tag: "feed", summary: "Get a page of the feed",
@@ -194,14 +195,14 @@ var operations = map[string]operation{
 	},
 }
 
-// part describes the routes of one kind of parts.
+// part describes the routes for one kind of parts.
 type part struct {
 	path   string // segment of the path
 	schema string // name of the schema of one part
-	one    string // in a sentence
-	id     string // in the id of an operation
+	one    string // name of one part, as used in sentences
+	id     string // name of the kind in the ids of operations
 	ids    string // the plural of id
-	who    string // may change it, and when
+	who    string // sentence that says who may change the part, and when
 }
 
 var parts = []part{
@@ -212,7 +213,7 @@ var parts = []part{
 		"The concierge may, in any state."},
 }
 
-// many returns the plural of one.
+// many returns the plural of p.one.
 func (p part) many() string { return strings.ReplaceAll(p.path, "_", " ") }
 
 func (p part) operation(r routes.Route) operation {
@@ -262,13 +263,13 @@ func (p part) operation(r routes.Route) operation {
 	return o
 }
 
-// withFile tells how a document brings its file.
+// withFile is a sentence that says how a client sends a document together with its file.
 const withFile = " `multipart/form-data` brings the file itself (`x-other-media`), with the bounds of `uploadFile`."
 
 // pathParameter finds the parameters of a gin pattern.
 var pathParameter = regexp.MustCompile(`:([a-z]+)`)
 
-// hasRoute tells whether the version has a route.
+// hasRoute reports whether the version has a route.
 func (w *writer) hasRoute(r routes.Route) bool {
 	v, _ := routes.FindVersion(w.version)
 	return v.Has(r)
@@ -279,7 +280,7 @@ func (w *writer) paths() (object, error) {
 	var order []string
 	byPath := map[string]object{}
 	for _, r := range describedRoutes() {
-		if r.Method == http.MethodHead || !w.hasRoute(r) { // the guide says that every GET answers HEAD
+		if r.Method == http.MethodHead || !w.hasRoute(r) { // the guide describes HEAD
 			continue
 		}
 		o, err := operationOf(r)
@@ -320,11 +321,11 @@ func reference(kind, name string) object {
 	return object{{"$ref", "#/components/" + kind + "/" + name + suffixes[kind]}}
 }
 
-// suffixes end the names of components of some kinds. Generators of clients make one type of
-// each component, so no two of any kind may have one name.
+// suffixes are appended to the names of some kinds of components. Generators of clients make one type for each
+// component, so no two components may have the same name, even if they are of different kinds.
 var suffixes = map[string]string{"parameters": "Parameter", "headers": "Header"}
 
-// components returns components of a kind under their full names.
+// components returns components of a kind with the suffix of their kind in their names.
 func components(kind string, all object) object {
 	all = slices.Clone(all)
 	for i := range all {
@@ -333,7 +334,7 @@ func components(kind string, all object) object {
 	return all
 }
 
-// describe returns an operation as the document has it.
+// describe returns an operation in the form of the document.
 func (w *writer) describe(o operation, r routes.Route) object {
 	d := object{{"operationId", o.id}, {"tags", []string{o.tag}}, {"summary", o.summary}}
 	if o.text != "" {
@@ -358,7 +359,8 @@ func (w *writer) describe(o operation, r routes.Route) object {
 	return d.with("responses", w.responses(o, r))
 }
 
-// bodyOf returns the name of the schema of a body whose data have the schema of that name.
+// bodyOf returns the name of the schema for a body. The argument data is the name of the schema for the member
+// data of the body.
 func bodyOf(data string) string { return data + "Body" }
 
 // bodySchemas returns the schemas of the bodies of the version's operations.
@@ -366,7 +368,7 @@ func (w *writer) bodySchemas() (all object) {
 	for _, r := range describedRoutes() {
 		o, err := operationOf(r)
 		named := slices.ContainsFunc(all, func(m member) bool { return m.name == bodyOf(o.body) })
-		if err == nil && o.body != "" && w.hasRoute(r) && !named { // paths reports the error
+		if err == nil && o.body != "" && w.hasRoute(r) && !named { // the function paths reports this error
 			all = all.with(bodyOf(o.body), requestBody(o.body))
 		}
 	}
@@ -380,8 +382,8 @@ func (w *writer) bodySchemas() (all object) {
 	})
 }
 
-// requestBody returns the schema of a body whose data have the schema of that
-// name. Other members are ignored.
+// requestBody returns the schema for a body. The argument data is the name of the schema for its member data.
+// The schema permits other members, which are ignored.
 func requestBody(data string) object {
 	properties := object{{"data", reference("schemas", data)}}
 	if _, ofFile := fileExamples[data]; !ofFile {

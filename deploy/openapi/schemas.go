@@ -17,30 +17,30 @@ import (
 //go:embed fields.yaml
 var fieldsFile []byte
 
-// prose describes one field, or one type of objects.
+// prose is the text about one field, or about one type of objects.
 type prose struct {
 	Text    string `yaml:"text"`
 	Example any    `yaml:"example"`
 }
 
-// variant says for which use a schema of an object is.
+// variant says what a schema of an object is used for.
 type variant string
 
-// The variants of a schema.
+// The variants of schemas.
 const (
-	shown       variant = ""            // in answers
-	sent        variant = "Input"       // to create
-	patch       variant = "Patch"       // to merge
-	replacement variant = "Replacement" // to replace what the caller may write
+	shown       variant = ""            // for answers
+	sent        variant = "Input"       // for requests that create an object
+	patch       variant = "Patch"       // for requests that change some fields of an object
+	replacement variant = "Replacement" // for requests that replace all fields that the caller may write
 )
 
 // writer makes the document of one version.
 type writer struct {
 	version string
-	objects []assetsvc.Description // those of the version, with its fields only
+	objects []assetsvc.Description // types of objects in the version, with only the fields of the version
 	prose   map[string]map[string]prose
 	missing []error // fields without prose
-	replies object  // answers that are not refusals, for components/responses
+	replies object  // successful answers, for components/responses
 }
 
 func newWriter(version string) (*writer, error) {
@@ -54,7 +54,7 @@ func newWriter(version string) (*writer, error) {
 	}
 	for _, d := range assetsvc.Describe() {
 		d.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f assetsvc.Field) bool {
-			return string(f.Since) > version // as text: versions have one digit on each side
+			return string(f.Since) > version // as text: the numbers of versions have one digit each
 		})
 		if len(w.objects) == 0 || w.has(d.Name) || slices.Contains(bodies, d.Name) {
 			w.objects = append(w.objects, d)
@@ -63,18 +63,18 @@ func newWriter(version string) (*writer, error) {
 	return w, nil
 }
 
-// bodies are the types of objects that are in no asset.
+// bodies are the types of objects that no asset contains.
 var bodies = []string{"Access", "Ownership", "Recovery", "Transfer"}
 
-// has tells whether a field so far holds objects of a type. A type comes after the
-// types that hold it.
+// has reports whether a type that is already in w.objects has a field with objects of this type. Types are
+// listed after the types that contain them.
 func (w *writer) has(object string) bool {
 	return slices.ContainsFunc(w.objects, func(d assetsvc.Description) bool {
 		return slices.ContainsFunc(d.Fields, func(f assetsvc.Field) bool { return f.Of == object })
 	})
 }
 
-// readProse fills w.prose. The text of an object itself stands under "".
+// readProse fills w.prose. The text about a type itself has the field name "".
 func (w *writer) readProse(raw map[string]map[string]any) error {
 	w.prose = map[string]map[string]prose{}
 	for object, rows := range raw {
@@ -96,10 +96,10 @@ func (w *writer) readProse(raw map[string]map[string]any) error {
 	return nil
 }
 
-// languages are the endings of translated fields.
+// languages are the endings of translated fields, with the sentence that is added to the field's text.
 var languages = map[string]string{"_en": " In English.", "_ru": " In Russian."}
 
-// about returns the prose of a field.
+// about returns the prose for a field.
 func (w *writer) about(object, field string) prose {
 	if p, ok := w.prose[object][field]; ok {
 		return p
@@ -126,7 +126,7 @@ func (w *writer) schemas() (object, error) {
 	return append(all, w.answerSchemas()...), errors.Join(w.missing...)
 }
 
-// variantsOf returns the variants that the document needs.
+// variantsOf returns the variants of a type that the document needs.
 func variantsOf(object string) []variant {
 	switch object {
 	case "Access":
@@ -150,8 +150,8 @@ func (w *writer) schema(d assetsvc.Description, v variant) object {
 	return o.with("properties", properties).with("additionalProperties", false)
 }
 
-// properties returns the properties of an object in a variant, and the names of those that
-// it always has.
+// properties returns the properties of an object in a variant, and the names of the properties that are
+// required.
 func (w *writer) properties(d assetsvc.Description, v variant) (properties object, required []string) {
 	for _, f := range d.Fields {
 		if v == shown && f.Hidden {
@@ -165,10 +165,10 @@ func (w *writer) properties(d assetsvc.Description, v variant) (properties objec
 	return properties, required
 }
 
-// shownProperties returns the properties of an object in answers, by the object's name.
+// shownProperties returns the properties that objects of this type have in answers.
 func (w *writer) shownProperties(name string) object {
 	i := slices.IndexFunc(w.objects, func(d assetsvc.Description) bool { return d.Name == name })
-	properties, _ := w.properties(w.objects[i], shown) // a missing object stops the generator
+	properties, _ := w.properties(w.objects[i], shown) // a missing type panics, and so stops the generator
 	return properties
 }
 
@@ -178,8 +178,8 @@ var variantText = map[variant]string{
 	replacement: " As a client sends it to replace what it may write.",
 }
 
-// mustSend tells whether a creation without the field fails. A new asset has a
-// state of its own, whatever the client sends.
+// mustSend reports whether a creation without the field fails. The status is not needed: the registry sets the
+// status of a new asset, whatever the client sends.
 func mustSend(f assetsvc.Field) bool { return f.Required && f.Name != "status" }
 
 // property returns the schema of a field.
@@ -196,7 +196,7 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 	if v == shown && f.Group != "" {
 		text += " An operator may hide it from callers without an API key."
 	}
-	if f.Default != "" && v == sent { // as a keyword, it makes generators require the field
+	if f.Default != "" && v == sent { // a keyword "default" would make generators require the field
 		text += " Default: " + f.Default + "."
 	}
 	o := w.value(f, v, ignored)
@@ -223,7 +223,7 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 	return o
 }
 
-// exampleOf returns an example in the type of a variant: decimals are sent as text.
+// exampleOf returns an example in the form that the variant needs: in requests, decimals are sent as text.
 func exampleOf(f assetsvc.Field, v variant, example any) any {
 	if v != shown && f.Form.Sent["format"] == "decimal" {
 		return fmt.Sprint(example)
@@ -231,8 +231,8 @@ func exampleOf(f assetsvc.Field, v variant, example any) any {
 	return example
 }
 
-// inStates returns the writers of a field, each with the states in which it may
-// change an asset: "owner (draft, pending)".
+// inStates returns the callers that may write a field, each with the states of the asset in which it may:
+// "owner (draft, pending)".
 func inStates(writers []string) (all []string) {
 	for _, writer := range writers {
 		var states []string
@@ -249,7 +249,8 @@ func inStates(writers []string) (all []string) {
 	return all
 }
 
-// ignoredText tells that the registry ignores a field, unless its prose says more.
+// ignoredText returns the sentence that the registry ignores a field, or "" if the field's prose says so
+// already.
 func ignoredText(f assetsvc.Field) string {
 	if f.Hidden {
 		return ""
@@ -257,12 +258,11 @@ func ignoredText(f assetsvc.Field) string {
 	return " Ignored here."
 }
 
-// lasting has the fields of parts that a PATCH leaves as they are
-// (docs/contract.md, "Document versions").
+// lasting has the fields of parts that a PATCH does not change (docs/contract.md, "Document versions").
 var lasting = map[string][]string{"Document": {"url", "hash"}}
 
-// isIgnored tells whether the registry checks the type of a field and drops its
-// value, because no caller writes it in this way.
+// isIgnored reports whether the registry checks only the type of a field and drops its value, because no caller
+// can write the field with this variant.
 func isIgnored(parent string, f assetsvc.Field, v variant) bool {
 	if f.Hidden || f.Ignored || v == patch && slices.Contains(lasting[parent], f.Name) {
 		return true
@@ -284,7 +284,7 @@ func (w *writer) value(f assetsvc.Field, v variant, ignored bool) object {
 	case f.Of != "" && ignored:
 		return object{{"type", "object"}}
 	case f.Of != "":
-		if v == replacement { // what is inside is sent whole
+		if v == replacement { // objects inside a replacement are sent whole
 			v = sent
 		}
 		return object{{"$ref", "#/components/schemas/" + f.Of + string(v)}}
@@ -303,7 +303,7 @@ func (w *writer) value(f assetsvc.Field, v variant, ignored bool) object {
 	return o
 }
 
-// loose returns a schema with the types of another and no further rule.
+// loose returns a schema that permits the same types as s and has no other rule.
 func loose(s map[string]any) object {
 	if s["type"] == nil {
 		return object{}
@@ -315,8 +315,9 @@ func loose(s map[string]any) object {
 	return o
 }
 
-// alsoText names the types that the registry takes beside the type of a schema: "Also taken:
-// an integer, a boolean." A generated client has one type for a field.
+// alsoText lists the types that the registry also accepts, in addition to the type in the schema: "Also taken:
+// an integer, a boolean." The schema itself has only one type, because a generated client has one type for a
+// field.
 func alsoText(o object) string {
 	for _, m := range o {
 		if m.name != assetsvc.AlsoAccepts {
@@ -333,7 +334,7 @@ func alsoText(o object) string {
 	return ""
 }
 
-// keywordOrder has the keywords of JSON Schema in the order of the document.
+// keywordOrder has the keywords of JSON Schema, in the order in which the document lists them.
 var keywordOrder = []string{
 	"type", "anyOf", "const", "enum", "format", "pattern", "maxLength", "maxProperties", "maxItems", "x-go-type",
 	assetsvc.AlsoAccepts,
@@ -351,7 +352,7 @@ func sorted(s map[string]any) (o object) {
 	return o
 }
 
-// nullable returns a schema that permits null too.
+// nullable returns a schema that also permits null.
 func nullable(o object) object {
 	if len(o) == 0 {
 		return o

@@ -39,7 +39,7 @@ var searchOperations = map[string]operation{
 	},
 }
 
-// totalHeader describes the number of assets that a search finds, of an export.
+// totalHeader describes the header with the number of assets that the search for an export finds.
 var totalHeader = object{
 	{"description", "Assets that the search finds. The file has the first 10,000."},
 	{"schema", object{{"type", "integer"}}},
@@ -67,7 +67,7 @@ type searchParameter struct {
 	schema     object
 }
 
-// filterValues returns the schema of the values of a filter.
+// filterValues returns the schema for the values of a filter.
 func filterValues(f assetfilter.Filter) object {
 	value, most := object{{"type", "string"}, {"maxLength", assetfilter.MaxValue}}, assetfilter.MaxValues
 	switch {
@@ -121,14 +121,14 @@ func searchParameters() []searchParameter {
 	}...)
 }
 
-// hasSearch tells whether a version has searches.
+// hasSearch reports whether a version of the API has searches.
 func hasSearch(version string) bool {
 	v, _ := routes.FindVersion(version)
 	return slices.ContainsFunc(routes.All(), func(r routes.Route) bool { return r.AtSearch && v.Has(r) })
 }
 
-// searchLimit is the component of the parameter limit of a search. Pages of the feed have
-// another one.
+// searchLimit is the name of the component for the parameter limit of a search. Pages of the feed also have a
+// parameter limit, with other rules.
 const searchLimit = "search_limit"
 
 func searchParameterNames() (all []string) {

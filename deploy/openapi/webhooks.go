@@ -58,8 +58,7 @@ var webhookOperations = map[string]operation{
 	},
 }
 
-// webhookExamples has the examples of bodies. The address is of a name that never
-// resolves (RFC 2606).
+// webhookExamples has examples of bodies. Their address has a host name that never resolves (RFC 2606).
 var webhookExamples = map[string]object{
 	"WebhookInput":    {{"url", webhookURL}},
 	"WebhookPatch":    {{"state", "disabled"}},
@@ -159,8 +158,8 @@ func webhookFilters() object {
 		assetfilter.MaxTotal), properties, assetfilter.Names()...)
 }
 
-// messageOf returns the schema of a message to receivers. It is no component: a generator drops
-// the components that no path refers to.
+// messageOf returns the schema of a message to receivers. It is not a component, because generators drop
+// components that no path refers to.
 func messageOf(text, kind string, data object) object {
 	return closed(text, object{
 		{"type", object{{"type", "string"}, {"const", kind}}},
@@ -169,7 +168,7 @@ func messageOf(text, kind string, data object) object {
 	})
 }
 
-// webhookMessages returns the requests that the registry sends to receivers.
+// webhookMessages describes the requests that the registry sends to receivers.
 func webhookMessages() object {
 	header := func(name, text string) object {
 		return object{
@@ -217,18 +216,18 @@ func webhookMessages() object {
 	}
 }
 
-// field returns the schema of a field of a webhook.
+// field returns the schema of the webhook field with this name.
 func field(name string) object {
 	for _, f := range webhookFields() {
 		if f.name == name {
 			return f.value.(object)
 		}
 	}
-	panic("openapi: webhooks have no field " + name) // a defect of this file
+	panic("openapi: webhooks have no field " + name) // a mistake in this file
 }
 
-// webhookInput returns the schema of a body. The registry ignores the fields that the body
-// does not write.
+// webhookInput returns the schema of a body. Fields of a webhook that are not in the object written are
+// permitted, but the registry ignores them.
 func webhookInput(text string, required []string, written object) object {
 	var properties object
 	for _, f := range webhookFields() {

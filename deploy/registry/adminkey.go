@@ -15,8 +15,8 @@ import (
 	"asset-registry/shared/durable"
 )
 
-// adminKeyMaker creates a key for the admin API and returns its secret. name goes
-// into the audit log.
+// adminKeyMaker creates a key for the admin API and returns its secret. The argument name goes into the audit
+// log.
 type adminKeyMaker func(ctx context.Context, name string) (secret string, err error)
 
 const maxKeyAnswer = 4 << 10 // bytes
@@ -34,8 +34,8 @@ func answerAdminKey(create adminKeyMaker) http.HandlerFunc {
 	}
 }
 
-// AdminKey creates a key for the admin API of the registry in a data directory, and
-// returns the key. The registry may run or not. It keeps a hash of the key only.
+// AdminKey creates a key for the admin API of the registry in a data directory, and returns the key. The
+// registry may be running or stopped. It stores only a hash of the key.
 func AdminKey(ctx context.Context, dir, name string) (string, error) {
 	client := controlClient(dir)
 	defer client.CloseIdleConnections()
@@ -62,8 +62,8 @@ func AdminKey(ctx context.Context, dir, name string) (string, error) {
 	return string(text), nil
 }
 
-// adminKeyOfStopped creates the key in the files of a registry that does not run. It creates no
-// data directory.
+// adminKeyOfStopped creates the key in the files of a registry that does not run. It does not create a data
+// directory.
 func adminKeyOfStopped(ctx context.Context, dir, name string) (string, error) {
 	secrets, err := openExisting(dir)
 	if err != nil {
@@ -80,8 +80,7 @@ func adminKeyOfStopped(ctx context.Context, dir, name string) (string, error) {
 	return key, durable.SyncDirectory(dir)
 }
 
-// warningsOnly returns the log of a command: warnings and errors on the standard
-// error output.
+// warningsOnly returns the log for a command: it writes warnings and errors to the standard error output.
 func warningsOnly() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

@@ -18,35 +18,35 @@ import (
 	"asset-registry/shared/durable"
 )
 
-// kept lists the files of a backup, in their order. Assets come before tokens, so
-// that a backup has every transfer that one of its assets names. They come before files too, for
-// the same reason. After files.db come the bytes of the files, and an empty entry at the end.
+// kept lists the files of a backup in the order in which they are written. Assets come before tokens, so that
+// the backup has every transfer that one of its assets names. Assets come before files for the same reason.
+// After files.db come the bytes of the files, and then an empty entry that marks their end.
 var kept = []string{formatFile, secretFile, serverIDFile, assetsFile, tokensFile, filesFile}
 
-// isOptional tells whether a data directory may lack a file of kept: one of a release before
-// files of documents has no files.db.
+// isOptional reports whether a data directory may lack a file of kept. A directory that an older release made,
+// before documents could have files, has no files.db.
 func isOptional(name string) bool { return name == serverIDFile || name == filesFile }
 
-// endOfFiles is the name of the entry after the bytes of all files.
+// endOfFiles is the name of the empty entry that follows the bytes of all files.
 const endOfFiles = filesDirectory + "/end"
 
-// snapshot writes a store's file as it is at one moment. It calls to with the size
-// of the file, and writes to the returned writer.
+// snapshot copies a store's file, in the state of one moment. It calls the function "to" with the size of the
+// file, and writes the file to the writer that this function returns.
 type snapshot func(to func(size int64) (io.Writer, error)) error
 
-// BackupOptions says what a backup has beside the data.
+// BackupOptions says what a backup contains in addition to the data.
 type BackupOptions struct {
-	Certificate bool // the keys and the certificate of ACME
+	Certificate bool // include the keys and the certificate of ACME
 }
 
-// Backup writes a backup of a data directory into a new file, completely or not at
-// all, and notes it in the data directory. The registry may run or not. Only the file's owner can
-// read it, because it holds the secret.
+// Backup writes a backup of a data directory into a new file, completely or not at all, and records it in the
+// data directory. The registry may be running or stopped. Only the file's owner can read the file, because it
+// holds the secret.
 func Backup(ctx context.Context, dir, file string, o BackupOptions) error {
 	if err := takeWhole(ctx, dir, file, o); err != nil {
 		return err
 	}
-	if _, err := noteBackup(dir, file, false); err != nil { // the backup is good all the same
+	if _, err := noteBackup(dir, file, false); err != nil { // if only this fails, the backup is still valid
 		warningsOnly().Warn("registry status will not tell of this backup", "error", err)
 	}
 	return nil
@@ -57,14 +57,14 @@ func takeWhole(ctx context.Context, dir, file string, o BackupOptions) error {
 	if _, err := os.Stat(file); err == nil {
 		return fmt.Errorf("%s is there already: name another file", file)
 	}
-	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+durable.Unfinished) // its mode is 0600
+	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+durable.Unfinished) // with mode 0600
 	if err != nil {
 		return fmt.Errorf("create the backup: %w", err)
 	}
 	if err := errors.Join(takeBackup(ctx, dir, w, o), w.Sync(), w.Close()); err != nil {
 		return errors.Join(err, os.Remove(w.Name()))
 	}
-	return durable.Link(w.Name(), file) // fails if the file exists by now
+	return durable.Link(w.Name(), file) // fails if somebody has created the file meanwhile
 }
 
 // takeBackup asks the running registry for a backup. If none runs, it reads the
@@ -104,15 +104,15 @@ func takeBackup(ctx context.Context, dir string, w io.Writer, o BackupOptions) e
 	return nil
 }
 
-// stopped returns the snapshot of a store that no process has open.
+// stopped returns the snapshot of a store. No process may have the store open.
 func stopped(dir, name string) snapshot {
 	return func(to func(size int64) (io.Writer, error)) error {
 		return boltfile.SnapshotOf(filepath.Join(dir, name), to)
 	}
 }
 
-// archive writes the directory as a tar archive. The stores come from snapshots, by
-// file name; other files are copied.
+// archive writes the data directory as a tar archive. Each store comes from its snapshot; snapshots are by file
+// name. Other files are copied.
 func archive(w io.Writer, dir string, snapshots map[string]snapshot, o BackupOptions) error {
 	t := tar.NewWriter(w)
 	for _, name := range kept {
@@ -142,11 +142,11 @@ func archive(w io.Writer, dir string, snapshots map[string]snapshot, o BackupOpt
 	return t.Close()
 }
 
-// certificateForm is the form of the names of the files of ACME in a backup. They come last, where
-// a program before them reads nothing.
+// certificateForm matches the names of the ACME files in a backup. They come last, after the point where older
+// releases stop reading.
 var certificateForm = regexp.MustCompile(`^` + certificateDirectory + `/` + certificate.FileForm + `$`)
 
-// archiveCertificate writes the files of ACME.
+// archiveCertificate writes the ACME files.
 func archiveCertificate(t *tar.Writer, dir string) error {
 	names, err := fs.Glob(os.DirFS(dir), certificateDirectory+"/*/*")
 	if err != nil {
@@ -168,8 +168,8 @@ func writeHeader(t *tar.Writer, name string, size int64) error {
 	return t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: time.Now(), Format: tar.FormatPAX})
 }
 
-// archiveBytes writes the bytes of all files, and the entry after them. A file that is collected
-// meanwhile is left out. Bytes in a bucket stay there.
+// archiveBytes writes the bytes of all files, and then the entry that marks their end. The archive does not get
+// a file that is garbage collected meanwhile. If the bytes are in a bucket, archiveBytes writes none of them.
 func archiveBytes(t *tar.Writer, dir string) error {
 	if inBucket, err := has(dir, placeFile); err != nil {
 		return err
@@ -207,10 +207,10 @@ func archiveBytes(t *tar.Writer, dir string) error {
 	return writeHeader(t, endOfFiles, 0)
 }
 
-// blobForm is the form of the name of bytes in a backup. It leaves out those of uploads under way.
+// blobForm matches the names of files' bytes in a backup. It does not match uploads that are not finished.
 var blobForm = regexp.MustCompile(`^` + filesDirectory + `/[0-9a-f]{2}/[0-9a-f]{32}-[0-9a-f]{16}$`)
 
-// copyFile is the snapshot of a small file that is not a store.
+// copyFile takes the snapshot of a small file that is not a store.
 func copyFile(path string, to func(size int64) (io.Writer, error)) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

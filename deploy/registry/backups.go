@@ -18,24 +18,24 @@ import (
 	"asset-registry/shared/durable"
 )
 
-// Keep says how many backups a directory keeps. Days and weeks without a backup do not count, so a
-// machine that stood still loses none.
+// Keep says how many backups a directory keeps. Only days and weeks that have a backup count, so a machine that
+// was switched off for a time does not lose old backups.
 type Keep struct {
 	Days  int `name:"keep-days" default:"14" help:"With --into: the newest backup of each of so many days stays."`
 	Weeks int `name:"keep-weeks" default:"8" help:"With --into: the newest backup of each of so many weeks stays."`
 }
 
 const (
-	// backupForm is the name of a good backup in a directory, for time.Format in UTC.
+	// backupForm is the name of a checked backup, as a layout for time.Format in UTC.
 	backupForm = "registry-20060102T150405Z.tar"
 
-	// unchecked begins the names of all that a run leaves if it is killed or finds a fault.
+	// unchecked is the prefix of all files that a run leaves behind if it is killed or finds a fault.
 	unchecked = "unchecked"
 )
 
-// BackupInto makes a backup in a directory, restores it there to check it, and only then gives it
-// its name and removes those that keep does not keep. It writes to w what it checked. Without an
-// error, the backup is good. If the data is damaged, the error has the cause ErrDamaged, and the bad
+// BackupInto makes a backup in the directory into, and restores it there to check it. Only then does it give the
+// backup its name and remove the backups that are too old for the rules in keep. It writes to w what it checked.
+// If it returns no error, the backup is valid. If the data is damaged, the error wraps ErrDamaged, and the bad
 // backup stays as unchecked.tar until the next run. After an error, no other backup is removed.
 func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOptions, w io.Writer) (err error) {
 	if keep.Days < 1 || keep.Weeks < 0 {
@@ -72,7 +72,7 @@ func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOption
 	if err := Restore(ctx, made, restored, "", bucket); err != nil {
 		return errors.Join(fmt.Errorf("restore the backup to check it: %w", err), os.Remove(made))
 	}
-	if err := Check(restored, bucket == "", w); err != nil { // a backup does not have the bytes in a bucket
+	if err := Check(restored, bucket == "", w); err != nil { // a backup has no bytes of a bucket
 		return errors.Join(fmt.Errorf("check %s: %w", made, err), os.RemoveAll(restored))
 	}
 	if err := os.RemoveAll(restored); err != nil {
@@ -94,7 +94,7 @@ func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOption
 	return err
 }
 
-// lockBackups lets one run at a time work in a directory of backups.
+// lockBackups makes sure that only one run at a time works in a directory of backups.
 func lockBackups(into string) (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(into, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -107,10 +107,10 @@ func lockBackups(into string) (unlock func(), err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the directory of backups %s: %w", into, err), f.Close())
 	}
-	return func() { _ = f.Close() }, nil // the file is empty, so nothing is lost
+	return func() { _ = f.Close() }, nil // nothing was written to the file, so an error of Close does not matter
 }
 
-// removeUnchecked removes what a former run has left.
+// removeUnchecked removes the files that a former run left behind.
 func removeUnchecked(into string) error {
 	left, err := filepath.Glob(filepath.Join(into, unchecked+"*"))
 	for _, name := range left {
@@ -119,8 +119,8 @@ func removeUnchecked(into string) error {
 	return err
 }
 
-// removeOld removes the backups that keep does not keep. Other files stay, and so does the backup of
-// now, whatever the clock was before.
+// removeOld removes the backups that are too old for the rules in keep. It never removes other files or the
+// backup that was just made, even if the clock was wrong before.
 func removeOld(into string, keep Keep, now time.Time) (kept, removed int, err error) {
 	entries, err := os.ReadDir(into)
 	if err != nil {
@@ -141,7 +141,7 @@ func removeOld(into string, keep Keep, now time.Time) (kept, removed int, err er
 	return len(made) - len(old), len(old), durable.SyncDirectory(into)
 }
 
-// old returns the times of the backups that are not kept.
+// old returns the times of the backups to be removed.
 func (k Keep) old(made []time.Time) (old []time.Time) {
 	days, weeks := map[string]bool{}, map[string]bool{}
 	for _, at := range slices.SortedFunc(slices.Values(made), func(a, b time.Time) int { return b.Compare(a) }) {
@@ -155,7 +155,9 @@ func (k Keep) old(made []time.Time) (old []time.Time) {
 	return old
 }
 
-// newestOf tells whether a span of time is new among the seen ones, of which there are at most most.
+// newestOf notes the span of time (a day or a week) of a backup. It returns true if the span is new and the map
+// seen had fewer spans than the limit most. Backups come newest first, so the backup is then the newest of its
+// span.
 func newestOf(seen map[string]bool, span string, most int) bool {
 	if seen[span] || len(seen) == most {
 		return false
@@ -164,17 +166,17 @@ func newestOf(seen map[string]bool, span string, most int) bool {
 	return true
 }
 
-// LastBackup is what the data directory tells about its backups.
+// LastBackup is the record of the last backup, which the data directory keeps.
 type LastBackup struct {
 	File     string    `json:"file,omitempty"`
 	Bytes    int64     `json:"bytes,omitempty"`
-	Finished time.Time `json:"finished,omitzero"` // zero: there was none
-	Checked  bool      `json:"checked"`           // it was restored and read
-	Failed   time.Time `json:"failed,omitzero"`   // end of a later run with --into that failed
-	Fault    string    `json:"fault,omitempty"`   // of that run
+	Finished time.Time `json:"finished,omitzero"` // zero: no backup was made
+	Checked  bool      `json:"checked"`           // the backup was restored and read
+	Failed   time.Time `json:"failed,omitzero"`   // end of a later run with --into, if that run failed
+	Fault    string    `json:"fault,omitempty"`   // why that run failed
 }
 
-// readBackup returns the zero value if there was no backup.
+// readBackup reads the record of the last backup. If no backup was made, it returns the zero value.
 func readBackup(dir string) (last LastBackup, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, backupFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -189,7 +191,7 @@ func readBackup(dir string) (last LastBackup, err error) {
 	return last, nil
 }
 
-// noteBackup notes a backup in the data directory.
+// noteBackup records a backup in the data directory.
 func noteBackup(dir, file string, checked bool) (LastBackup, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -202,18 +204,18 @@ func noteBackup(dir, file string, checked bool) (LastBackup, error) {
 	return last, writeBackup(dir, last)
 }
 
-// noteFailure notes that a run has failed. The facts about the backup before it stay.
+// noteFailure records that a run has failed. The record of the backup before it stays.
 func noteFailure(dir string, fault error) error {
 	last, err := readBackup(dir)
 	if err != nil {
-		last = LastBackup{} // it is written anew
+		last = LastBackup{} // the broken file is replaced
 	}
 	last.Failed, last.Fault = time.Now().UTC(), fault.Error()
 	return writeBackup(dir, last)
 }
 
-// writeBackup writes the file that readBackup reads. The process may have another user than the
-// command, so others may read it; nobody else gets into the directory.
+// writeBackup writes the file that readBackup reads. All users may read the file, because the registry may run
+// as another user than the command. The mode of the directory still keeps strangers out.
 func writeBackup(dir string, last LastBackup) error {
 	text, err := json.Marshal(last)
 	if err == nil {
@@ -225,7 +227,7 @@ func writeBackup(dir string, last LastBackup) error {
 	return nil
 }
 
-// measureBackup adds the end of the last backup to a meter.
+// measureBackup adds a metric to meter: the time when the last backup ended.
 func measureBackup(meter metric.Meter, dir string) error {
 	_, err := meter.Float64ObservableGauge("registry.backup.finished", metric.WithUnit("s"),
 		metric.WithDescription("End of the last complete backup, since the Unix epoch; 0: there is none."),

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBackupsThatAreKept counts days and weeks that have a backup, whatever lies between them.
+// TestBackupsThatAreKept checks which backups are kept. Only days and weeks that have a backup count.
 func TestBackupsThatAreKept(t *testing.T) {
 	var daily []string
 	for day := time.Date(2026, 11, 27, 2, 30, 0, 0, time.UTC); len(daily) < 30; day = day.AddDate(0, 0, -1) {
@@ -66,7 +66,8 @@ func TestBackupsThatAreKept(t *testing.T) {
 	}
 }
 
-// TestTheNewestBackupStaysAfterTheClockWasSetBack has backups of a future.
+// TestTheNewestBackupStaysAfterTheClockWasSetBack adds backups whose names have a time in the future. The backup
+// that was just made must stay.
 func TestTheNewestBackupStaysAfterTheClockWasSetBack(t *testing.T) {
 	into := t.TempDir()
 	now := time.Date(2026, 11, 27, 2, 30, 0, 0, time.UTC)
@@ -80,8 +81,8 @@ func TestTheNewestBackupStaysAfterTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// TestAFailedBackupIsNoted names a data directory that is no registry's, and keeps what was known of
-// the backup before.
+// TestAFailedBackupIsNoted fails to back up a directory that is not a data directory. The failure must be
+// recorded, and the record of the backup before it must stay.
 func TestAFailedBackupIsNoted(t *testing.T) {
 	dir, into := t.TempDir(), filepath.Join(t.TempDir(), "backups")
 	write(t, dir, "a.tar")
@@ -101,7 +102,7 @@ func TestAFailedBackupIsNoted(t *testing.T) {
 	}
 }
 
-// TestOneBackupAtATime holds the lock of the directory.
+// TestOneBackupAtATime starts a backup while the lock of the directory is held. The backup must fail.
 func TestOneBackupAtATime(t *testing.T) {
 	into := t.TempDir()
 	unlock, err := lockBackups(into)

@@ -18,10 +18,10 @@ import (
 // ErrDamaged is returned for a data directory with damaged files.
 var ErrDamaged = errors.New("the data is damaged")
 
-// Check reads all files of a data directory and writes to w for each file "ok" or
-// its faults. It changes nothing. The registry must not run. It returns ErrDamaged
-// if a file has a fault. With files it also reads the bytes of all files of documents, and compares
-// their SHA-256; otherwise it looks at their lengths.
+// Check reads all files of a data directory, and writes for each file "ok" or its faults to w. It changes
+// nothing. The registry must not run. It returns ErrDamaged if a file has a fault. If files is true, it also
+// reads the bytes of all files of documents and compares their SHA-256; otherwise it only compares their
+// lengths.
 func Check(dir string, files bool, w io.Writer) error {
 	if err := mustBeOurs(dir, ""); err != nil {
 		return err
@@ -59,7 +59,7 @@ func Check(dir string, files bool, w io.Writer) error {
 		}},
 	} {
 		if there, err := has(dir, c.name); err == nil && !there && isOptional(c.name) {
-			continue // the directory is of a release before files of documents
+			continue // an older release made the directory, before documents could have files
 		}
 		says, faults := c.check(filepath.Join(dir, c.name))
 		if len(faults) == 0 {
@@ -79,9 +79,9 @@ func Check(dir string, files bool, w io.Writer) error {
 	return nil
 }
 
-// RepairLog makes the damaged parts of the public log in a data directory again from the record
-// of changes, and writes their number to w. The registry must not run. It changes nothing if the
-// record does not make the log that is signed.
+// RepairLog rebuilds the damaged parts of the public log in a data directory from the record of changes, and
+// writes to w how many it rebuilt. The registry must not run. If the record of changes does not give the tree
+// that was signed, RepairLog changes nothing.
 func RepairLog(dir string, w io.Writer) error {
 	secrets, err := keyring.Read(filepath.Join(dir, secretFile))
 	if err != nil {

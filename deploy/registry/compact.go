@@ -9,9 +9,9 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// Compact rewrites the stores of a data directory without their free pages, which keep
-// erased values until they are used again. For each file it writes the sizes before and
-// after to w. The registry must not run. Each file is replaced completely or not at all.
+// Compact rewrites the stores of a data directory without their free pages. Free pages still contain erased
+// values until they are used again. For each file it writes the sizes before and after to w. The registry must
+// not run. Each file is replaced completely or not at all.
 func Compact(dir string, w io.Writer) error {
 	if err := mustBeOurs(dir, formatFile); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// controlFile is a Unix socket in the data directory. Commands on the same machine
-// use it to call the running registry. Access to the directory is the permission.
+// controlFile is a Unix socket in the data directory. Commands on the same machine use it to call the running
+// registry. A process that can open the directory may use it; there is no other authentication.
 const controlFile = "control.sock"
 
 // The paths that the socket serves.
@@ -29,10 +29,10 @@ const (
 	statusPath   = "/status"
 )
 
-// withCertificate is the query of a backup with the keys of ACME.
+// withCertificate is the query that asks for a backup with the ACME keys.
 const withCertificate = "certificate"
 
-// controlSocket holds what the socket serves.
+// controlSocket has the data and functions that the socket serves.
 type controlSocket struct {
 	dir       string
 	snapshots map[string]snapshot // by file name
@@ -41,17 +41,17 @@ type controlSocket struct {
 	status    func(context.Context) (Status, error)
 }
 
-// serveControl serves the socket in the background until stop. If the socket cannot
-// be opened, it logs a warning, and commands work on a stopped registry only.
+// serveControl serves the socket in the background until the function stop is called. If the socket cannot be
+// opened, it logs a warning; then commands work only while the registry is stopped.
 func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop func() error, err error) {
 	path := filepath.Join(c.dir, controlFile)
-	// A killed process may have left its socket. No other one is in use: this process
-	// holds the locks of the stores.
+	// A killed process may have left its socket. This process holds the locks of the stores, so no running
+	// process uses the socket.
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open control socket: %w", err)
 	}
 	listener, err := net.Listen("unix", path)
-	if err != nil { // the path may be too long for a socket
+	if err != nil { // for example, the path is too long for a socket
 		log.Warn("no control socket: stop the registry to back it up", "error", err)
 		return func() error { return nil }, nil
 	}
@@ -60,7 +60,7 @@ func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop 
 		o := BackupOptions{Certificate: r.URL.RawQuery == withCertificate}
 		if err := archive(moving{w, http.NewResponseController(w), stall}, c.dir, c.snapshots, o); err != nil {
 			log.Error("back up", "error", err)
-			panic(http.ErrAbortHandler) // breaks the connection: the client must not take a part for the whole
+			panic(http.ErrAbortHandler) // breaks the connection, so that the client sees an incomplete backup
 		}
 		log.Info("a backup was taken")
 	})
@@ -76,17 +76,17 @@ func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop 
 	}, nil
 }
 
-// stall is how long the receiver of a backup may take nothing before the backup ends.
+// stall is how long the receiver of a backup may read nothing before the backup is broken off.
 const stall = 30 * time.Second
 
-// moving is an answer without an end in time: each write has a deadline of its own.
+// moving is an answer that may take any time in total, because each write gets a new deadline.
 type moving struct {
 	http.ResponseWriter
 	controller *http.ResponseController
 	within     time.Duration
 }
 
-// Write fails if the receiver takes nothing for a while.
+// Write fails if the receiver reads nothing for the time within.
 func (m moving) Write(p []byte) (int, error) {
 	if err := m.controller.SetWriteDeadline(time.Now().Add(m.within)); err != nil {
 		return 0, err
@@ -102,8 +102,8 @@ func controlClient(dir string) *http.Client {
 	return httpclient.New(&http.Transport{DialContext: dial})
 }
 
-// isStopped reports whether err, of a controlClient, means that no registry runs on
-// the data directory.
+// isStopped reports whether the registry of a data directory is stopped. The argument err is the error of a call
+// with a controlClient.
 func isStopped(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }

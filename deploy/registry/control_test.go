@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestABackupEndsWhenItsReceiverStops has a receiver that asks for a backup without an end,
-// and reads none of it.
+// TestABackupEndsWhenItsReceiverStops asks for a backup whose data has no end, and reads nothing. The sender must
+// give up.
 func TestABackupEndsWhenItsReceiverStops(t *testing.T) {
 	ended := make(chan error, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -44,7 +44,8 @@ func TestABackupEndsWhenItsReceiverStops(t *testing.T) {
 	}
 }
 
-// TestABackupLooksAtTheStatus has a registry that refuses the backup with a page: it is no backup.
+// TestABackupLooksAtTheStatus has a registry that answers with an error page. The page must not be stored as a
+// backup.
 func TestABackupLooksAtTheStatus(t *testing.T) {
 	dir, err := os.MkdirTemp("", "control") // the path of a socket must be short
 	if err != nil {

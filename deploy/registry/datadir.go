@@ -16,40 +16,39 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// The files of a data directory. A first start writes the format file first, so a
-// directory is either empty or the registry's. It writes the secret under a
-// temporary name, creates the stores, and then renames the secret. So a directory
-// that has a secret but no stores has lost them, and is refused.
+// The files of a data directory. The first start writes the format file before all others, so a directory without
+// it must be empty. Then it writes the secret under a temporary name, creates the stores, and renames the secret.
+// So a directory that has a secret but no stores has lost its stores, and is refused.
 const (
 	formatFile      = "FORMAT"
 	firstSecretFile = "secret.first" // the secret during the first start
 	secretFile      = "secret"
 	assetsFile      = "assets.db"
 	tokensFile      = "tokens.db"
-	filesFile       = "files.db" // metadata of the files of documents
+	filesFile       = "files.db" // metadata about the files of documents
 
-	// filesDirectory has the bytes of the files of documents.
+	// filesDirectory contains the bytes of the files of documents.
 	filesDirectory = "files"
 
-	// logKeyFile has the secret keys of the public log. A backup does not have it: restored
-	// data may be older than what the keys have signed.
+	// logKeyFile has the secret keys of the public log. A backup does not contain it: restored data may be
+	// older than trees that the keys have already signed.
 	logKeyFile = "log.key"
 
-	// certificateDirectory has the keys of ACME. A backup has them only if it is asked for.
+	// certificateDirectory has the ACME keys. A backup contains them only on request.
 	certificateDirectory = "acme"
 
-	// snapshotDirectory has copies of all listed assets for synchronisers. A backup does
-	// not have it: the registry makes new ones.
+	// snapshotDirectory has copies of all listed assets for synchronisers. A backup does not contain it: the
+	// registry makes new ones.
 	snapshotDirectory = "snapshots"
 
-	// searchDirectory has the index of searches. A backup does not have it: the registry makes
-	// it of the feed.
+	// searchDirectory has the index of searches. A backup does not contain it: the registry makes it from the
+	// feed.
 	searchDirectory = "search"
 
-	// backupFile tells about the last backup (LastBackup).
+	// backupFile has the record of the last backup (LastBackup).
 	backupFile = "backup.json"
 
-	// serverIDFile pins the default SERVER_ID once the secret has been rotated.
+	// serverIDFile keeps the default SERVER_ID after the secret was rotated, so that it does not change.
 	serverIDFile = "server-id"
 
 	format        = "asset-registry data 1"
@@ -57,7 +56,7 @@ const (
 	directoryMode = 0o700
 )
 
-// mustBeOurs returns an error if a data directory lacks a file.
+// mustBeOurs returns an error if the directory lacks the file, and so is not a data directory of the registry.
 func mustBeOurs(dir, file string) error {
 	_, err := os.Stat(filepath.Join(dir, file))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -66,8 +65,8 @@ func mustBeOurs(dir, file string) error {
 	return err
 }
 
-// openData creates a data directory if it does not exist, and returns its secrets.
-// It writes nothing into a directory that holds other files.
+// openData creates a data directory if it does not exist, and returns its secrets. If the directory contains
+// files of something else, openData writes nothing and returns an error.
 func openData(dir string) (keyring.Ring, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -98,7 +97,7 @@ func openData(dir string) (keyring.Ring, error) {
 	return openSecret(dir)
 }
 
-// openSecret returns the directory's secrets. At a first start it creates one.
+// openSecret returns the secrets of a data directory. At the first start it creates a secret.
 func openSecret(dir string) (keyring.Ring, error) {
 	for {
 		switch there, err := has(dir, secretFile); {
@@ -111,7 +110,7 @@ func openSecret(dir string) (keyring.Ring, error) {
 			return nil, err
 		}
 		secret, err := keyring.Read(filepath.Join(dir, firstSecretFile))
-		// If another process has finished the first start meanwhile, use its secret.
+		// If another process has finished the first start meanwhile, the loop reads the secret of that process.
 		if there, failed := has(dir, secretFile); failed == nil && !there {
 			return secret, err
 		}
@@ -177,12 +176,12 @@ func makeFirstSecret(dir string) error {
 
 func newSecret() string {
 	bits := make([]byte, secretBytes)
-	rand.Read(bits) // never fails
+	rand.Read(bits) // rand.Read never returns an error
 	return hex.EncodeToString(bits)
 }
 
-// finishFirstStart gives the secret its final name once the stores exist. At a later
-// start it does nothing.
+// finishFirstStart gives the secret its final name after the stores were created. At a later start it does
+// nothing.
 func finishFirstStart(dir string) error {
 	first := filepath.Join(dir, firstSecretFile)
 	err := os.Link(first, filepath.Join(dir, secretFile))
@@ -237,9 +236,8 @@ func makeDirectory(dir string) error {
 	return durable.SyncDirectory(parent)
 }
 
-// writeFile writes a line into a new file, completely or not at all, and syncs it. If
-// the file exists, it stays as it is: of several processes that start together, all
-// use the secret of the first.
+// writeFile writes a line into a new file, completely or not at all, and syncs it. If the file exists, it is
+// not changed: of several processes that start together, all use the secret of the first.
 func writeFile(dir, name, line string) error {
 	err := durable.Create(filepath.Join(dir, name), []byte(line+"\n"))
 	if err != nil && !errors.Is(err, fs.ErrExist) {

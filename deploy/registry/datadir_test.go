@@ -87,8 +87,8 @@ func (f files) write(t *testing.T, dir string) {
 	}
 }
 
-// mustRefuseUntouched checks that err contains says and that the directory still has
-// exactly the files of want.
+// mustRefuseUntouched checks that err contains the text says, and that the directory still has exactly the files
+// in want.
 func mustRefuseUntouched(t *testing.T, dir string, want files, err error, says string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), says) {
@@ -111,8 +111,8 @@ func mustRefuseUntouched(t *testing.T, dir string, want files, err error, says s
 	}
 }
 
-// mustFinishFirstStart finishes the first start. It opens the directory before and
-// after that, and each time checks the secret.
+// mustFinishFirstStart finishes the first start. It opens the directory before and after that, and checks the
+// secret each time.
 func mustFinishFirstStart(t *testing.T, dir string, want keyring.Ring) {
 	t.Helper()
 	if again, err := openData(dir); err != nil || !cmp.Equal(again, want) {

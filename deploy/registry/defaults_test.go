@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/config"
 )
 
-// TestFlagsHaveTheDefaultsOfTheServices compares the flags with the fields of the services'
-// Config that are zero. One flag is for all of them, so they agree where they share it.
+// TestFlagsHaveTheDefaultsOfTheServices compares the defaults of the flags with those that the services use for
+// zero fields of their Config. If services share a flag, their defaults must be equal.
 func TestFlagsHaveTheDefaultsOfTheServices(t *testing.T) {
 	var c Config
 	if _, err := config.Parse(&c, "registry", "", "REGISTRY_TEST", nil); err != nil {

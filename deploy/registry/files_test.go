@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// TestAddressesOfFiles looks at what addresses of files start with (docs/files.md, "Addresses").
+// TestAddressesOfFiles checks what addresses of files start with (docs/files.md, "Addresses").
 func TestAddressesOfFiles(t *testing.T) {
 	secure := httpserver.Certificate{Cert: "x", Key: "x"}
 	for _, c := range []struct {
@@ -38,7 +38,8 @@ func TestAddressesOfFiles(t *testing.T) {
 	}
 }
 
-// TestBytesOfABackup writes the bytes of files into a backup and reads them back, whole and cut off.
+// TestBytesOfABackup writes the bytes of files into a backup, and reads them back: from the whole backup, and
+// from a backup that is cut off, which must be an error.
 func TestBytesOfABackup(t *testing.T) {
 	dir := t.TempDir()
 	blob := filepath.Join(filesDirectory, "01", strings.Repeat("01", 16)+"-"+strings.Repeat("f", 16))
@@ -70,7 +71,7 @@ func TestBytesOfABackup(t *testing.T) {
 	if found, _ := filepath.Glob(filepath.Join(restored, filesDirectory, "*", "*")); len(found) != 1 {
 		t.Errorf("got %q, want the one file", found)
 	}
-	cut := b.Bytes()[:1024] // the header and the bytes of the one file
+	cut := b.Bytes()[:1024] // the header and the bytes of the only file
 	if err := extractBytes(tar.NewReader(bytes.NewReader(cut)), t.TempDir()); err == nil ||
 		!strings.Contains(err.Error(), "cut off") {
 		t.Errorf("a backup that is cut between two files: got %v, want an error", err)

@@ -15,13 +15,14 @@ import (
 // Migrated counts what Migrate has copied.
 type Migrated struct {
 	Assets, Tokens, Files int
-	Place                 string // of the bytes of the files: a directory, or the address of a bucket
+	Place                 string // place of the bytes of the files: a directory, or the address of a bucket
 }
 
-// Migrate copies the assets of a data directory to MongoDB, with the metadata of files, and its
-// token records to Redis. The services there continue where this registry has stopped; they need
-// its secret, and the file service the place of its bytes. The registry must not run. progress
-// may be called often, and total may grow. See assetsvc.Move, authsvc.Move and filesvc.Move.
+// Migrate copies the assets of a data directory, with the metadata of files, to MongoDB, and its token records
+// to Redis. Services that use these databases continue where this registry has stopped. They need the secret of
+// this registry, and the file service needs the place of the bytes. The registry must not run. The function
+// progress may be called often, and its argument total may grow. See assetsvc.Move, authsvc.Move and
+// filesvc.Move.
 func Migrate(ctx context.Context, dir, mongo, redis string, progress func(done, total int)) (m Migrated, err error) {
 	if err := mustBeOurs(dir, formatFile); err != nil {
 		return m, err
@@ -33,7 +34,8 @@ func Migrate(ctx context.Context, dir, mongo, redis string, progress func(done, 
 	if strings.TrimSpace(string(found)) != format {
 		return m, errors.New("the data directory belongs to another version of the registry")
 	}
-	// Tokens and files come first: an asset service that already sees the assets must find them.
+	// Tokens and files are copied first: an asset service that already sees an asset must also find its tokens
+	// and files.
 	if m.Tokens, err = authsvc.Move(ctx, filepath.Join(dir, tokensFile), redis); err != nil {
 		return m, err
 	}

@@ -14,12 +14,12 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// placeFile has the address of the bucket with the bytes of files. Without it, they are in
-// filesDirectory. A backup does not have it: a second registry on a bucket would remove what it does not
-// know.
+// placeFile has the address of the bucket with the bytes of files. Without this file, the bytes are in
+// filesDirectory. A backup does not contain the address: if two registries used one bucket, each would remove
+// files that only the other one knows.
 const placeFile = "files.bucket"
 
-// placeOf returns where the bytes of the files of a data directory are, for package filesvc.
+// placeOf returns where the files of a data directory have their bytes, in the form that package filesvc needs.
 func placeOf(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, placeFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -35,7 +35,7 @@ func placeOf(dir string) (string, error) {
 	return place, nil
 }
 
-// checkBucket returns the fault of an address of a bucket. It sends nothing.
+// checkBucket returns what is wrong with the address of a bucket, or nil. It sends nothing.
 func checkBucket(address string) error {
 	if !filesvc.IsBucket(address) {
 		return errors.New("the address of a bucket must be s3+https://HOST/BUCKET")
@@ -43,7 +43,7 @@ func checkBucket(address string) error {
 	return filesvc.CheckPlace(address)
 }
 
-// bucketOf returns the address of the bucket of a data directory; "": there is none.
+// bucketOf returns the address of the bucket of a data directory, or "" if the bytes are in the directory.
 func bucketOf(dir string) (string, error) {
 	place, err := placeOf(dir)
 	if err != nil || !filesvc.IsBucket(place) {
@@ -52,8 +52,8 @@ func bucketOf(dir string) (string, error) {
 	return place, nil
 }
 
-// setPlace notes where the bytes of the files of a data directory are: the address of a bucket, or "" for
-// the directory itself.
+// setPlace records where the bytes of the files of a data directory are: in the bucket with this address, or,
+// if it is "", in the directory itself.
 func setPlace(dir, bucket string) error {
 	path := filepath.Join(dir, placeFile)
 	if bucket != "" {
@@ -65,10 +65,10 @@ func setPlace(dir, bucket string) error {
 	return durable.SyncDirectory(dir)
 }
 
-// MoveFiles copies the bytes of the files of a data directory to a bucket, or with bucket "" from there to
-// the directory, and returns both places. Then the registry uses the second. It may be repeated after an
-// interruption: until all bytes are there, the registry uses those at the first place, where they stay. The
-// registry must not run.
+// MoveFiles copies the bytes of the files of a data directory to a bucket, or, if bucket is "", from the bucket
+// to the directory. It returns both places. Afterwards the registry uses the new place; the bytes at the old
+// place stay. It may be repeated after an interruption: until all bytes are copied, the registry uses the old
+// place. The registry must not run.
 func MoveFiles(ctx context.Context, dir, bucket string) (done filesvc.Copied, from, to string, err error) {
 	if err := mustBeOurs(dir, formatFile); err != nil {
 		return done, "", "", err

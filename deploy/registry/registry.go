@@ -44,7 +44,7 @@ type Config struct {
 	daemon.Process
 	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
 
-	// The host comes from BaseURL, and from no other name.
+	// The certificate is for the host of BaseURL, and for no other name.
 	ACME      bool                  `name:"acme" help:"Get the certificate by ACME, and accept the authority's terms."`
 	Authority certificate.Authority `embed:"" prefix:"acme-"`
 
@@ -54,31 +54,32 @@ type Config struct {
 	Sandbox   bool   `help:"Accept the well-known sandbox keys."`
 	KeysFile  string `help:"YAML file that lists API keys (see: registry new-key)."`
 
-	// By default the file is log.key in the data directory, and the first start makes it.
+	// By default the file is log.key in the data directory. The first start creates it.
 	LogKeyFile string `placeholder:"FILE" help:"Secret keys of the public log, one a line, the newest first."`
 	LogPolicy  string `placeholder:"FILE" help:"Policy file (C2SP tlog-policy) with the witnesses of the public log."`
 
-	// By default the id is made of the secret. A new id makes synchronisers start over.
+	// By default the id is derived from the secret. A new id makes synchronisers start over.
 	ServerID string `name:"server-id" help:"Cookie SERVER_ID. Change it after you restored older data."`
 
-	// Addresses of files start with it. Without it, only a sandbox and a registry that listens on
-	// a loopback address take files; their addresses start with that of the listener.
+	// Addresses of files start with the base URL. Without it, only a sandbox and a registry that listens on a
+	// loopback address accept files, and the addresses start with the address of the listener.
 	BaseURL string `name:"base-url" help:"Public address that links start with; by default that of the client's request."`
 
 	Zone       string   `default:"+00:00" help:"Constant offset of printed timestamps."`
 	AssetTypes []string `default:"bounce" help:"Accepted values of assetType."`
 
-	// A code whose list is missing is checked by its form only. A list has one code a line, perhaps with a
-	// name. Files such as CPV.uk.json and CPV.en.json have names only (docs/search.md, "Names of codes").
+	// If the list of a code is missing, only the form of the code is checked. A list has one code a line; a
+	// name may follow it. Files such as CPV.uk.json and CPV.en.json have names only (docs/search.md, "Names of
+	// codes").
 	CodeLists string `placeholder:"DIR" help:"Directory of lists and names of codes: CPV.txt, CPV.uk.json and others."`
 
-	// All callers with an API key see all fields.
+	// Callers with an API key see all fields.
 	Hide []string `help:"Fields that only callers with an API key see: contacts, addresses, locations."`
 
 	MaxBody int64         `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
 
-	// A change applies to transfers that are created from then on.
+	// A new value applies only to transfers that are created from then on.
 	TransferLifetime time.Duration `default:"2160h" help:"How long an unused transfer is kept."`
 
 	// Snapshots are kept in the data directory.
@@ -88,20 +89,20 @@ type Config struct {
 
 	// Files of documents are kept in the data directory, or in a bucket (MoveFiles).
 	Files filesvc.Limits `embed:""`
-	Draw  []string       `kong:"-"` // filesvc.DrawCommand of the program; nil: there are no small pictures
+	Draw  []string       `kong:"-"` // filesvc.DrawCommand of the program; nil: the registry makes no small pictures
 
-	// The index is kept in the data directory. It is made of the feed, and may be removed.
+	// The index is kept in the data directory. It is made from the feed, so it may be removed.
 	Search   bool   `negatable:"" help:"Answer searches, and serve the pages for people."`
 	Synonyms string `placeholder:"FILE" help:"File of further words of one meaning; by default none."`
 
-	// Pages for people lead to maps and sales.
+	// The pages for people have links to maps and sales.
 	Links searchsvc.Links `embed:""`
 
-	// The registry sends webhooks to public addresses, and uses no proxy.
+	// The registry sends webhooks only to public addresses, and uses no proxy.
 	WebhookNetworks []netip.Prefix `help:"Networks that webhooks may be sent to, although they are not public."`
 	WebhookHTTP     bool           `name:"webhook-http" help:"Webhooks may have addresses that begin with http."`
 
-	// Requests together may hold a part of these bytes. 0 takes the least of the three.
+	// All requests together may hold a part of this memory. 0 takes the smallest of the three limits.
 	Memory int64 `help:"Bytes that the process may use; 0: GOMEMLIMIT, the control group's or the machine's."`
 
 	TrustedProxies []netip.Prefix   `help:"Networks of proxies whose X-Forwarded-For is believed."`
@@ -109,9 +110,9 @@ type Config struct {
 	Settings       gateway.Settings `embed:""`
 }
 
-// Run serves requests until ctx is done, then finishes the requests under way. It
-// calls ready with the public address once it serves. It checks the configuration,
-// the ports and the data directory before it writes anything.
+// Run serves requests until ctx is done, then finishes the requests under way. It calls the function ready with
+// the public address once it serves. It checks the configuration, the ports and the data directory before it
+// writes anything.
 func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) (err error) {
 	logger, flush := httpserver.NewLog(log, c.LogLevel)
 	defer func() { err = errors.Join(err, flush()) }()
@@ -123,7 +124,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err != nil {
 		return err
 	}
-	defer on.close() // harmless if they are closed already
+	defer on.close() // closing them a second time does no harm
 	secure, err := c.TLS.Config(logger)
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	opened = append(opened, stop)
-	secrets, err := openData(c.Data) // the first step that writes
+	secrets, err := openData(c.Data) // the first step that writes to disk
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	return httpserver.Serve(ctx, on.public, service.Handler(), logger, serving)
 }
 
-// process holds what the three services share.
+// process has the settings that the three services share.
 type process struct {
 	secrets   keyring.Ring
 	logKeys   []translog.Key
@@ -191,7 +192,7 @@ type process struct {
 	log       *slog.Logger
 	telemetry *telemetry.Telemetry
 	ownURL    string // address of the public listener
-	filesURL  string // address that addresses of files start with; "": the registry takes no files
+	filesURL  string // beginning of the addresses of files; "": the registry takes no files
 	observer  observer
 }
 
@@ -203,9 +204,9 @@ func (c Config) scheme() string {
 	return c.TLS.Scheme()
 }
 
-// filesURL returns the address that addresses of files start with, for a listener. Such an
-// address is stored for ever, so a registry that others can reach must be told its own; else it
-// is "" (docs/files.md, "Addresses").
+// filesURL returns the address that addresses of files start with, for a listener at addr. Addresses of files
+// are stored for ever, so a registry that others can reach must be given its own address. Without one, filesURL
+// returns "" (docs/files.md, "Addresses").
 func (c Config) filesURL(addr string) string {
 	own, err := netip.ParseAddrPort(addr)
 	switch {
@@ -218,9 +219,9 @@ func (c Config) filesURL(addr string) string {
 	}
 }
 
-// readLog reads the files of the public log that the operator names. Without keys the data directory has
-// them; the first start makes one. Each key that is made has an origin of its own: after a restore of older
-// data the log would otherwise sign other trees than before.
+// readLog reads the files of the public log that the operator names. If no file with keys is named, the keys are
+// in the data directory, and the first start makes one. Each key that is made has a new origin: with the old
+// origin, a log that is restored from older data would sign trees that differ from those it signed before.
 func (c Config) readLog() (policy *translog.Policy, keys []translog.Key, err error) {
 	if c.LogPolicy != "" {
 		if policy, err = logclient.ReadPolicy(c.LogPolicy); err != nil {
@@ -233,7 +234,7 @@ func (c Config) readLog() (policy *translog.Policy, keys []translog.Key, err err
 	return policy, keys, err
 }
 
-// closers are the Close functions of what Run has opened, in the order of opening.
+// closers has the functions that close everything that Run has opened, in the order of opening.
 type closers []func() error
 
 // close calls the functions in reverse order.
@@ -245,7 +246,7 @@ func (c closers) close() error {
 	return errors.Join(errs...)
 }
 
-// listeners are the listeners of a process. Those that are not wanted are nil.
+// listeners are the listeners of a process. A listener that the configuration does not ask for is nil.
 type listeners struct{ public, admin, plain net.Listener }
 
 // listen opens the listeners.
@@ -279,8 +280,8 @@ func (on listeners) close() {
 	}
 }
 
-// start starts the three services and the control socket on an open data directory,
-// and returns the gateway. It appends to opened, also if it fails.
+// start starts the three services and the control socket on an open data directory, and returns the gateway. It
+// appends to the list opened what must be closed, also if it fails.
 func (c Config) start(ctx context.Context, p process, admin net.Listener, opened *closers) (*gateway.Server, error) {
 	authConfig := c.auth(p)
 	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminServing = admin, c.TrustedProxies, c.Serving(nil, nil)
@@ -303,7 +304,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	}
 	*opened = append(*opened, assets.Close)
 	forConsole.set(assets.Handler())
-	if err := durable.SyncDirectory(c.Data); err != nil { // the stores may just have created their files
+	if err := durable.SyncDirectory(c.Data); err != nil { // the stores may have created files just now
 		return nil, fmt.Errorf("open data directory: %w", err)
 	}
 	if err := finishFirstStart(c.Data); err != nil {
@@ -357,7 +358,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	return edge, nil
 }
 
-// files returns the configuration of the file service, with the place of the bytes.
+// files returns the configuration of the file service. The argument place says where the bytes of files are.
 func (c Config) files(p process, place string, assets http.RoundTripper) filesvc.Config {
 	return filesvc.Config{
 		Store:   "file:" + filepath.Join(c.Data, filesFile),
@@ -373,8 +374,8 @@ func (c Config) files(p process, place string, assets http.RoundTripper) filesvc
 	}
 }
 
-// search returns the configuration of the search service. It follows the feed through the
-// gateway, as it does from another machine.
+// search returns the configuration of the search service. The search service reads the feed through the
+// gateway, as it would from another machine.
 func (c Config) search(p process, edge http.Handler) searchsvc.Config {
 	var keys []string
 	for _, key := range p.logKeys {
@@ -384,13 +385,13 @@ func (c Config) search(p process, edge http.Handler) searchsvc.Config {
 		Of: "http://registry", Transport: httpserver.InProcessStream(edge), LogKeys: keys,
 		Dir:      filepath.Join(c.Data, searchDirectory),
 		Synonyms: c.Synonyms, CodeLists: c.CodeLists, Links: c.Links,
-		AskEvery: time.Minute, // the stream tells changes at once
+		AskEvery: time.Minute, // rarely is enough, because the stream reports changes immediately
 		Memory:   c.Memory,
 		Log:      p.log.With("service", "searchsvc"), Telemetry: p.telemetry,
 	}
 }
 
-// later is a handler that is known only later. Until then it answers 503.
+// later is a handler that is set after it is already in use. Until then it answers 503.
 type later struct{ handler atomic.Pointer[http.Handler] }
 
 func (l *later) set(h http.Handler) { l.handler.Store(&h) }
@@ -410,8 +411,8 @@ func (c Config) Faults() error {
 	return errors.Join(c.validate(log), badCertificate)
 }
 
-// validate reports everything that is wrong with the configuration. A made-up
-// secret and empty handlers take the place of what is known only later.
+// validate reports everything that is wrong with the configuration. For values that are known only later it
+// uses a made-up secret and empty handlers.
 func (c Config) validate(log *slog.Logger) error {
 	var faults []error
 	if c.Data == "" {

@@ -14,10 +14,10 @@ import (
 	"asset-registry/shared/durable"
 )
 
-// Restore creates a data directory from a backup, completely or not at all. The
-// directory must be empty or not exist. Former is the data directory of the registry before; files
-// that were removed in it stay removed (docs/files.md, "Removal"). "": there is none. Bucket is the address of
-// the bucket with the bytes of the files; "": the backup has them.
+// Restore creates a data directory from a backup, completely or not at all. The directory must be empty or not
+// exist. The argument former is the data directory of the registry before the restore; files that were removed
+// there stay removed (docs/files.md, "Removal"). If former is "", no removals are copied. The argument bucket is
+// the address of the bucket with the bytes of the files; it is "" if the backup has the bytes.
 func Restore(ctx context.Context, file, dir, former, bucket string) (err error) {
 	if bucket != "" {
 		if err := checkBucket(bucket); err != nil {
@@ -36,7 +36,7 @@ func Restore(ctx context.Context, file, dir, former, bucket string) (err error) 
 	if err := makeDirectory(filepath.Dir(dir)); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
 	}
-	temporary, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+durable.Unfinished) // its mode is 0700
+	temporary, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+durable.Unfinished) // with mode 0700
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,8 @@ func Restore(ctx context.Context, file, dir, former, bucket string) (err error) 
 	return durable.SyncDirectory(filepath.Dir(dir))
 }
 
-// copyRemovals copies the removals of files from one data directory to another, if that has files.
+// copyRemovals copies the removals of files from one data directory to another. It does nothing if the second
+// one has no files.
 func copyRemovals(ctx context.Context, from, to string) error {
 	if from == "" {
 		return nil
@@ -96,15 +97,15 @@ func copyRemovals(ctx context.Context, from, to string) error {
 	return err
 }
 
-// extract writes the files of a backup into dir. It refuses an archive that lacks a
-// file or holds another one.
+// extract writes the files of a backup into dir. It refuses an archive that lacks a required file or has an
+// unexpected one.
 func extract(r io.Reader, dir string) error {
 	t := tar.NewReader(r)
 	missing := slices.Clone(kept)
 	for len(missing) > 0 {
 		header, err := t.Next()
 		if errors.Is(err, io.EOF) && missing[0] == filesFile {
-			return nil // of a release before files of documents
+			return nil // an older release made the backup, before documents could have files
 		}
 		if errors.Is(err, io.EOF) {
 			return fmt.Errorf("it is no backup of the registry, or it is cut off: %s is missing", missing[0])
@@ -159,7 +160,7 @@ func extractBytes(t *tar.Reader, dir string) error {
 	}
 }
 
-// extractCertificate writes the files of ACME into dir, if the backup has any.
+// extractCertificate writes the ACME files into dir, if the backup has them.
 func extractCertificate(t *tar.Reader, dir string) error {
 	for {
 		header, err := t.Next()

@@ -15,12 +15,12 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// Rotated reports the work of a rotation.
+// Rotated counts what a rotation has done.
 type Rotated struct {
 	Records  int // token records that were sealed again
 	Webhooks int // webhooks whose secrets were sealed again
 	Entries  int // audit log entries that were sealed again
-	Secrets  int // secrets that are valid from now on
+	Secrets  int // number of secrets that are valid from now on
 }
 
 // RotateSecret gives a data directory a new secret and seals all stored data with
@@ -60,8 +60,7 @@ func FinishRotation(ctx context.Context, dir string) (Rotated, error) {
 	return done, err
 }
 
-// openExisting returns the secrets of an existing data directory: two during a
-// rotation, else one.
+// openExisting returns the secrets of an existing data directory: two during a rotation, otherwise one.
 func openExisting(dir string) (keyring.Ring, error) {
 	if err := mustBeOurs(dir, formatFile); err != nil {
 		return nil, err
@@ -73,9 +72,9 @@ func openAuth(ctx context.Context, dir string, secrets keyring.Ring, log *slog.L
 	return authsvc.New(ctx, authsvc.Config{Store: "file:" + filepath.Join(dir, tokensFile), Secrets: secrets, Log: log})
 }
 
-// beginRotation creates a new secret and stores it beside the old one. It fails if
-// another process has the data open. It opens the store with the old secret: a store
-// that was opened with a new, unsaved secret would be lost after an interruption.
+// beginRotation creates a new secret and stores it together with the old one. It fails if another process has the
+// data open. To find that out, it opens the store with the old secret. It must not use the new one, which is not
+// saved yet: after an interruption, nobody could read the store.
 func beginRotation(ctx context.Context, dir string, old keyring.Ring) (keyring.Ring, error) {
 	auth, err := openAuth(ctx, dir, old, warningsOnly())
 	if err != nil {
@@ -85,18 +84,17 @@ func beginRotation(ctx context.Context, dir string, old keyring.Ring) (keyring.R
 	return both, errors.Join(keepBoth(dir, both), auth.Close())
 }
 
-// keepBoth stores both secrets. First it pins the SERVER_ID, which was made of the
-// old one.
+// keepBoth stores both secrets. Before that, it pins the SERVER_ID, which was derived from the old secret.
 func keepBoth(dir string, secrets keyring.Ring) error {
-	// writeFile keeps an id that is pinned already.
+	// If an id is pinned already, writeFile keeps it.
 	if err := writeFile(dir, serverIDFile, gateway.ServerIDOf(secrets[1])); err != nil {
 		return err
 	}
 	return replaceFile(dir, secretFile, string(secrets[0])+"\n"+string(secrets[1]))
 }
 
-// reseal seals all token records, webhooks and audit log entries with the current secret. Then
-// it calls last, while no other process can open the data.
+// reseal seals all token records, webhooks and audit log entries with the current secret. Then it calls the
+// function last, while no other process can open the data.
 func reseal(ctx context.Context, dir string, secrets keyring.Ring, last func() error) (done Rotated, err error) {
 	log := warningsOnly()
 	auth, err := openAuth(ctx, dir, secrets, log)

@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/config"
 )
 
-// TestSettingsOfTheSearchAreCheckedBeforeTheStart reads files that are missing, faulty and good, and
-// templates of links.
+// TestSettingsOfTheSearchAreCheckedBeforeTheStart checks settings with files that are missing, faulty or valid,
+// and with templates of links.
 func TestSettingsOfTheSearchAreCheckedBeforeTheStart(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -24,7 +24,7 @@ func TestSettingsOfTheSearchAreCheckedBeforeTheStart(t *testing.T) {
 	good := write("good.txt", "теплиця, оранжерея\n")
 	for _, test := range []struct {
 		args []string
-		want string // in the error; "": there is none
+		want string // text in the error; "": no error
 	}{
 		{[]string{"--search", "--synonyms", good}, ""},
 		{[]string{"--synonyms", good}, "--synonyms needs --search"},

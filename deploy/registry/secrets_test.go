@@ -9,7 +9,8 @@ import (
 	"asset-registry/gateway"
 )
 
-// TestNoFaultOfAnAddressShowsItsPassword gives each service a public address with a password and a query.
+// TestNoFaultOfAnAddressShowsItsPassword configures each service with a public address that has a password and a
+// query. The fault must not show the password.
 func TestNoFaultOfAnAddressShowsItsPassword(t *testing.T) {
 	const address = "https://olha:s3cret@registry.example/?x"
 	for name, err := range map[string]error{

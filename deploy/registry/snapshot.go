@@ -18,7 +18,7 @@ type snapshotMaker func(context.Context) (assetsvc.Made, error)
 
 const maxSnapshotAnswer = 4 << 10 // bytes
 
-// answerSnapshot makes a snapshot for each request, however long it takes.
+// answerSnapshot makes a snapshot for each request. It has no time limit.
 func answerSnapshot(makeOne snapshotMaker, log *slog.Logger) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
@@ -33,8 +33,8 @@ func answerSnapshot(makeOne snapshotMaker, log *slog.Logger) http.HandlerFunc {
 	}
 }
 
-// MakeSnapshot makes the registry that runs on a data directory make a snapshot, and
-// returns a sentence about it.
+// MakeSnapshot tells the registry that runs on a data directory to make a snapshot, and returns a sentence
+// about the result.
 func MakeSnapshot(ctx context.Context, dir string) (string, error) {
 	client := controlClient(dir)
 	defer client.CloseIdleConnections()

@@ -20,36 +20,36 @@ import (
 	"asset-registry/shared/telemetry/export"
 )
 
-// ErrProblems is returned with a status that has problems.
+// ErrProblems is returned together with a status that lists problems.
 var ErrProblems = errors.New("the registry has problems")
 
-// Status is what an operator wants to know about a registry that runs. Counts are since its start.
+// Status is the state of a running registry, for its operator. Counters start at zero when the registry starts.
 type Status struct {
 	Version     string             `json:"version"`
 	Started     time.Time          `json:"started"`
-	Address     string             `json:"address"` // of the public listener
+	Address     string             `json:"address"` // address of the public listener
 	BaseURL     string             `json:"baseURL,omitempty"`
 	Data        string             `json:"data"`
 	Sandbox     bool               `json:"sandbox"`
 	Problems    []Problem          `json:"problems"`
 	Services    []Service          `json:"services"`
-	Assets      map[string]int64   `json:"assets"` // by state
+	Assets      map[string]int64   `json:"assets"` // number of assets by state
 	Stores      map[string]int64   `json:"stores"` // bytes
 	Disk        Disk               `json:"disk"`
 	Backup      LastBackup         `json:"backup"`
-	Expires     time.Time          `json:"certificateExpires,omitzero"` // zero: there is none
+	Expires     time.Time          `json:"certificateExpires,omitzero"` // zero: the registry has no certificate
 	Certificate *certificate.State `json:"acme,omitempty"`
 	Log         PublicLog          `json:"publicLog"`
 	Audit       Audit              `json:"audit"`
 	Limits      Limits             `json:"limits"`
 	Streams     Streams            `json:"streams"`
-	Webhooks    map[string]int64   `json:"webhooks"` // by state
+	Webhooks    map[string]int64   `json:"webhooks"` // number of webhooks by state
 	Behind      map[string]float64 `json:"behindSeconds"`
 	Memory      Memory             `json:"memory"`
 }
 
-// Problem is a reason to look. Alert is the heading of docs/runbook.md that says what to do; "" if
-// Says says it.
+// Problem is something that the operator should look at. Alert is the heading of docs/runbook.md that says what
+// to do. It is "" if the text in Says is enough.
 type Problem struct {
 	Alert string `json:"alert,omitempty"`
 	Says  string `json:"says"`
@@ -59,11 +59,11 @@ type Problem struct {
 type Service struct {
 	Name     string   `json:"name"`
 	Ready    bool     `json:"ready"`
-	Says     string   `json:"says,omitempty"` // why it is not ready
+	Says     string   `json:"says,omitempty"` // why the service is not ready
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Disk is the disk of the data with the least room, in bytes.
+// Disk is, among the disks with data, the one with the smallest free part. Its sizes are in bytes.
 type Disk struct {
 	Free int64 `json:"free"`
 	Size int64 `json:"size"`
@@ -77,7 +77,7 @@ type PublicLog struct {
 	Witnesses map[string]Cosigned `json:"witnesses,omitempty"`
 }
 
-// Cosigned counts the cosignatures that a witness gave, and those that it did not give.
+// Cosigned counts the cosignatures that a witness gave, and the cosignatures that the witness failed to give.
 type Cosigned struct {
 	Given   int64 `json:"given"`
 	Missing int64 `json:"missing"`
@@ -87,53 +87,53 @@ type Cosigned struct {
 type Audit struct {
 	Entries  int64    `json:"entries"`
 	Problems []string `json:"problems,omitempty"`
-	Fault    string   `json:"fault,omitempty"` // why it could not be checked
+	Fault    string   `json:"fault,omitempty"` // why the log could not be checked
 }
 
-// Limits counts requests.
+// Limits counts the requests that the rate limits admitted and refused.
 type Limits struct {
 	Admitted int64            `json:"admitted"`
-	Refused  map[string]int64 `json:"refused"` // by policy, without those that refused nothing
+	Refused  map[string]int64 `json:"refused"` // by policy, only of policies that refused a request
 }
 
 // Streams counts streams and long polls.
 type Streams struct {
 	Open    int64 `json:"open"`
-	Slow    int64 `json:"slow"` // ended because the client did not read
+	Slow    int64 `json:"slow"` // streams ended because the client did not read
 	Refused int64 `json:"refused"`
 }
 
-// Memory is what Go uses, and the resident memory of the process, in bytes.
+// Memory has the memory that Go uses, and the resident memory of the process, in bytes.
 type Memory struct {
 	Used     int64 `json:"used"`
 	Resident int64 `json:"resident"`
 }
 
-// The times of a status. The check of the audit log reads all of it.
+// Time limits for making a status, and its greatest size. The check of the audit log reads the whole log.
 const (
 	statusWithin = 10 * time.Second
 	auditWithin  = 5 * time.Second
 	maxStatus    = 1 << 20 // bytes
 )
 
-// part is a service in this process.
+// part is one of the services in this process.
 type part struct {
 	name    string
 	handler http.Handler
 }
 
-// observer finds the status of a process.
+// observer collects the status of this process.
 type observer struct {
 	config      Config
 	address     string
 	started     time.Time
 	parts       []part
 	figures     func() ([]export.Figure, error)
-	certificate func() certificate.State // nil: there is no ACME
+	certificate func() certificate.State // nil: the registry does not use ACME
 	audit       func(context.Context) (adminapi.Verification, error)
 }
 
-// look asks everything once.
+// look collects the whole status once.
 func (o observer) look(ctx context.Context) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusWithin)
 	defer cancel()
@@ -200,7 +200,7 @@ func (p part) ask(ctx context.Context) Service {
 	return s
 }
 
-// take reads the figures.
+// take fills the status from the figures of the metrics.
 func (s *Status) take(told []export.Figure) {
 	s.Assets, s.Stores, s.Webhooks = map[string]int64{}, map[string]int64{}, map[string]int64{}
 	s.Behind, s.Limits.Refused = map[string]float64{}, map[string]int64{}
@@ -261,7 +261,7 @@ func (s *Status) take(told []export.Figure) {
 	s.Disk = leastDisk(told)
 }
 
-// leastDisk returns the disk with the smallest part that is free.
+// leastDisk returns the disk whose free part is the smallest in proportion.
 func leastDisk(told []export.Figure) (least Disk) {
 	disks := map[string]Disk{}
 	for _, f := range told {
@@ -284,7 +284,7 @@ func leastDisk(told []export.Figure) (least Disk) {
 	return least
 }
 
-// share returns the part of the disk that is free, 1 if it is not known.
+// share returns which part of the disk is free, from 0 to 1. It is 1 if the size is not known.
 func (d Disk) share() float64 {
 	if d.Size == 0 {
 		return 1
@@ -292,8 +292,8 @@ func (d Disk) share() float64 {
 	return float64(d.Free) / float64(d.Size)
 }
 
-// rule is an alert of deploy/observability/rules that one look can tell: a metric is above a limit.
-// It fires at once, because nobody looks for minutes.
+// rule is an alert of deploy/observability/rules that one look at the metrics can decide: a metric is above a
+// limit. Here the alert fires immediately. The alert in those rules first waits for some minutes.
 type rule struct {
 	alert, metric string
 	above         float64
@@ -308,14 +308,14 @@ var rules = []rule{
 	{"WebhooksBehind", "registry_webhooks_behind_seconds", 30, "webhooks are %.0f s behind"},
 }
 
-// The limits of the other alerts that a status tells.
+// The limits of the other alerts that a status reports.
 const (
 	backupWithin      = 36 * time.Hour
 	certificateWithin = 14 * 24 * time.Hour
-	leastFree         = 0.2 // of a disk
+	leastFree         = 0.2 // part of a disk that must be free
 )
 
-// judge lists the problems.
+// judge finds the problems and adds them to the status.
 func (s *Status) judge(told []export.Figure, now time.Time) {
 	found := func(alert, says string, args ...any) {
 		s.Problems = append(s.Problems, Problem{alert, fmt.Sprintf(says, args...)})
@@ -360,7 +360,7 @@ func (s *Status) judge(told []export.Figure, now time.Time) {
 	}
 }
 
-// answerStatus answers with the status.
+// answerStatus answers a request with the status that the function look returns.
 func answerStatus(look func(context.Context) (Status, error), log *slog.Logger) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s, err := look(r.Context())
@@ -374,7 +374,7 @@ func answerStatus(look func(context.Context) (Status, error), log *slog.Logger) 
 	}
 }
 
-// ReadStatus asks the registry that runs on a data directory for its status. It reads no store.
+// ReadStatus asks the registry that runs on a data directory for its status. It does not open the stores.
 func ReadStatus(ctx context.Context, dir string) (s Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*statusWithin)
 	defer cancel()

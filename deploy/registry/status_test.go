@@ -31,7 +31,7 @@ func figure(name string, value float64, labels ...string) export.Figure {
 	return f
 }
 
-// healthy returns an observer of a registry without a problem.
+// healthy returns an observer of a registry that has no problem.
 func healthy(t *testing.T) *observer {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func healthy(t *testing.T) *observer {
 	}
 }
 
-// TestStatusNamesEachProblem breaks one thing of a healthy registry after another.
+// TestStatusNamesEachProblem breaks one part of a healthy registry at a time. The status must name the problem.
 func TestStatusNamesEachProblem(t *testing.T) {
 	tells := func(told ...export.Figure) func(*observer) {
 		return func(o *observer) { o.figures = func() ([]export.Figure, error) { return told, nil } }
@@ -119,7 +119,7 @@ func TestStatusNamesEachProblem(t *testing.T) {
 	}
 }
 
-// TestProblemsHaveTheLimitsOfTheAlerts reads the rules of Prometheus.
+// TestProblemsHaveTheLimitsOfTheAlerts compares the limits with those in the alert rules of Prometheus.
 func TestProblemsHaveTheLimitsOfTheAlerts(t *testing.T) {
 	text, err := os.ReadFile("../observability/rules/alerts.yaml")
 	if err != nil {
@@ -146,7 +146,8 @@ func TestProblemsHaveTheLimitsOfTheAlerts(t *testing.T) {
 	}
 }
 
-// TestStatusOnAScreen prints a status with everything, and with texts of others that take a terminal over.
+// TestStatusOnAScreen prints a status in which every part is set. Some texts come from other servers and contain
+// commands for a terminal. The screen must not have these commands.
 func TestStatusOnAScreen(t *testing.T) {
 	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	s := Status{
@@ -199,7 +200,8 @@ PROBLEM      else
 	}
 }
 
-// TestAnEndlessStatusIsCutOff has a control socket that answers without an end.
+// TestAnEndlessStatusIsCutOff has a control socket whose answer never ends. Reading the status must end with an
+// error.
 func TestAnEndlessStatusIsCutOff(t *testing.T) {
 	dir, err := os.MkdirTemp("", "control") // the path of a socket must be short
 	if err != nil {

@@ -19,7 +19,7 @@ func (s Status) WriteJSON(w io.Writer) error {
 	return encoder.Encode(s)
 }
 
-// WriteText writes the status as one screen.
+// WriteText writes the status as text that fits on one screen.
 func (s Status) WriteText(to io.Writer, now time.Time) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) {
@@ -130,7 +130,7 @@ func (a Audit) text() string {
 	}
 }
 
-// counts returns the values that are not 0, in the order of their names.
+// counts lists names with their values, ordered by name. It skips values that are 0.
 func counts[V comparable](of map[string]V) string {
 	var zero V
 	var says []string
@@ -147,7 +147,7 @@ func counts[V comparable](of map[string]V) string {
 
 func seconds(s float64) string { return span(time.Duration(s * float64(time.Second))) }
 
-// span returns a duration with one unit.
+// span returns a duration as text with one unit.
 func span(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:
@@ -161,7 +161,7 @@ func span(d time.Duration) string {
 	}
 }
 
-// size returns bytes with one unit.
+// size returns a number of bytes as text with one unit.
 func size(bytes int64) string {
 	value, unit := float64(bytes), "B"
 	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
@@ -176,7 +176,8 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%.1f %s", value, unit)
 }
 
-// plain removes what a terminal could take for a command: some texts come from other servers.
+// plain removes characters that a terminal could interpret as a command, because some texts come from other
+// servers.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {

@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// validateACME reports what is wrong with the settings of ACME.
+// validateACME reports everything that is wrong with the settings for ACME.
 func (c Config) validateACME() error {
 	faults := []error{c.Authority.Validate()}
 	if _, err := certificate.Host(c.BaseURL); err != nil {
@@ -26,12 +26,12 @@ func (c Config) validateACME() error {
 	return errors.Join(faults...)
 }
 
-// maxPlain is how many connections of plain HTTP are served at the same time. So a flood of them
-// takes no descriptors from the public listener.
+// maxPlain is how many connections of plain HTTP are served at the same time. With this limit, a flood of them
+// cannot use up the descriptors that the public listener needs.
 const maxPlain = 512
 
-// keepCertificate keeps the certificate of the host until stop, and answers plain HTTP. It returns
-// the manager of the certificate.
+// keepCertificate keeps the certificate of the host valid until the function stop is called, and answers plain
+// HTTP. It returns the manager of the certificate.
 func (c Config) keepCertificate(ctx context.Context, plain net.Listener, log *slog.Logger, meter metric.Meter) (
 	m *certificate.Manager, stop func() error, err error,
 ) {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// clients makes the packages of the clients, in out/clients.
+// clients makes the packages of the clients in the directory out/clients.
 func (r *release) clients(ctx context.Context) error {
 	if err := r.goClient(); err != nil {
 		return fmt.Errorf("the Go client: %w", err)
@@ -30,10 +30,10 @@ func (r *release) clients(ctx context.Context) error {
 	return nil
 }
 
-// goModule is the path of the Go client. Nobody can register a name below "example".
+// goModule is the path of the Go client. Nobody can register a domain below "example", so it cannot be taken.
 const goModule = "asset-registry.example/client"
 
-// goClient makes a folder that the Go command reads as a module proxy.
+// goClient makes a folder that the Go command can use as a module proxy.
 func (r *release) goClient() (err error) {
 	source, err := r.copy("go", ".")
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *release) goClient() (err error) {
 	return zip.CreateFromDir(file, v, source)
 }
 
-// pythonClient makes a wheel, and the one file that programs may copy.
+// pythonClient makes a wheel, and the single file that programs may copy.
 func (r *release) pythonClient(ctx context.Context) error {
 	work, err := r.copy("python", "asset_registry.py", "py.typed", "pyproject.toml", "README.md")
 	if err != nil {
@@ -86,7 +86,7 @@ func (r *release) pythonClient(ctx context.Context) error {
 		return err
 	}
 	python := "python3"
-	if path, err := exec.LookPath("/usr/bin/python3"); err == nil { // Debian's has Debian's hatchling
+	if path, err := exec.LookPath("/usr/bin/python3"); err == nil { // Debian's Python has Debian's hatchling
 		python = path
 	}
 	epoch := "SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.date.Unix(), 10)
@@ -94,11 +94,11 @@ func (r *release) pythonClient(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// hatchling lets nobody else read the file.
+	// hatchling writes a file that only its owner can read.
 	return os.Chmod(filepath.Join(out, "asset_registry-"+r.version+"-py3-none-any.whl"), 0o644)
 }
 
-// typescriptClient makes a package for npm.
+// typescriptClient makes the package for npm.
 func (r *release) typescriptClient(ctx context.Context) error {
 	work, err := r.copy("typescript", "src", "package.json", "package-lock.json", "tsconfig.json", "README.md")
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *release) typescriptClient(ctx context.Context) error {
 	return command(ctx, work, nil, "npm", "pack", "--loglevel=error", "--pack-destination", out)
 }
 
-// copy copies files of a client, and the licence, to a new directory.
+// copy copies files of a client, and the licence, to a new directory, and returns the directory.
 func (r *release) copy(client string, names ...string) (string, error) {
 	work := filepath.Join(r.work, client)
 	for _, name := range names {
@@ -132,7 +132,7 @@ func (r *release) copy(client string, names ...string) (string, error) {
 	return work, copyFile(filepath.Join(r.source, "LICENSE"), filepath.Join(work, "LICENSE"), 0o644)
 }
 
-// copyFile copies a file, and makes the directory of the copy.
+// copyFile copies a file, and makes the directory for the copy.
 func copyFile(from, to string, mode os.FileMode) error {
 	text, err := os.ReadFile(from)
 	if err != nil {
@@ -144,7 +144,8 @@ func copyFile(from, to string, mode os.FileMode) error {
 	return os.WriteFile(to, text, mode)
 }
 
-// stamp writes the version between the first two texts of a file.
+// stamp writes the version into a file: between the first occurrence of the text before and the next occurrence
+// of the text after.
 func (r *release) stamp(file, before, after string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

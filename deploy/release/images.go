@@ -13,20 +13,21 @@ import (
 	"time"
 )
 
-// certificates are the trusted certificates of the machine, as Debian keeps them. An image has a copy.
+// certificates is the file with the trusted certificates of the machine, as Debian names it. Each image has a
+// copy.
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
 
-// user is nobody, as in deploy/images/Dockerfile.
+// user is the user "nobody", as in deploy/images/Dockerfile.
 const user = "65532:65532"
 
-// entry is a file of an archive. The name of a directory ends in "/".
+// entry is one file of an archive. If its name ends in "/", it is a directory.
 type entry struct {
 	name string
 	mode int64
 	text []byte
 }
 
-// archive returns a tar file. Its entries belong to root and have the time of the release.
+// archive returns a tar file. Its entries belong to root, and their time is the time of the release.
 func (r *release) archive(entries ...entry) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -49,7 +50,7 @@ func (r *release) archive(entries ...entry) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// blob is a part of an image, which its checksum names (OCI image specification, "Descriptors").
+// blob is a part of an image, which is named by its checksum (OCI image specification, "Descriptors").
 type blob struct {
 	MediaType string `json:"mediaType"`
 	Digest    string `json:"digest"`
@@ -62,7 +63,7 @@ func newBlob(mediaType string, text []byte) blob {
 	return blob{mediaType, "sha256:" + hex.EncodeToString(sum[:]), len(text), text}
 }
 
-// newJSON returns a blob of JSON.
+// newJSON returns a blob with v as JSON.
 func newJSON(mediaType string, v any) (blob, error) {
 	text, err := json.Marshal(v)
 	return newBlob(mediaType, text), err
@@ -70,7 +71,8 @@ func newJSON(mediaType string, v any) (blob, error) {
 
 func (b blob) path() string { return "blobs/sha256/" + strings.TrimPrefix(b.Digest, "sha256:") }
 
-// layer returns the root of an image: the program, as in all images, and what it needs.
+// layer returns the file system of an image: the program, at the same path in all images, and the files that it
+// needs.
 func (r *release) layer(program, list string) (blob, error) {
 	files := []entry{
 		{"etc/", 0o755, nil}, {"etc/ssl/", 0o755, nil}, {"etc/ssl/certs/", 0o755, nil},
@@ -86,8 +88,8 @@ func (r *release) layer(program, list string) (blob, error) {
 	return newBlob("application/vnd.oci.image.layer.v1.tar", text), err
 }
 
-// image writes an image as one file, which Docker loads: an OCI image layout with the list that
-// versions of Docker before 25 read.
+// image writes an image as one file that Docker can load. The file is an OCI image layout that also has the
+// list that Docker before version 25 reads.
 func (r *release) image(name, architecture, program, list string) error {
 	layer, err := r.layer(program, list)
 	if err != nil {

@@ -2,8 +2,8 @@
 //
 //	go run ./deploy/release -version 0.1.0 [FLAG...] [PACKAGE...]
 //
-// The packages are programs. Without them it makes the clients only. It runs at the root of a clone. The same
-// commit gives the same bytes with the same release of Go, npm and hatchling.
+// The packages are the programs to build. Without packages, the command makes only the clients. Run it at the
+// root of a clone. The same commit gives the same bytes, if the releases of Go, npm and hatchling are the same.
 package main
 
 import (
@@ -21,14 +21,14 @@ import (
 	"time"
 )
 
-// release is what all parts need to know.
+// release holds the facts that all parts of a release need.
 type release struct {
 	source    string    // root of the source tree
-	out       string    // directory of the files
-	work      string    // directory of files that are removed at the end
+	out       string    // directory for the files of the release
+	work      string    // directory for temporary files, removed at the end
 	version   string    // such as "0.1.0"
-	revision  string    // commit; ends in "-dirty" if files of it were changed
-	date      time.Time // of the commit: the time within archives
+	revision  string    // commit; ends in "-dirty" if files were changed after it
+	date      time.Time // date of the commit, which is the time of all files within archives
 	platforms []string  // such as "linux/amd64"
 }
 
@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// form is the form of versions. Python and npm write a suffix in two ways, so there is none.
+// form matches versions. A suffix is not allowed, because Python and npm write suffixes differently.
 var form = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$`)
 
 func run(ctx context.Context, args []string) (err error) {
@@ -86,7 +86,7 @@ func run(ctx context.Context, args []string) (err error) {
 	return r.sign(signer)
 }
 
-// prepare looks at the source tree and makes the directories.
+// prepare reads the state of the source tree, and makes the directories.
 func (r *release) prepare(ctx context.Context) (err error) {
 	if r.source, err = os.Getwd(); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (r *release) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// git returns what a command of Git prints.
+// git runs a Git command, and returns its output.
 func git(ctx context.Context, args ...string) (string, error) {
 	text, err := exec.CommandContext(ctx, "git", args...).Output()
 	if err != nil {
@@ -125,7 +125,7 @@ func git(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// command runs a program in dir. It prints to the error stream.
+// command runs a program in dir. The program's output goes to the error stream.
 func command(ctx context.Context, dir string, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// sbomTool writes the list of contents of a program (CycloneDX). deploy/images/build.sh uses the same.
+// sbomTool is the program that writes the list of contents of a program (CycloneDX). deploy/images/build.sh
+// uses the same release of it.
 const sbomTool = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
 
 // programs builds the programs of each platform, their lists of contents and their images.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestFactsAreThoseOfTheOtherImages compares what `make images` has, too.
+// TestFactsAreThoseOfTheOtherImages checks that this program and `make images` use the same facts.
 func TestFactsAreThoseOfTheOtherImages(t *testing.T) {
 	for file, want := range map[string]string{
 		"../images/build.sh": "SBOM=" + sbomTool + "\n", "../images/Dockerfile": "USER " + user + "\n",
@@ -46,7 +46,7 @@ func TestAReleaseThatCannotBeMadeIsRefused(t *testing.T) {
 	}
 }
 
-// TestAKeyIsMadeOnce signs with a new key and with the same one again.
+// TestAKeyIsMadeOnce signs with a new key, and then with the key that the file has. Both keys must be equal.
 func TestAKeyIsMadeOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys", "release.key")
 	first, err := signingKey(file)

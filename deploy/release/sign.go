@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// sums is the file of checksums: a signed note, which sha256sum reads, too.
+	// sums is the file of checksums. It is a signed note; sha256sum can read it too.
 	sums = "SHA256SUMS"
 	// keyName is the name of the key in signatures.
 	keyName = "asset-registry.example/release"
@@ -28,7 +28,7 @@ func (r *release) sign(signer note.Signer) error {
 		}
 	}
 	var text strings.Builder
-	err := filepath.WalkDir(r.out, func(path string, d fs.DirEntry, err error) error { // in the order of names
+	err := filepath.WalkDir(r.out, func(path string, d fs.DirEntry, err error) error { // ordered by name
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -50,7 +50,8 @@ func (r *release) sign(signer note.Signer) error {
 	return os.WriteFile(filepath.Join(r.out, sums), signed, 0o644)
 }
 
-// signingKey reads the secret key. Without the file it makes a key, and prints how to check its signatures.
+// signingKey reads the secret key from a file. If the file does not exist, it makes a key, and prints how to
+// check signatures of this key.
 func signingKey(file string) (note.Signer, error) {
 	if file == "" {
 		return nil, errors.New("-key names no file")

@@ -1,6 +1,6 @@
-// Command copy measures a first copy of a registry of many assets, made in three ways:
-// by pages and single reads, by pages with all fields, and by a snapshot. It measures the
-// making of the snapshot too. The registry is one process on one machine with the
+// Command copy measures how long it takes to copy a whole registry with many assets for the first time, in
+// three ways: with pages and a request for each asset, with pages that have all fields, and with a snapshot. It
+// also measures how long it takes to make the snapshot. The registry is one process, on the same machine as the
 // readers (deploy/bench/README.md).
 package main
 
@@ -28,13 +28,13 @@ func main() {
 	}
 }
 
-// bench is one run of the benchmark.
+// bench has the settings of one run of the benchmark.
 type bench struct {
-	bin     string // folder of the programs
-	dir     string // of all files
+	bin     string // folder with the programs of the registry
+	dir     string // directory for all files
 	assets  int
-	part    int // most assets that are read one by one
-	readers int // requests for single assets at the same time
+	part    int // limit of the assets that are read one by one
+	readers int // concurrent requests for single assets
 }
 
 func run(ctx context.Context, args []string) (err error) {
@@ -60,8 +60,8 @@ func run(ctx context.Context, args []string) (err error) {
 	return b.measure(ctx)
 }
 
-// measure runs all measurements on one registry. The copy by pages comes before the
-// snapshot, because registryctl would use that.
+// measure runs all measurements on one registry. The copy with pages is made before the snapshot exists,
+// because otherwise registryctl would use the snapshot.
 func (b *bench) measure(ctx context.Context) (err error) {
 	if err := os.RemoveAll(filepath.Join(b.data(), "snapshots")); err != nil {
 		return err
@@ -99,8 +99,8 @@ func (b *bench) measure(ctx context.Context) (err error) {
 
 func (b *bench) data() string { return filepath.Join(b.dir, "data-"+strconv.Itoa(b.assets)) }
 
-// fill makes the data directory, unless it is there. One asset is created by the API,
-// and the others are made like it.
+// fill makes the data directory if it does not exist. It creates one asset with the API, and makes the other
+// assets as copies of that one.
 func (b *bench) fill(ctx context.Context) (err error) {
 	if _, err := os.Stat(b.data()); err == nil {
 		return nil
@@ -134,14 +134,13 @@ func (b *bench) fill(ctx context.Context) (err error) {
 	return nil
 }
 
-// sync copies the registry at an address with registryctl, and returns the number of
-// assets.
+// sync copies the registry at an address with registryctl, and returns the number of assets in the copy.
 func (b *bench) sync(ctx context.Context, address, name string) (int, error) {
 	dir := filepath.Join(b.dir, "copy-by-"+name)
 	if err := os.RemoveAll(dir); err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir) // the next run removes it too
+	defer os.RemoveAll(dir) // if this fails, the next run removes it
 	command := exec.CommandContext(ctx, filepath.Join(b.bin, "registryctl"), "--url", address, "sync", dir, "--once")
 	if out, err := command.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("%w: %s", err, out)
@@ -149,7 +148,7 @@ func (b *bench) sync(ctx context.Context, address, name string) (int, error) {
 	return b.assets, nil
 }
 
-// start starts the registry on a directory. It makes snapshots on demand only.
+// start starts the registry on a data directory. The registry makes snapshots only on demand.
 func (b *bench) start(ctx context.Context, data string) (*registry, error) {
 	r := &registry{data: data}
 	var err error

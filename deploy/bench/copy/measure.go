@@ -16,16 +16,17 @@ import (
 	"asset-registry.example/client"
 )
 
-// result is the cost of a copy.
+// result is what a copy has cost.
 type result struct {
 	assets   int
 	took     time.Duration
-	cpu      time.Duration // of the registry
-	bytes    int64         // on the wire, in both directions
+	cpu      time.Duration // CPU time of the registry
+	bytes    int64         // bytes on the wire, in both directions
 	requests int64
 }
 
-// print prints a line of the table. The last two columns are ratios to another copy.
+// print prints the result as a line of the table. The last two columns are ratios to the result of another
+// copy.
 func (r result) print(name string, to result) {
 	fmt.Printf("%-24s %9d %9.1f %9.0f %12.2f %14.1f %12.1f %6.1f %6.2f\n", name, r.assets, r.took.Seconds(), r.speed(),
 		r.bytesEach()/1024, 1000*float64(r.requests)/float64(r.assets),
@@ -35,8 +36,8 @@ func (r result) print(name string, to result) {
 func (r result) speed() float64     { return float64(r.assets) / r.took.Seconds() }
 func (r result) bytesEach() float64 { return float64(r.bytes) / float64(r.assets) }
 
-// measure measures a copy, which returns the number of its assets. The copy must use the
-// address that it is called with.
+// measure calls copyThrough and measures the copy that it makes. copyThrough must use the given address, and
+// returns the number of assets.
 func (r *registry) measure(copyThrough func(address string) (int, error)) (result, error) {
 	ctx := context.Background()
 	wire, err := newWire(r.addr)
@@ -64,7 +65,7 @@ func (r *registry) measure(copyThrough func(address string) (int, error)) (resul
 	return result{assets, took, after.cpu - before.cpu, wire.bytes.Load(), all - requests}, err
 }
 
-// wire passes connections on to a server, and counts their bytes.
+// wire forwards connections to a server, and counts their bytes.
 type wire struct {
 	listener net.Listener
 	to       string
@@ -95,7 +96,7 @@ func (w *wire) accept() {
 		}
 		to, err := net.Dial("tcp", w.to)
 		if err != nil {
-			_ = from.Close() // the client sees it
+			_ = from.Close() // the client sees that the connection is closed
 			continue
 		}
 		w.mu.Lock()
@@ -106,15 +107,15 @@ func (w *wire) accept() {
 	}
 }
 
-// pass copies one direction of a connection. The kernel moves the bytes (splice(2)).
+// pass copies the bytes of one direction of a connection. The kernel moves them (splice(2)).
 func (w *wire) pass(to, from net.Conn) {
-	n, _ := io.Copy(to, from) // an end by an error is an end
+	n, _ := io.Copy(to, from) // an error only means that the connection has ended
 	w.bytes.Add(n)
 	_ = to.Close()
 	_ = from.Close()
 }
 
-// close ends all connections. It may be called twice.
+// close closes all connections. It may be called twice.
 func (w *wire) close() {
 	_ = w.listener.Close()
 	w.mu.Lock()
@@ -126,8 +127,8 @@ func (w *wire) close() {
 	w.running.Wait()
 }
 
-// readSingly reads the feed by pages with nothing but ids, and each asset by a request of
-// its own. It keeps nothing, so it is faster than a real copy.
+// readSingly reads pages of the feed that have only ids, and then each asset with a separate request. It stores
+// nothing, so it is faster than a real copy.
 func (b *bench) readSingly(ctx context.Context, address string) (int, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = b.readers

@@ -47,7 +47,7 @@ func (r *registry) stop() error {
 	return nil
 }
 
-// createExample creates and publishes an asset, and returns it as the API shows it.
+// createExample creates and publishes an asset, and returns the asset as the API shows it.
 func (r *registry) createExample(ctx context.Context) ([]byte, error) {
 	c, err := client.New(client.Config{URL: "http://" + r.addr, Key: "broker"})
 	if err != nil {
@@ -72,10 +72,10 @@ func (r *registry) createExample(ctx context.Context) ([]byte, error) {
 	return fmt.Appendf(nil, `{"data":%s}`, asset), err
 }
 
-// rest waits until the registry does nothing. After a start it makes the public log of
-// the assets that were written without it.
+// rest waits until the registry is idle. After a start the registry is busy with adding to the public log the
+// assets that were written without it.
 func (r *registry) rest(ctx context.Context) error {
-	const idle = 30 * time.Millisecond // of processor time a second
+	const idle = 30 * time.Millisecond // CPU time per second of an idle registry
 	for {
 		before, err := usageOf(r.process.ID())
 		if err != nil {
@@ -132,13 +132,13 @@ func (r *registry) makeSnapshot(ctx context.Context, b *bench) error {
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// usage is what a process uses.
+// usage has the resources that a process uses.
 type usage struct {
-	cpu    time.Duration // since its start
-	memory int64         // bytes, without pages of files, which the kernel can drop
+	cpu    time.Duration // since the process started
+	memory int64         // bytes, without cached pages of files, which the kernel can drop
 }
 
-// usageOf reads proc(5).
+// usageOf reads the usage of a process from /proc (proc(5)).
 func usageOf(pid int) (u usage, err error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -163,7 +163,7 @@ func usageOf(pid int) (u usage, err error) {
 	return u, err
 }
 
-// requests returns how many requests the gateway has answered, by its metrics.
+// requests returns how many requests the gateway has answered, according to its metrics.
 func (r *registry) requests(ctx context.Context) (n int64, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.metrics+"/metrics", nil)
 	if err != nil {

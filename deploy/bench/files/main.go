@@ -1,13 +1,13 @@
-// Command files measures transfers of files beside nginx and the bare disk, in turns, on one machine
-// (docs/files.md, "Cost"):
+// Command files measures transfers of files and compares them with nginx and with the bare disk, in turns, on
+// one machine (docs/files.md, "Cost"):
 //
-//   - readings of files from one process, beside nginx with the same files;
-//   - readings through a gateway and a file service, beside nginx that passes them on to nginx;
-//   - uploads of 10 MiB, beside writing as many bytes to a file of the same disk with fsync;
-//   - the memory of one process with 1,000 slow readers, and the latency of readings of an asset
-//     beside them.
+//   - reading files from the registry in one process, compared with nginx that serves the same files;
+//   - reading files through a gateway and a file service, compared with an nginx in front of another nginx;
+//   - uploads of 10 MiB, compared with writing the same number of bytes to the same disk with fsync;
+//   - the memory of one process with 1,000 slow readers, and how long it takes meanwhile to read an
+//     asset.
 //
-// The command prints the ratios, and judges none. It takes about two minutes.
+// The command prints the ratios; it does not judge them. It takes about two minutes.
 package main
 
 import (
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// bench is the programs that are measured, and how.
+// bench has the programs that are measured, and the settings of the measurements.
 type bench struct {
 	bin, dir string
 	rounds   int
@@ -100,8 +100,8 @@ func run(ctx context.Context, args []string) (err error) {
 
 func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 
-// startNginx starts nginx with the files of a directory at one address. At the other it passes
-// requests on to the first.
+// startNginx starts an nginx with two addresses. At the address static it serves the files of a directory. At
+// the address passing it forwards requests to the other address.
 func (b *bench) startNginx(ctx context.Context) (static, passing string, err error) {
 	if static, err = porttest.FreeAddr(); err != nil {
 		return "", "", err
@@ -163,7 +163,7 @@ func (b *bench) startOne(ctx context.Context) (addr string, p *processes.Process
 	return addr, p, err
 }
 
-// startSplit starts the registry as processes of its services.
+// startSplit starts the registry with one process for each service.
 func (b *bench) startSplit(ctx context.Context) (addr string, err error) {
 	if addr, err = porttest.FreeAddr(); err != nil {
 		return "", err
@@ -176,7 +176,7 @@ func (b *bench) startSplit(ctx context.Context) (addr string, err error) {
 	return addr, err
 }
 
-// upload uploads so many bytes, and returns the path by which everybody reads them.
+// upload uploads a file with these bytes, and returns the path at which everybody can read it.
 func upload(ctx context.Context, addr string, text []byte) (path string, err error) {
 	const begin = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.bin\"\r\n\r\n"
 	body := io.MultiReader(strings.NewReader(begin), bytes.NewReader(text), strings.NewReader("\r\n--b--\r\n"))
@@ -208,7 +208,7 @@ func get(path string) []byte {
 	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: registry.example\r\n\r\n", path)
 }
 
-// compareReadings prints how many files of a size two servers send, in turns.
+// compareReadings prints how many files of one size per second two servers send, measured in turns.
 func (b *bench) compareReadings(ctx context.Context, what, ours, other string) error {
 	const clients = 16
 	fmt.Printf("\nReadings, %s, %d connections\n", what, clients)
@@ -241,8 +241,8 @@ func (b *bench) compareReadings(ctx context.Context, what, ours, other string) e
 	return nil
 }
 
-// compareUploads prints how fast files of 10 MiB are stored, one after another, and how fast the disk
-// takes as many bytes.
+// compareUploads prints how many files of 10 MiB per second the registry stores, one after another, and how
+// fast the disk stores the same number of bytes.
 func (b *bench) compareUploads(ctx context.Context, addr string) error {
 	text := bytes.Repeat([]byte("0123456789abcdef"), 10<<16)
 	var rates, ratios []float64
@@ -273,8 +273,8 @@ func write(name string, text []byte) error {
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(name))
 }
 
-// slowReaders prints what 1,000 slow readers of a file cost, and how fast an asset is read beside
-// them.
+// slowReaders prints how much memory 1,000 slow readers of a file need, and how fast an asset is read at the
+// same time.
 func (b *bench) slowReaders(ctx context.Context, addr string, p *processes.Process) error {
 	const readers = 1000
 	path, err := upload(ctx, addr, bytes.Repeat([]byte{0}, 10<<20))
@@ -317,7 +317,7 @@ func (b *bench) slowReaders(ctx context.Context, addr string, p *processes.Proce
 	return nil
 }
 
-// readSlowly reads 16 KiB a second.
+// readSlowly reads 16 KiB per second.
 func readSlowly(ctx context.Context, conn net.Conn) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -334,7 +334,7 @@ func readSlowly(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// memory returns the anonymous memory of a process in bytes.
+// memory returns the anonymous memory of a process, in bytes.
 func memory(pid int) (bytes int64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

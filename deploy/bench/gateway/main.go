@@ -1,6 +1,6 @@
-// Command gateway compares the gateway with other gateways, in turns, on one machine.
-// All have the same upstream, a bare handler that answers each request with an asset of
-// 3 KB. All keep connections open on both sides. The contenders are
+// Command gateway compares the registry's gateway with other gateways, in turns, on one machine. All use the
+// same upstream, a bare handler that answers each request with an asset of 3 KB. All keep connections open on
+// both sides. The contenders are
 //
 //   - our gateway with an API key, rate limits in Redis and one request in a hundred
 //     traced, with either of its servers (--http-server);
@@ -13,11 +13,11 @@
 //   - nginx with the same and answers from its cache;
 //   - the upstream alone.
 //
-// The command prints a table for each number of connections, and judges no figure. It names
-// each contender that it skips because its program is missing. CPU, memory and system calls
-// belong to the contender's processes, not to its backends. A measurement from memory or from
-// a cache fails if a single one of its requests is forwarded: to the upstream, or to the
-// asset service in the same process.
+// The command prints a table for each number of connections; it does not judge the figures. If the program of a
+// contender is missing, the contender is skipped, and the command says so. CPU, memory and system calls are
+// those of the contender's processes, without its backends. A contender that answers from memory or from a
+// cache must forward no request, neither to the upstream nor to the asset service in the same process:
+// otherwise its measurement fails.
 package main
 
 import (
@@ -48,9 +48,9 @@ func main() {
 }
 
 const (
-	key = "broker" // a sandbox key
+	key = "broker" // API key of a sandbox
 
-	readingsPath = "/readings" // where the upstream tells how many requests for the asset it got
+	readingsPath = "/readings" // where the upstream reports how many requests for the asset it received
 )
 
 func run(ctx context.Context, args []string) error {
@@ -102,7 +102,7 @@ func run(ctx context.Context, args []string) error {
 		for _, n := range counts {
 			for _, c := range s.contenders {
 				err := c.measure(ctx, n, *during)
-				if err != nil && ctx.Err() == nil { // something else may have needed the machine
+				if err != nil && ctx.Err() == nil { // try again: something else may have used the machine
 					fmt.Printf("%s: again, after %v\n", c.name, err)
 					if err = c.await(ctx); err == nil {
 						err = c.measure(ctx, n, *during)
@@ -121,12 +121,12 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// goals are the least ratios that the project wants.
+// goals lists the ratios that the project wants to reach at least.
 const goals = "Goals: all on, 0.6 x nginx and 2.5 x Traefik up to 64 connections, 0.55 and 2.4 at 256;\n" +
 	"from memory, 1.2 x nginx.\n" +
 	"reads + writes: those of /proc/PID/io. It leaves out recv and send, which nginx uses for a part."
 
-// request returns the bytes of a reading of path.
+// request returns the bytes of a GET request for path.
 func request(path string) []byte {
 	return fmt.Appendf(nil,
 		"GET %s HTTP/1.1\r\nHost: registry.example\r\nAuthorization: Basic %s\r\nAccept: application/json\r\n\r\n",
@@ -138,18 +138,18 @@ type contender struct {
 	name, addr string
 	processes  []int // process ids
 	request    []byte
-	forwarded  func() (int, error) // how many requests were forwarded, if none may be; else nil
-	results    map[int][]measured  // by the number of connections
+	forwarded  func() (int, error) // counts the forwarded requests, of which there must be none; nil: any
+	results    map[int][]measured  // results of the rounds, by number of connections
 }
 
 // measured is the result of one round.
 type measured struct {
 	load.Result
-	cpu   time.Duration // CPU time of the contender for a request
-	calls float64       // reads and writes of the contender for a request
+	cpu   time.Duration // CPU time that the contender used per request
+	calls float64       // calls to read or write that the contender made per request
 }
 
-// await waits up to 20 s until the contender answers as it has to.
+// await waits up to 20 s until the contender gives the expected answer.
 func (c *contender) await(ctx context.Context) (err error) {
 	for range 100 {
 		if _, err = c.load(ctx, 1, 100*time.Millisecond); err == nil {
@@ -160,7 +160,7 @@ func (c *contender) await(ctx context.Context) (err error) {
 	return err
 }
 
-// load repeats the request. It fails if a request is forwarded that must not be.
+// load repeats the request for a time. It fails if the contender forwards a request although it must not.
 func (c *contender) load(ctx context.Context, clients int, during time.Duration) (load.Result, error) {
 	asset := load.Load{Addr: c.addr, Request: c.request, Status: http.StatusOK, Clients: clients}
 	if c.forwarded == nil {
@@ -181,7 +181,7 @@ func (c *contender) load(ctx context.Context, clients int, during time.Duration)
 	return r, err
 }
 
-// measure runs one round and appends its result.
+// measure runs one round, and appends the result to c.results.
 func (c *contender) measure(ctx context.Context, clients int, during time.Duration) error {
 	before, err := c.usage()
 	if err != nil {
@@ -201,8 +201,8 @@ func (c *contender) measure(ctx context.Context, clients int, during time.Durati
 	return nil
 }
 
-// print prints medians for a number of connections. A ratio is the median of the rounds'
-// ratios. If the machine slows down, the ratio of a round favours no contender.
+// print prints the medians for a number of connections. A ratio is the median of the ratios of the rounds. If
+// the machine becomes slower, it does so for both sides of a round, so the ratio stays fair.
 func print(contenders []*contender, clients int) {
 	fmt.Printf("\n%-36s %10s %8s %8s %8s %14s %7s %8s %9s\n", fmt.Sprintf("%d connections", clients), "requests/s",
 		"p50 ms", "p99 ms", "CPU us", "reads + writes", "memory", "x nginx", "x Traefik")
@@ -219,7 +219,7 @@ func print(contenders []*contender, clients int) {
 	}
 }
 
-// named returns the contender with a name, or nil.
+// named returns the contender with a name, or nil if there is no such contender.
 func named(contenders []*contender, name string) *contender {
 	i := slices.IndexFunc(contenders, func(c *contender) bool { return c.name == name })
 	if i < 0 {
@@ -228,8 +228,7 @@ func named(contenders []*contender, name string) *contender {
 	return contenders[i]
 }
 
-// ratio returns the median of the rounds' ratios of two contenders, or "-" if other is
-// nil.
+// ratio returns the median of the rounds' ratios of two contenders. If other is nil, it returns "-".
 func (c *contender) ratio(other *contender, clients int) string {
 	if other == nil {
 		return "-"

@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-// assetBody creates an asset of about 3 KB.
+// assetBody is the body of a request that creates an asset of about 3 KB.
 var assetBody = `{"data": {"assetType": "bounce", "title": "Asset", "description": "` + strings.Repeat("x", 2000) + `",
 	"items": [{"description": "Item", "classification": {"scheme": "CAV-PS", "id": "06111000-3", "description": "Flat"},
 		"address": {"countryName": "Україна"}, "unit": {"code": "c"}, "quantity": 1,
@@ -23,11 +23,11 @@ var assetBody = `{"data": {"assetType": "bounce", "title": "Asset", "description
 		"address": {"countryName": "Україна"}, "contactPoint": {"name": "Contact", "email": "contact@example.org"}},
 	"decisions": [{"decisionDate": "2026-11-20T12:00:00+02:00", "decisionID": "1"}]}}`
 
-// client sends the requests that are not measured.
+// client sends requests that are not part of a measurement.
 var client = http.Client{Timeout: 10 * time.Second}
 
-// startRegistry starts the registry in one process, which gets one asset. It sets path and
-// body, because all contenders answer the bytes of that asset.
+// startRegistry starts the registry in one process, and creates one asset in it. It sets s.path and s.body,
+// because all contenders answer with the bytes of this asset.
 func (s *stage) startRegistry(ctx context.Context) error {
 	if _, err := s.write("limits.yaml", "limits:\n"+
 		"- {name: key, by: key, costs: {list: 1, read: 1, write: 1}, windows: {1s: 1000000}}\n"+
@@ -60,7 +60,7 @@ func (s *stage) startRegistry(ctx context.Context) error {
 	return nil
 }
 
-// createAsset creates the asset at a registry, and stores its answer in the file body.
+// createAsset creates the asset in a registry, and stores the answer in the file s.body.
 func (s *stage) createAsset(ctx context.Context, url string) error {
 	text, err := send(ctx, http.MethodPost, url+"/api/2.5/assets", assetBody, http.StatusCreated)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *stage) createAsset(ctx context.Context, url string) error {
 	return err
 }
 
-// send sends a request with the key, and returns the body of its answer.
+// send sends a request with the key, and returns the body of the answer.
 func send(ctx context.Context, method, url, body string, status int) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -98,7 +98,7 @@ func send(ctx context.Context, method, url, body string, status int) ([]byte, er
 	return text, err
 }
 
-// readings returns how many requests for the asset the upstream got.
+// readings returns how many requests for the asset the upstream has received.
 func (s *stage) readings() (n int, err error) {
 	resp, err := client.Get("http://" + s.upstream + readingsPath)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *stage) readings() (n int, err error) {
 	return n, err
 }
 
-// missed returns how many readings a registry did not find in its memory, by its metrics.
+// missed returns how many reads a registry could not answer from its memory, according to its metrics.
 func missed(metrics string) (int, error) {
 	resp, err := client.Get("http://" + metrics + "/metrics")
 	if err != nil {

@@ -30,13 +30,13 @@ const (
 	nginxName   = "nginx, key map and limit_req"
 )
 
-// stage holds the contenders and the servers that they need.
+// stage has the contenders and the servers that they need.
 type stage struct {
 	dir, bin, peers string
 	upstream, redis string // addresses
 	collector       string // URL
-	path            string // what all contenders are asked for
-	body            string // file with what they answer
+	path            string // path that all contenders are asked for
+	body            string // file with the bytes that all contenders answer with
 	contenders      []*contender
 	running         []*exec.Cmd
 }
@@ -71,9 +71,9 @@ func (s *stage) start(ctx context.Context) error {
 // stop stops all servers in reverse order.
 func (s *stage) stop() {
 	for i := len(s.running) - 1; i >= 0; i-- {
-		_ = s.running[i].Process.Signal(syscall.SIGTERM) // on SIGTERM, nginx stops its workers; a kill leaves them
+		_ = s.running[i].Process.Signal(syscall.SIGTERM) // on SIGTERM, nginx stops its workers; a kill would leave them
 		time.AfterFunc(time.Second, func() { _ = s.running[i].Process.Kill() })
-		_ = s.running[i].Wait() // it reports the signal
+		_ = s.running[i].Wait() // the error only reports the signal
 	}
 }
 
@@ -84,7 +84,7 @@ func (s *stage) launch(ctx context.Context, addr string, env []string, program s
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.Env = append(os.Environ(), env...)
-	cmd.WaitDelay = time.Second // limit for the workers of nginx, which hold the output
+	cmd.WaitDelay = time.Second // limits the wait for the workers of nginx, which keep the output open
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start %s: %w", program, err)
 	}
@@ -100,8 +100,8 @@ func (s *stage) launch(ctx context.Context, addr string, env []string, program s
 	return 0, fmt.Errorf("%s does not accept connections: %s", program, output.String())
 }
 
-// contend starts a contender. If its program is missing, contend prints a message and
-// skips it.
+// contend starts a contender. If the contender's program is missing, it prints a message and skips the
+// contender.
 func (s *stage) contend(ctx context.Context, name, addr string, env []string, program string, args ...string) error {
 	if _, err := exec.LookPath(program); err != nil {
 		fmt.Printf("skipping %s: %v\n", name, err)
@@ -116,7 +116,7 @@ func (s *stage) contend(ctx context.Context, name, addr string, env []string, pr
 	return nil
 }
 
-// write writes a file of settings and returns its path.
+// write writes a file with settings, and returns its path.
 func (s *stage) write(name, text string) (string, error) {
 	file := filepath.Join(s.dir, name)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -125,8 +125,8 @@ func (s *stage) write(name, text string) (string, error) {
 	return file, nil
 }
 
-// serveUpstream answers every request with the bytes of a file, except the one for the number
-// of readings so far.
+// serveUpstream answers each request with the bytes of a file. Only a request for readingsPath gets the number
+// of requests so far.
 func serveUpstream(ctx context.Context) error {
 	listener, err := net.Listen("tcp", os.Getenv("UPSTREAM_ADDR"))
 	if err != nil {
@@ -137,7 +137,7 @@ func serveUpstream(ctx context.Context) error {
 		return fmt.Errorf("read what the upstream answers: %w", err)
 	}
 	var readings atomic.Int64
-	// Like our services, it answers plain requests without net/http's server.
+	// As in our services, plain requests are answered without the server of net/http.
 	return httpserver.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case readingsPath:
@@ -172,7 +172,7 @@ func startCollector(ctx context.Context) (url string, err error) {
 		return "", err
 	}
 	context.AfterFunc(ctx, func() { listener.Close() })
-	// Serve ends when the listener closes.
+	// http.Serve ends when the listener is closed.
 	go http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/x-protobuf")
@@ -180,7 +180,7 @@ func startCollector(ctx context.Context) (url string, err error) {
 	return "http://" + listener.Addr().String(), nil
 }
 
-// tracing returns the environment of a program that traces one request in a hundred.
+// tracing returns environment variables that make a program trace one request in a hundred.
 func (s *stage) tracing(name string) []string {
 	return []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.collector, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
@@ -221,7 +221,7 @@ func (s *stage) startOurs(ctx context.Context) error {
 	return nil
 }
 
-// limits returns the flags of our rate limits.
+// limits returns the flags that turn our rate limits on.
 func (s *stage) limits() []string {
 	return []string{"--config", filepath.Join(s.dir, "limits.yaml"), "--limits-redis", "redis://" + s.redis}
 }
@@ -239,7 +239,7 @@ func (s *stage) startTraefik(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	digest := sha1.Sum(nil) // of the empty password
+	digest := sha1.Sum(nil) // digest of the empty password
 	dynamic, err := s.write("traefik-dynamic.yaml", fmt.Sprintf(`
 http:
   routers:
@@ -332,7 +332,7 @@ func (s *stage) startOneNginx(ctx context.Context, n int, name, cache string) er
 	}
 	user := ""
 	if os.Geteuid() == 0 {
-		user = "user root;" // the workers write into the folder
+		user = "user root;" // the workers write into the folder, which belongs to root
 	}
 	file, err := s.write("nginx"+strconv.Itoa(n)+".conf", fmt.Sprintf(`
 daemon off; %[6]s

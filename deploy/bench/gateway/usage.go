@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// ticksPerSecond is the resolution of CPU times in /proc (proc(5)). It is the same on
-// every Linux.
+// ticksPerSecond is the unit of CPU times in /proc (proc(5)). It is the same on every Linux.
 const ticksPerSecond = 100
 
-// family returns the ids of a process and of its children.
+// family returns the ids of the contender's processes and of their children.
 func (c *contender) family() ([]int, error) {
 	all := append([]int(nil), c.processes...)
 	for _, parent := range c.processes {
@@ -31,13 +30,13 @@ func (c *contender) family() ([]int, error) {
 	return all, nil
 }
 
-// usage is what a contender has used since its start.
+// usage is what a contender has used since it started.
 type usage struct {
 	cpu   time.Duration
 	calls int // system calls that read or write
 }
 
-// usage returns what the contender has used since its start.
+// usage returns what the contender has used since it started.
 func (c *contender) usage() (used usage, err error) {
 	ids, err := c.family()
 	if err != nil {
@@ -49,7 +48,7 @@ func (c *contender) usage() (used usage, err error) {
 			return used, fmt.Errorf("read CPU time: %w", err)
 		}
 		// The name in parentheses may contain spaces. After it, the 12th and 13th
-		// fields are the times in user mode and in the kernel (proc(5)).
+		// fields are the CPU times in user mode and in the kernel (proc(5)).
 		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 		for _, field := range fields[11:13] {
 			n, err := strconv.Atoi(field)
@@ -74,7 +73,7 @@ func (c *contender) usage() (used usage, err error) {
 	return used, nil
 }
 
-// memory returns the contender's resident memory in MB, or 0 if /proc is unreadable.
+// memory returns the contender's resident memory in MB, or 0 if /proc cannot be read.
 func (c *contender) memory() float64 {
 	ids, err := c.family()
 	if err != nil {

@@ -15,21 +15,21 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// arrival is an event that came to a follower.
+// arrival is an event that a follower has received, and when.
 type arrival struct {
 	id string
 	at time.Time
 }
 
-// followers are clients with a plain socket each, because a client of net/http needs
-// more memory and time than the server under test.
+// followers are clients that each use a plain socket, because a client of net/http needs more memory and CPU
+// time than the server under test.
 type followers struct {
 	conns    []net.Conn
 	arrivals [][]arrival
 	reading  sync.WaitGroup
 }
 
-// follow connects the followers and returns once each has the beginning of its answer.
+// follow connects the followers. It returns when each has received the beginning of its answer.
 func follow(ctx context.Context, s server, p plan) (*followers, error) {
 	f := &followers{conns: make([]net.Conn, p.followers), arrivals: make([][]arrival, p.followers)}
 	var g errgroup.Group
@@ -41,7 +41,7 @@ func follow(ctx context.Context, s server, p plan) (*followers, error) {
 		f.close()
 		return nil, err
 	}
-	time.Sleep(2 * time.Second) // each has sent what there is
+	time.Sleep(2 * time.Second) // until then, each has received the events that already existed
 	return f, nil
 }
 
@@ -64,7 +64,7 @@ func (f *followers) connect(ctx context.Context, i int, s server, p plan) error 
 	return nil
 }
 
-// read notes each event until the connection ends.
+// read records each event until the connection ends.
 func (f *followers) read(i int, r *bufio.Reader) {
 	for {
 		line, err := r.ReadSlice('\n')
@@ -86,7 +86,7 @@ func (f *followers) close() {
 	f.reading.Wait()
 }
 
-// lateness ends the followers and returns the time from each acknowledged change to its
+// lateness disconnects the followers. It returns the time from the acknowledgement of each change to its
 // arrival at each follower.
 func (f *followers) lateness(acked map[string]time.Time) (late []time.Duration) {
 	f.close()
@@ -100,7 +100,7 @@ func (f *followers) lateness(acked map[string]time.Time) (late []time.Duration) 
 	return late
 }
 
-// cpuOf returns the processor time of a process, 0 if it has ended (proc(5)).
+// cpuOf returns the CPU time of a process, or 0 if the process has ended (proc(5)).
 func cpuOf(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -109,13 +109,13 @@ func cpuOf(pid int) time.Duration {
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	ticks := 0
 	for _, field := range fields[11:13] {
-		n, _ := strconv.Atoi(field) // the kernel writes numbers
+		n, _ := strconv.Atoi(field) // cannot fail, because the kernel writes numbers
 		ticks += n
 	}
 	return time.Duration(ticks) * time.Second / 100
 }
 
-// memoryOf returns the resident memory of a process in KiB, 0 if it has ended.
+// memoryOf returns the resident memory of a process in KiB, or 0 if the process has ended.
 func memoryOf(pid int) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -1,7 +1,7 @@
-// Command live measures how the registry sends changes to followers, beside a naive
-// handler on gin that sends the same bytes from memory. Both run as one process, one
-// after the other. It prints, for each number of followers, the time from a change's
-// acknowledgement to each follower's socket, the processor time, and the memory.
+// Command live measures how fast the registry sends changes to followers. It compares the registry with a naive
+// handler on gin that sends the same bytes from memory. Each runs as one process, one after the other. For each
+// number of followers, the command prints the time from the acknowledgement of a change to its arrival at each
+// follower's socket, the CPU time, and the memory.
 package main
 
 import (
@@ -25,12 +25,12 @@ func main() {
 	}
 }
 
-// plan is one measurement.
+// plan has the settings of one measurement.
 type plan struct {
 	followers int
-	rate      int           // changes a second
-	during    time.Duration // of the changes
-	fields    string        // the parameter opt_fields
+	rate      int           // changes per second
+	during    time.Duration // time during which changes are made
+	fields    string        // value of the parameter opt_fields
 }
 
 func run(ctx context.Context, args []string) error {
@@ -67,23 +67,23 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// server is a process that followers follow.
+// server is a process that sends changes to followers.
 type server interface {
 	pid() int
 	address() string
 	path(fields string) string
-	change(ctx context.Context) (id string, err error) // makes a change and returns what followers see of it
+	change(ctx context.Context) (id string, err error) // makes a change and returns the id of its event
 	stop()
 }
 
-// measure prints one row.
+// measure runs one measurement, and prints it as a row.
 func measure(ctx context.Context, p plan, name string, start func(context.Context) (server, error)) error {
 	s, err := start(ctx)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
 	defer s.stop()
-	for range 20 { // so that all code has run once
+	for range 20 { // warms up: all code has run once before the measurement
 		if _, err := s.change(ctx); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func measure(ctx context.Context, p plan, name string, start func(context.Contex
 	return nil
 }
 
-// makeChanges makes changes at an even pace and returns when each was acknowledged.
+// makeChanges makes changes at a steady rate, and returns when each one was acknowledged.
 func makeChanges(ctx context.Context, s server, p plan) (map[string]time.Time, error) {
 	acked := map[string]time.Time{}
 	tick := time.NewTicker(time.Second / time.Duration(p.rate))
@@ -132,6 +132,6 @@ func makeChanges(ctx context.Context, s server, p plan) (map[string]time.Time, e
 		}
 		acked[id] = time.Now()
 	}
-	time.Sleep(2 * time.Second) // the last ones arrive
+	time.Sleep(2 * time.Second) // time for the last events to arrive
 	return acked, nil
 }

@@ -22,12 +22,12 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-// assetBody is the body of a creation, an asset of 3 KB.
+// assetBody is the body of a request that creates an asset of 3 KB.
 //
 //go:embed asset.json
 var assetBody []byte
 
-// registry is the registry in one process, with assets that change in turn.
+// registry is the registry in one process. Its assets are changed one after the other.
 type registry struct {
 	process *processes.Process
 	dir     string
@@ -36,11 +36,11 @@ type registry struct {
 	changes int
 }
 
-// owned is an asset and its owner token.
+// owned is an asset with its owner token.
 type owned struct{ id, token string }
 
-// assets is how many assets change. If one changed twice before a follower reads it, the
-// follower would get its newest state only.
+// assets is the number of assets that are changed in turn. If an asset changed twice before a follower reads
+// it, the follower would get only the newest state.
 const assets = 200
 
 func startRegistry(ctx context.Context, bin string) (server, error) {
@@ -81,7 +81,7 @@ func (s *registry) add(ctx context.Context) error {
 	return s.do(ctx, http.MethodPatch, a, []byte(`{"data":{"status":"pending"}}`), nil)
 }
 
-// do sends a write of an asset, or of a new one, and reads its answer.
+// do sends a request that changes or creates an asset, and reads the answer.
 func (s *registry) do(ctx context.Context, method string, a owned, body []byte, into any) error {
 	address := "http://" + s.addr + "/api/2.5/assets"
 	if a.id != "" {
@@ -125,7 +125,7 @@ func (s *registry) pid() int        { return s.process.ID() }
 func (s *registry) address() string { return s.addr }
 
 func (s *registry) stop() {
-	_ = s.process.Kill() // the data are removed too
+	_ = s.process.Kill() // a kill is safe, because the data are removed
 	_ = os.RemoveAll(s.dir)
 }
 
@@ -136,7 +136,7 @@ type naive struct {
 	changes int
 }
 
-// serveNaive serves the naive handler and prints its address.
+// serveNaive runs the naive handler, and prints its address.
 func serveNaive(ctx context.Context) error {
 	gin.SetMode(gin.ReleaseMode)
 	engine, hub := gin.New(), &naiveHub{clients: map[chan []byte]bool{}}
@@ -190,7 +190,7 @@ func (h *naiveHub) publish(c *gin.Context) {
 	for client := range h.clients {
 		select {
 		case client <- event:
-		default: // the naive handler loses it
+		default: // the client is too slow: the naive handler drops the event for it
 		}
 	}
 	c.Status(http.StatusNoContent)
@@ -237,5 +237,5 @@ func (s *naive) address() string    { return s.addr }
 
 func (s *naive) stop() {
 	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait() // it reports the kill
+	_ = s.cmd.Wait() // the error only reports the kill
 }

@@ -18,28 +18,29 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Load describes clients that repeat a request. Each client has its own connection.
-// It writes to a plain socket and reads heads by itself, because the client of net/http
-// needs more CPU than the server under test.
+// Load describes clients that repeat a request. Each client has its own connection. A client writes to a plain
+// socket and reads the heads of answers itself, because the client of net/http uses more CPU time than the
+// server under test.
 type Load struct {
 	Addr    string // host and port
 	Request []byte // bytes of the request
 	Status  int    // expected status of every answer
 	Clients int    // number of clients
 
-	// Next returns the bytes of the n-th request of a client, both from 0. nil: each is Request.
+	// Next returns the bytes of request n of a client; both numbers start at 0. If it is nil, every request is
+	// Request.
 	Next func(client, n int) []byte
 }
 
 // Result is the outcome of one measurement.
 type Result struct {
-	Requests  int           // number of answered requests; 0 if not counted
-	PerSecond float64       // rate
+	Requests  int           // number of answered requests; 0: they were not counted
+	PerSecond float64       // answered requests per second
 	P50, P99  time.Duration // percentiles of the latency
 }
 
-// Run repeats the request for the duration during. It fails if an answer has another
-// status, if a connection fails, or if no answer arrives.
+// Run repeats the request for the time during. It fails if an answer has an unexpected status, if a connection
+// fails, or if no answer arrives.
 func (l Load) Run(ctx context.Context, during time.Duration) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, during)
 	defer cancel()
@@ -69,8 +70,8 @@ func (l Load) Run(ctx context.Context, during time.Duration) (Result, error) {
 	}, nil
 }
 
-// client repeats the request of client i on one connection until ctx is done. It
-// returns the latency of each request.
+// client repeats the request of client i on one connection until ctx is done. It returns the latency of each
+// request.
 func (l Load) client(ctx context.Context, i int) ([]time.Duration, error) {
 	conn, err := net.Dial("tcp", l.Addr)
 	if err != nil {
@@ -94,14 +95,14 @@ func (l Load) client(ctx context.Context, i int) ([]time.Duration, error) {
 		}
 		body := h.body(reader)
 		if h.status != l.Status {
-			text, _ := io.ReadAll(body) // the error message works with any part of the text
+			text, _ := io.ReadAll(body) // on an error, the part that was read is enough for the message
 			return nil, fmt.Errorf("got status %d, want %d: %s", h.status, l.Status, text)
 		}
 		if _, err := io.Copy(io.Discard, body); err != nil {
 			return nil, fmt.Errorf("read answer: %w", err)
 		}
 		if h.chunked {
-			if _, err := readHead(reader); err != nil { // trailers look like fields of a head
+			if _, err := readHead(reader); err != nil { // trailers have the form of a head's fields
 				return nil, fmt.Errorf("read trailers: %w", err)
 			}
 		}
@@ -110,15 +111,15 @@ func (l Load) client(ctx context.Context, i int) ([]time.Duration, error) {
 	return times, nil
 }
 
-// head is the part of an answer's head that says where its body ends.
+// head has those fields of an answer's head that say where the body ends.
 type head struct {
 	status  int // 0 for trailers
 	length  int64
 	chunked bool
 }
 
-// readHead reads a head up to its empty line. http.ReadResponse would take as much CPU time
-// as a fast server does for the answer, and so hide how fast that is.
+// readHead reads a head up to its empty line. http.ReadResponse would use as much CPU time as a fast server
+// uses for the answer, and so hide how fast the server is.
 func readHead(r *bufio.Reader) (h head, err error) {
 	for {
 		line, err := r.ReadSlice('\n')
@@ -147,7 +148,7 @@ func readHead(r *bufio.Reader) (h head, err error) {
 	}
 }
 
-// body returns the body of an answer. An answer that has none in HTTP has none here.
+// body returns the body of an answer. It is empty if HTTP allows the answer no body.
 func (h head) body(r *bufio.Reader) io.Reader {
 	switch {
 	case h.status == http.StatusNotModified || h.status == http.StatusNoContent:

@@ -10,15 +10,15 @@ import (
 	"asset-registry/deploy/bench/load"
 )
 
-// kind is a load that both versions get. load returns it for a registry.
+// kind is a kind of load that both versions are measured with. The function load returns the load for one
+// registry.
 type kind struct {
 	name    string
 	clients []int
 	load    func(registry string, clients int) (load.Load, error)
 }
 
-// compare compares readings, creations and changes with those of another version of
-// the registry.
+// compare compares reads, creations and changes of this version of the registry with those of another version.
 func (b *bench) compare(ctx context.Context, bin string) error {
 	other, stop, err := b.startRegistry(ctx, bin, "other")
 	if err != nil {
@@ -29,10 +29,10 @@ func (b *bench) compare(ctx context.Context, bin string) error {
 		kind{"creations", writers, creations}, kind{"changes", writers, changes})
 }
 
-// writers are the numbers of clients that write.
+// writers lists the numbers of concurrent writers to measure with.
 var writers = []int{1, 16, 64}
 
-// against compares loads on two registries.
+// against measures loads on two registries, and prints how they compare.
 func (b *bench) against(ctx context.Context, other string, kinds ...kind) error {
 	fmt.Printf("clients                    this/s  other/s   ratio   this p50, p99       other p50, p99\n")
 	for _, k := range kinds {
@@ -57,7 +57,7 @@ func (b *bench) against(ctx context.Context, other string, kinds ...kind) error 
 	return nil
 }
 
-// reads returns a load of readings of one asset.
+// reads returns a load that reads one asset.
 func reads(registry string, clients int) (load.Load, error) {
 	assets, err := fill(registry, 1)
 	if err != nil {
@@ -67,7 +67,7 @@ func reads(registry string, clients int) (load.Load, error) {
 	return load.Load{Addr: registry, Request: request, Status: http.StatusOK, Clients: clients}, nil
 }
 
-// pages returns a load of readings of a page of 100 entries.
+// pages returns a load that reads a page of 100 entries.
 func pages(registry string, clients int) (load.Load, error) {
 	if _, err := fill(registry, 150); err != nil {
 		return load.Load{}, fmt.Errorf("fill the registry: %w", err)
@@ -76,13 +76,12 @@ func pages(registry string, clients int) (load.Load, error) {
 	return load.Load{Addr: registry, Request: request, Status: http.StatusOK, Clients: clients}, nil
 }
 
-// creations returns a load of creations.
+// creations returns a load that creates assets.
 func creations(registry string, clients int) (load.Load, error) {
 	return load.Load{Addr: registry, Request: createRequest(), Status: http.StatusCreated, Clients: clients}, nil
 }
 
-// changes returns a load of changes. Each client has some assets, and each change gives
-// another title.
+// changes returns a load that changes assets. Each client has its own assets, and each change sets a new title.
 func changes(registry string, clients int) (load.Load, error) {
 	const each = 8
 	assets, err := fill(registry, each*clients)

@@ -15,8 +15,8 @@ import (
 	"asset-registry/deploy/bench/load"
 )
 
-// rawBatches measures the limit of the embedded store. It writes the same bytes with
-// bbolt's own durable batches, under random keys into one bucket.
+// rawBatches measures how fast the embedded store can be at most. It writes the same bytes in durable batches
+// of bbolt itself, under random keys in one bucket.
 func rawBatches(ctx context.Context, dir string, clients int, during time.Duration) (load.Result, error) {
 	path := filepath.Join(dir, "raw.db")
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
@@ -34,7 +34,7 @@ func rawBatches(ctx context.Context, dir string, clients int, during time.Durati
 		return load.Result{}, fmt.Errorf("prepare bbolt: %w", err)
 	}
 	write := db.Batch
-	if clients == 1 { // a batch waits for other clients, and there are none
+	if clients == 1 { // a batch would wait for other clients, but there is only one
 		write = db.Update
 	}
 	ctx, cancel := context.WithTimeout(ctx, during)
@@ -46,7 +46,7 @@ func rawBatches(ctx context.Context, dir string, clients int, during time.Durati
 		g.Go(func() error {
 			for ctx.Err() == nil {
 				key := make([]byte, 16)
-				rand.Read(key) // never fails
+				rand.Read(key) // rand.Read never returns an error
 				if err := write(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put(key, assetBody) }); err != nil {
 					return fmt.Errorf("write to bbolt: %w", err)
 				}

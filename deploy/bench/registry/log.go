@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Settings of the measurement of the public log.
+// Settings for measuring the public log.
 const (
-	sampled    = 16                    // assets whose changes are followed
-	background = 16                    // clients that change other assets
-	samplesFor = 20 * time.Second      // length of the measurement
-	look       = 10 * time.Millisecond // between two looks for a proof
-	apart      = 2 * time.Second       // most time between two changes of a sampled asset
+	sampled    = 16                    // number of assets whose changes are timed
+	background = 16                    // number of clients that change other assets
+	samplesFor = 20 * time.Second      // duration of the measurement
+	look       = 10 * time.Millisecond // time between two requests for a proof
+	apart      = 2 * time.Second       // longest time between two changes of a timed asset
 )
 
-// log measures the time from the answer to a change until a checkpoint of the public
-// log covers it: alone, and while other clients change assets.
+// log measures the time from the answer to a change until a checkpoint of the public log covers the change. It
+// does so without other load, and while other clients change assets.
 func (b *bench) log(ctx context.Context) error {
 	fmt.Printf("\nchange to checkpoint   samples   p50, p99, longest\n")
 	for _, clients := range []int{0, background} {
@@ -38,8 +38,8 @@ func (b *bench) log(ctx context.Context) error {
 	return nil
 }
 
-// ages returns the ages of changes when a checkpoint first covers them, while clients
-// change other assets.
+// ages returns how old changes are when a checkpoint first covers them. Meanwhile, the given number of clients
+// changes other assets.
 func (b *bench) ages(ctx context.Context, clients int) (ages []time.Duration, err error) {
 	assets, err := fill(b.registry, sampled)
 	if err != nil {
@@ -61,7 +61,7 @@ func (b *bench) ages(ctx context.Context, clients int) (ages []time.Duration, er
 	for i, a := range assets {
 		running.Go(func() error {
 			for n := 0; time.Now().Before(end); n++ {
-				time.Sleep(rand.N(apart)) // or each change would come right after a checkpoint
+				time.Sleep(rand.N(apart)) // without this pause, each change would come right after a checkpoint
 				age, err := a.age(ctx, b.registry, n)
 				if err != nil {
 					return err
@@ -75,8 +75,7 @@ func (b *bench) ages(ctx context.Context, clients int) (ages []time.Duration, er
 	return slices.Concat(found...), err
 }
 
-// age changes the asset, and returns the time until the registry has a proof of the
-// change.
+// age changes the asset, and returns the time until the registry has a proof for the change.
 func (a owned) age(ctx context.Context, registry string, n int) (time.Duration, error) {
 	url := "http://" + registry + "/api/2.5/assets/" + a.id
 	change := request(http.MethodPatch, url, fmt.Appendf(nil, `{"data":{"title":"Sample %d"}}`, n)).WithContext(ctx)

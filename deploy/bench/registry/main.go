@@ -1,17 +1,16 @@
-// Command registry compares the registry in one process with a limit of the machine:
+// Command registry compares the registry in one process with a limit that the machine sets:
 //
 //   - reads and feed pages with a bare net/http handler that returns the same bytes
 //     from its own process;
 //   - durable creations with bare bbolt batches of the same bytes on the same disk.
 //
-// It also measures the time from a change to the checkpoint of the public log that
-// covers it.
+// It also measures the time from a change until a checkpoint of the public log covers the change.
 //
-// With -against it compares readings, creations and changes with another version of the
-// registry instead.
+// With -against, it instead compares reads, creations and changes with those of another version of the
+// registry.
 //
-// Both sides run in turn, several times. The command prints medians and the median
-// ratio. It judges nothing.
+// Both sides run in turn, several times. The command prints medians and the median of the ratios; it does not
+// judge them.
 package main
 
 import (
@@ -37,14 +36,14 @@ func main() {
 	}
 }
 
-// bench is one run of the benchmark.
+// bench has the addresses and settings of one run of the benchmark.
 type bench struct {
-	dir      string        // removed at the end
+	dir      string        // directory, removed at the end
 	registry string        // address of the registry
 	bare     string        // address of the bare handler
 	during   time.Duration // length of one measurement
 	rounds   int           // number of measurements of each side
-	clients  int           // number of connections that read
+	clients  int           // number of connections that are used to read
 }
 
 func run(ctx context.Context, args []string) error {
@@ -86,7 +85,7 @@ func run(ctx context.Context, args []string) error {
 	return b.log(ctx)
 }
 
-// reads compares one asset and one page of 100 entries with the bare handler.
+// reads compares reading one asset, and a page of 100 entries, with the bare handler.
 func (b *bench) reads(ctx context.Context) error {
 	assets, err := fill(b.registry, 150)
 	if err != nil {
@@ -128,12 +127,12 @@ func (b *bench) reads(ctx context.Context) error {
 	return nil
 }
 
-// timed returns a function that runs l for the length of one measurement.
+// timed returns a function that runs the load for the length of one measurement.
 func (b *bench) timed(l load.Load) func(context.Context) (load.Result, error) {
 	return func(ctx context.Context) (load.Result, error) { return l.Run(ctx, b.during) }
 }
 
-// creates compares durable creations over HTTP with bare bbolt batches.
+// creates compares how fast the registry creates assets durably with how fast bbolt alone writes batches.
 func (b *bench) creates(ctx context.Context) error {
 	fmt.Printf("\ndurable creations      registry/s  bbolt/s   ratio   registry p50, p99\n")
 	for _, clients := range []int{1, 16, 64} {

@@ -10,12 +10,12 @@ import (
 	"net/http"
 )
 
-// assetBody is the body of a creation, a realistic asset of 3 KB.
+// assetBody is the body of a request that creates an asset. The asset is realistic and has 3 KB.
 //
 //go:embed asset.json
 var assetBody []byte
 
-// owned is an asset and its owner token.
+// owned is an asset with its owner token.
 type owned struct{ id, token string }
 
 // fill creates and publishes n assets.
@@ -55,7 +55,7 @@ func fill(registry string, n int) (assets []owned, err error) {
 func request(method, url string, body []byte) *http.Request {
 	req, err := http.NewRequest(method, url, bytes.NewReader(body))
 	if err != nil {
-		panic(err) // only a mistake in this program
+		panic(err) // can only happen by a mistake in this program
 	}
 	req.SetBasicAuth("broker", "")
 	req.Header.Set("Content-Type", "application/json")
@@ -74,7 +74,7 @@ func get(url string) ([]byte, error) {
 	return io.ReadAll(resp.Body)
 }
 
-// getRequest returns the bytes of a GET of path.
+// getRequest returns the bytes of a GET request for path.
 func getRequest(path string) []byte {
 	return []byte("GET " + path + " HTTP/1.1\r\nHost: registry.test\r\n\r\n")
 }
@@ -82,7 +82,7 @@ func getRequest(path string) []byte {
 // createRequest returns the bytes of a request that creates an asset.
 func createRequest() []byte { return writeRequest("POST", "/api/2.5/assets", "", assetBody) }
 
-// changeRequest returns the bytes of a request that gives an asset its n-th title.
+// changeRequest returns the bytes of a request that changes the title of an asset to "Title n".
 func (a owned) changeRequest(n int64) []byte {
 	return writeRequest("PATCH", "/api/2.5/assets/"+a.id, a.token, fmt.Appendf(nil, `{"data":{"title":"Title %d"}}`, n))
 }

@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-// startRegistry starts a registry without rate limits on a new folder.
+// startRegistry starts a registry without rate limits, with its data in a new folder.
 func (b *bench) startRegistry(ctx context.Context, bin, folder string) (addr string, stop func(), err error) {
 	if addr, err = porttest.FreeAddr(); err != nil {
 		return "", nil, err
@@ -25,11 +25,10 @@ func (b *bench) startRegistry(ctx context.Context, bin, folder string) (addr str
 	if err != nil {
 		return "", nil, err
 	}
-	return addr, func() { _ = registry.Kill() }, nil // a kill is safe, because the data are removed too
+	return addr, func() { _ = registry.Kill() }, nil // a kill is safe, because the data are removed afterwards
 }
 
-// serveBare serves the files in dir from memory, each at its name, and prints the
-// address of the server.
+// serveBare serves the files of dir from memory, each under its name, and prints the address of the server.
 func serveBare(ctx context.Context, dir string) error {
 	names, err := os.ReadDir(dir)
 	if err != nil {
@@ -56,7 +55,7 @@ func serveBare(ctx context.Context, dir string) error {
 	return http.Serve(listener, mux)
 }
 
-// startBare runs this program again with -bare and reads the address that it prints.
+// startBare starts this program again with -bare, and reads the address that it prints.
 func (b *bench) startBare(ctx context.Context, bodies string) (stop func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -72,7 +71,7 @@ func (b *bench) startBare(ctx context.Context, bodies string) (stop func(), err 
 	}
 	stop = func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it reports the kill
+		_ = cmd.Wait() // the error only reports the kill
 	}
 	if _, err := fmt.Fscanln(out, &b.bare); err != nil {
 		stop()

@@ -1,6 +1,7 @@
-// Command search measures the search service on a registry of many assets: the time and the
-// memory of building the index, its size, the latency of searches with five facets and of pages of the site, and the
-// time until a change is found. Everything runs on one machine (deploy/bench/README.md).
+// Command search measures the search service on a registry of many assets. It measures the time and the memory
+// for building the index, and the size of the index. Then it measures the latency of searches with five facets,
+// the latency of pages of the site, and the time until a search finds a change. Everything runs on one machine
+// (deploy/bench/README.md).
 package main
 
 import (
@@ -30,7 +31,7 @@ func main() {
 	}
 }
 
-// bench is one run of the benchmark.
+// bench has the settings and servers of one run of the benchmark.
 type bench struct {
 	bin, dir, like string
 	assets, rate   int
@@ -38,7 +39,7 @@ type bench struct {
 	again          bool
 	lasts, within  time.Duration
 
-	of, addr string // of the registry, and of the search service
+	of, addr string // addresses of the registry and of the search service
 	registry *client.Client
 	output   processes.Output
 }
@@ -81,14 +82,14 @@ func run(ctx context.Context, args []string) (err error) {
 
 func (b *bench) data() string { return filepath.Join(b.dir, "data-"+strconv.Itoa(b.assets)) }
 
-// start starts the registry on a directory. It makes snapshots on demand only.
+// start starts the registry on a data directory. The registry makes snapshots only on demand.
 func (b *bench) start(ctx context.Context, data string) (*processes.Process, error) {
 	return processes.Standalone(ctx, b.bin, b.of, data, &b.output, "--no-search", "--snapshot-interval", "0",
 		"--log-level", "error")
 }
 
-// fill makes the data directory, unless it is there. One asset is created by the API, and the
-// others are made like it. Then it makes a snapshot.
+// fill makes the data directory if it does not exist. It creates one asset with the API, makes the other assets
+// as copies of that one, and then makes a snapshot.
 func (b *bench) fill(ctx context.Context) error {
 	if _, err := os.Stat(b.data()); err == nil {
 		return nil
@@ -121,8 +122,8 @@ func (b *bench) fill(ctx context.Context) error {
 	return os.Rename(unfinished, b.data())
 }
 
-// publish creates an asset like the example with other fields, and publishes it. It returns
-// the id.
+// publish creates an asset from the example, replaces the fields that the argument other has, and publishes it.
+// It returns the asset's id.
 func (b *bench) publish(ctx context.Context, other client.Fields) (id string, err error) {
 	text, err := os.ReadFile(b.like)
 	if err != nil {

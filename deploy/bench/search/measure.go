@@ -21,7 +21,7 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// build starts the search service without an index, and waits until it has one.
+// build starts the search service without an index, and waits until the service has built one.
 func (b *bench) build(ctx context.Context, index string, s client.Snapshot) (*processes.Process, error) {
 	begun := time.Now()
 	service, err := processes.StartAny(ctx, b.addr, &b.output, filepath.Join(b.bin, "searchsvc"),
@@ -65,15 +65,15 @@ func isReady(ctx context.Context, addr string) bool {
 func sizeOf(dir string) (sum int64, err error) {
 	files, err := os.ReadDir(dir)
 	for _, file := range files {
-		if info, err := file.Info(); err == nil { // a merge may have removed it
+		if info, err := file.Info(); err == nil { // Info fails if a merge has removed the file
 			sum += info.Size()
 		}
 	}
 	return sum, err
 }
 
-// settle waits until the service merges no files of the index: until their size has not
-// changed for 10 seconds. It returns the size.
+// settle waits until the service has stopped merging files of the index: their size did not change for 10
+// seconds. It returns the size.
 func settle(ctx context.Context, dir string) (size int64, err error) {
 	for unchanged := 0; unchanged < 10; unchanged++ {
 		now, err := sizeOf(dir)
@@ -92,7 +92,7 @@ func settle(ctx context.Context, dir string) (size int64, err error) {
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// memory prints the memory of a process, by proc(5).
+// memory prints the memory of a process, which it reads from /proc (proc(5)).
 func (b *bench) memory(pid int, when string) error {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -109,13 +109,13 @@ func (b *bench) memory(pid int, when string) error {
 	return nil
 }
 
-// words occur in the assets (assetsvc/internal/fill).
+// words are words that occur in the assets (assetsvc/internal/fill).
 var words = strings.Fields(`нежитлових будівлі гаражі складу корпусами частиною підвали вхід площею вулиці районі
 	комплексу ділянок обладнання верстати трактори котельні підприємств відділення фонду ремонту мережі`)
 
 const facets = "&facets=status,classification,region,locality,custodian"
 
-// question returns a random search: of one to three words, with filters, or of everything.
+// question returns a random search: with one to three words, with filters, or for all assets.
 func question(r *rand.Rand) string {
 	var q []string
 	for range r.IntN(4) {
@@ -133,7 +133,8 @@ func question(r *rand.Rand) string {
 	return query
 }
 
-// load searches, and then opens pages of the site. It publishes assets meanwhile, and measures when they are found.
+// load runs searches, and then opens pages of the site. Meanwhile it publishes assets and measures when
+// searches find them.
 func (b *bench) load(ctx context.Context) error {
 	found := make(chan []time.Duration, 1)
 	go func() { found <- b.freshness(ctx) }()
@@ -151,7 +152,7 @@ func (b *bench) load(ctx context.Context) error {
 	return nil
 }
 
-// open opens each kind of page of the site.
+// open opens one page of each kind on the site.
 func (b *bench) open(ctx context.Context) error {
 	search, err := client.New(client.Config{URL: "http://" + b.addr})
 	if err != nil {
@@ -180,7 +181,7 @@ func (b *bench) open(ctx context.Context) error {
 	return nil
 }
 
-// ask asks for random paths at a steady rate, on schedule: a slow answer delays no other question.
+// ask requests random paths at a steady rate. A slow answer does not delay the next requests.
 func (b *bench) ask(ctx context.Context, name string, path func(r *rand.Rand) string) {
 	var mu sync.Mutex
 	var times []time.Duration
@@ -213,7 +214,7 @@ func (b *bench) ask(ctx context.Context, name string, path func(r *rand.Rand) st
 	}
 }
 
-// at returns the time, in milliseconds, that so many percent of a sorted list do not exceed.
+// at returns a percentile of a sorted list, in milliseconds.
 func at(list []time.Duration, percent int) float64 {
 	return float64(list[min(len(list)-1, len(list)*percent/100)].Microseconds()) / 1000
 }
@@ -237,7 +238,7 @@ func get(ctx context.Context, c *http.Client, address string) error {
 	return nil
 }
 
-// freshness publishes an asset each second, and returns when each was found.
+// freshness publishes an asset each second, and returns how long it took until a search found each one.
 func (b *bench) freshness(ctx context.Context) (times []time.Duration) {
 	search, err := client.New(client.Config{URL: "http://" + b.addr})
 	if err != nil {

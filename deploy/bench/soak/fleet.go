@@ -37,7 +37,7 @@ type member struct {
 	metrics string // URL; "" for Redis
 	start   func(ctx context.Context) (*processes.Process, error)
 	process *processes.Process
-	killed  bool // whether a fault killed it; then the run does not judge its growth
+	killed  bool // true after a fault has killed the process; its growth is then not judged
 }
 
 // start starts Redis and the services.
@@ -94,7 +94,7 @@ func (f *fleet) start(ctx context.Context) error {
 	return err
 }
 
-// addRedis starts Redis with an append-only file and returns its address.
+// addRedis starts Redis with an append-only file, and returns its address.
 func (f *fleet) addRedis(ctx context.Context) (addr string, err error) {
 	if addr, err = porttest.FreeAddr(); err != nil {
 		return "", err
@@ -117,19 +117,19 @@ func (f *fleet) addRedis(ctx context.Context) (addr string, err error) {
 // stop kills all processes in reverse order.
 func (f *fleet) stop() {
 	for i := len(f.members) - 1; i >= 0; i-- {
-		_ = f.members[i].process.Thaw() // a process that has ended cannot be thawed
+		_ = f.members[i].process.Thaw() // fails for a process that has ended, which does no harm
 		_ = f.members[i].process.Kill()
 	}
 }
 
-// fault stops one process for a time, by a kill or a freeze.
+// fault stops one process for a time. It kills or freezes the process.
 type fault struct {
 	member string
-	kill   bool // false: freeze
+	kill   bool // false: the process is frozen
 	during time.Duration
 }
 
-// faults lists the faults in their order. After the last, the first comes again.
+// faults lists the faults in order. After the last one, the list starts again.
 var faults = []fault{
 	{"authsvc 1", true, 3 * time.Second},
 	{"gateway 1", true, 3 * time.Second},
@@ -154,7 +154,7 @@ func (f *fleet) breakAll(ctx context.Context, c *clients.Clients) {
 	}
 }
 
-// breakOne runs one fault and then restarts or thaws the process.
+// breakOne runs one fault, and then restarts or thaws the process.
 func (f *fleet) breakOne(ctx context.Context, what fault) error {
 	for _, m := range f.members {
 		if m.name != what.member {
@@ -187,15 +187,14 @@ func (f *fleet) set(broken bool) {
 	f.broken, f.mended = broken, time.Now()
 }
 
-// troubled reports whether a fault is active, or whether the last fault ended less
-// than aftermath before since.
+// troubled reports whether a fault is active, or ended less than the time aftermath before the time since.
 func (f *fleet) troubled(since time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.broken || since.Before(f.mended.Add(aftermath))
 }
 
-// mend thaws all processes and waits until they all notice the end of the faults.
+// mend thaws all processes, and waits until all of them have noticed that the faults have ended.
 func (f *fleet) mend(ctx context.Context) error {
 	for _, m := range f.members {
 		if err := m.process.Thaw(); err != nil && !errors.Is(err, syscall.ESRCH) {

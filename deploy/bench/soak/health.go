@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// health keeps samples of memory and goroutines of each process.
+// health has samples of the memory and the goroutines of each process.
 type health struct {
 	fleet *fleet
 	seen  map[*member][]sample
@@ -35,7 +35,7 @@ func (h *health) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if h.fleet.troubled(time.Now()) { // requests that wait for a fault look like a leak
+		if h.fleet.troubled(time.Now()) { // during a fault, waiting requests look like a leak
 			continue
 		}
 		for _, m := range h.fleet.members {
@@ -49,7 +49,7 @@ func (h *health) watch(ctx context.Context) {
 	}
 }
 
-// look takes one sample from /proc and the metrics.
+// look takes one sample of a process, from /proc and from its metrics.
 func look(ctx context.Context, m *member) (s sample, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.process.ID()))
 	if err != nil {
@@ -87,9 +87,9 @@ func look(ctx context.Context, m *member) (s sample, err error) {
 	return s, errors.New("no go_goroutine_count in the metrics")
 }
 
-// verdict prints a table and returns an error for each process that grows. It compares
-// the third quarter of the run with the last, because by then every cache is full. It
-// does not judge processes that a fault killed.
+// verdict prints a table, and returns an error that names each process that grows. It compares the third
+// quarter of the run with the last quarter, because all caches are full by then. It does not judge a process
+// that a fault has killed.
 func (h *health) verdict() error {
 	var grown []error
 	fmt.Printf("%-12s %22s %22s\n", "", "memory, MB", "goroutines")

@@ -1,7 +1,6 @@
-// Command soak runs a registry under mixed load for minutes. Every half minute, it
-// kills or freezes one process. The registry has two gateways, two auth services, an
-// asset service and Redis. The load is 80 % of the rate that a first trial reaches.
-// The command fails if
+// Command soak runs a registry under mixed load for several minutes. Every half minute it kills or freezes one
+// process. The registry has two gateways, two auth services, an asset service and Redis. The load is 80 % of
+// the rate that a short trial reaches at the beginning. The command fails if
 //
 //   - a request fails while no fault is active;
 //   - a request fails during a fault in another way than 502, 503 with Retry-After, or
@@ -37,9 +36,9 @@ func main() {
 
 const (
 	trial      = 15 * time.Second // length of the trial that finds the capacity
-	load       = 0.8              // share of the capacity
-	faultEvery = 30 * time.Second // time from the end of a fault to the next
-	aftermath  = 6 * time.Second  // time until all processes notice the end of a fault
+	load       = 0.8              // part of the capacity that the load uses
+	faultEvery = 30 * time.Second // time from the end of a fault to the next fault
+	aftermath  = 6 * time.Second  // time that all processes need to notice the end of a fault
 	lookEvery  = 2 * time.Second  // time between two samples of memory and goroutines
 )
 

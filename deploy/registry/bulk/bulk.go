@@ -1,7 +1,7 @@
-// Package bulk loads many assets into a registry for a broker (docs/import.md). It reads them from a CSV
-// file with a Mapping or from lines of JSON, checks all rows before it sends the first one, then creates
-// and publishes each and adds its documents. A Journal keeps tokens and progress, so a load that was
-// killed goes on, and each row makes one asset.
+// Package bulk loads many assets into a registry for a broker (docs/import.md). It reads them from a CSV file
+// with a Mapping, or from lines of JSON. It checks all rows before it sends the first one. Then it creates and
+// publishes an asset for each row and adds its documents. A Journal keeps tokens and progress, so a load that
+// was killed can continue, and no row makes two assets.
 package bulk
 
 import (
@@ -15,10 +15,10 @@ import (
 	"asset-registry.example/client"
 )
 
-// Fault is one thing wrong with a file.
+// Fault is one fault of a file.
 type Fault struct {
-	Row    int    `json:"row,omitempty"`    // as a spreadsheet counts; 0: the whole file, or the mapping
-	Column string `json:"column,omitempty"` // of the header, or a constant or a field; "": the whole row
+	Row    int    `json:"row,omitempty"`    // row number in a spreadsheet; 0: the whole file, or the mapping
+	Column string `json:"column,omitempty"` // name of the column, constant or field; "": the whole row
 	Text   string `json:"fault"`
 }
 
@@ -41,17 +41,17 @@ type Row struct {
 	Asset     client.Fields
 	Documents []Document
 
-	asset  json.RawMessage // as the file has it
+	asset  json.RawMessage // as the file has it, in JSON
 	column func(path string) string
 }
 
-// Document is a document of a row.
+// Document is a document in a row, which will become a document of the asset.
 type Document struct {
-	File   string // path in the folder; "": the document has no file of the folder
+	File   string // path in the folder; "": the folder has no file for the document
 	Fields client.Fields
 }
 
-// sum returns a hash of what the row sends.
+// sum returns a hash of everything that the row sends.
 func (r Row) sum() (string, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -61,20 +61,20 @@ func (r Row) sum() (string, error) {
 	return hex.EncodeToString(hash[:16]), nil
 }
 
-// MarshalJSON returns the row without its number, so that a file may be put into another order.
+// MarshalJSON encodes the row without its number, so that the rows of a file may be sorted anew.
 func (r Row) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]any{r.Reference, r.Asset, r.Documents})
 }
 
-// Bounds of a file.
+// Limits of a file.
 const (
-	maxRow     = 2 << 20 // bytes of a row; a request has at most half of it
-	maxBody    = 1 << 20 // bytes of a request, by default of the registry
+	maxRow     = 2 << 20 // bytes of a row; a request may have half of it
+	maxBody    = 1 << 20 // bytes of a request, by the default of the registry
 	maxColumns = 1000
 )
 
-// reader reads the rows of a file. Next returns io.EOF after the last row. Faults concern the form
-// of the row, which then cannot be used. Any other error ends the reading.
+// reader reads the rows of a file. The method next returns io.EOF after the last row. If next returns faults,
+// the row has a wrong form and cannot be used. Any other error ends the reading.
 type reader interface {
 	next() (Row, []Fault, error)
 }
@@ -82,10 +82,10 @@ type reader interface {
 // Source is a file to load. It can be read several times.
 type Source struct {
 	File    io.ReadSeeker
-	Mapping *Mapping // of a CSV file; nil: the file has lines of JSON
+	Mapping *Mapping // mapping of a CSV file; nil: the file has lines of JSON
 }
 
-// open starts to read the rows. The faults concern the header and the mapping.
+// open starts to read the rows. The faults that it returns concern the header and the mapping.
 func (s Source) open() (reader, []Fault, error) {
 	if _, err := s.File.Seek(0, io.SeekStart); err != nil {
 		return nil, nil, err
@@ -96,10 +96,10 @@ func (s Source) open() (reader, []Fault, error) {
 	return newTable(s.File, *s.Mapping)
 }
 
-// errRow is the error of a row without an end.
+// errRow is the error for a row that does not end within maxRow bytes.
 var errRow = fmt.Errorf("a row has more than %d bytes: perhaps a quote is not closed", maxRow)
 
-// bounded reads at most so many bytes until the bound is set again.
+// bounded reads at most the number of bytes in left. The user of bounded sets this number again for each row.
 type bounded struct {
 	in   io.Reader
 	left int
@@ -115,13 +115,13 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// The marks at the beginning of texts.
+// Byte order marks, with which a file may begin.
 var (
 	utf8Mark   = []byte("\xef\xbb\xbf")
 	utf16Marks = [][]byte{[]byte("\xff\xfe"), []byte("\xfe\xff")}
 )
 
-// markFault returns what the first bytes of a file say against it; "" if nothing.
+// markFault returns a fault if the first bytes of a file show an encoding that cannot be read, or "".
 func markFault(begin []byte) string {
 	for _, mark := range utf16Marks {
 		if bytes.HasPrefix(begin, mark) {

@@ -15,7 +15,7 @@ import (
 	"asset-registry/assetsvc"
 )
 
-// rules are a mapping whose rows need a reference, a title and a quantity.
+// rules is a mapping whose rows need a reference, a title and a quantity.
 const rules = `version: 1
 delimiter: ";"
 decimal: ","
@@ -59,7 +59,7 @@ func mapping(t testing.TB, text string) Mapping {
 	return m
 }
 
-// check returns the faults of a text, a line each.
+// check returns the faults of a file, one line for each.
 func check(t testing.TB, s Source, files *Folder) (Checked, []string) {
 	t.Helper()
 	var got []string
@@ -70,7 +70,7 @@ func check(t testing.TB, s Source, files *Folder) (Checked, []string) {
 	return checked, got
 }
 
-// begins compares the lines with their beginnings.
+// begins checks that each line has the wanted beginning.
 func begins(t testing.TB, got, want []string) {
 	t.Helper()
 	for i := range max(len(got), len(want)) {
@@ -85,7 +85,8 @@ func begins(t testing.TB, got, want []string) {
 	}
 }
 
-// folder returns a folder with a file, a folder, and links of which some lead out of it.
+// folder returns a folder with a file, a directory, a pipe, and links. Some of the links lead out of the
+// folder.
 func folder(t testing.TB) *Folder {
 	t.Helper()
 	dir := t.TempDir()
@@ -165,7 +166,7 @@ func TestFaultsOfATable(t *testing.T) {
 	}
 }
 
-// TestTheMappingOfTheDocument reads a row with the mapping that docs/import.md shows.
+// TestTheMappingOfTheDocument reads a row with the mapping from docs/import.md.
 func TestTheMappingOfTheDocument(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/import.md")
 	if err != nil {
@@ -179,7 +180,7 @@ func TestTheMappingOfTheDocument(t *testing.T) {
 	begins(t, got, nil)
 }
 
-// TestARowOfATable looks at what a row sends.
+// TestARowOfATable checks what is sent for a row.
 func TestARowOfATable(t *testing.T) {
 	m := mapping(t, strings.Replace(rules, "version: 1", "version: 1\nencoding: CP1251", 1))
 	text, err := charmap.Windows1251.NewEncoder().String(header + "7; Склад їжака ;\u00a01 234,50;20.11.2026;a.pdf;\n8;Ґанок;1;;;\n")
@@ -214,7 +215,7 @@ func TestARowOfATable(t *testing.T) {
 	}
 }
 
-// at returns the value at a path.
+// at returns the value at a path of an object.
 func at(value any, path string) any {
 	for step := range strings.SplitSeq(path, ".") {
 		switch v := value.(type) {
@@ -314,7 +315,7 @@ func TestFaultsOfLines(t *testing.T) {
 	}
 }
 
-// TestHostileTables reads files that unfold, and ends at a bound of memory.
+// TestHostileTables reads files whose rows never end. Reading must stop at the limit of a row.
 func TestHostileTables(t *testing.T) {
 	m := mapping(t, rules)
 	for _, c := range []struct {
@@ -339,7 +340,7 @@ func TestHostileTables(t *testing.T) {
 	begins(t, got, []string{"row 1, a row has more than"})
 }
 
-// endless repeats a byte for ever.
+// endless is a reader that returns the same byte for ever.
 type endless byte
 
 func (e endless) Read(p []byte) (int, error) {
@@ -349,7 +350,7 @@ func (e endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// onceSeeker is at its start.
+// onceSeeker is a reader whose Seek does nothing, because it is only used at its start.
 type onceSeeker struct{ io.Reader }
 
 func (onceSeeker) Seek(int64, int) (int64, error) { return 0, nil }
@@ -360,7 +361,7 @@ func TestBoundsAreThoseOfTheRegistry(t *testing.T) {
 	}
 }
 
-// FuzzCheck checks any file. It never fails, and says the same twice.
+// FuzzCheck checks arbitrary files. Check must not fail, and must give the same result twice.
 func FuzzCheck(f *testing.F) {
 	tables := []*Mapping{nil}
 	for _, change := range [][2]string{{"", ""}, {`delimiter: ";"`, `delimiter: ","`}, {"version: 1", "version: 1\nencoding: cp1251"}} {

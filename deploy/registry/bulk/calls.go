@@ -15,30 +15,31 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// The pauses while the registry does not answer.
+// Pauses between tries while the registry does not answer.
 const (
 	firstPause   = 200 * time.Millisecond
 	longestPause = 10 * time.Second
-	patience     = 2 * time.Minute // without any answer, to all rows
+	patience     = 2 * time.Minute // the load gives up after this time without any answer
 )
 
-// toldWait is the shortest wait that a person is told about.
+// toldWait is the shortest wait that is reported to the user.
 const toldWait = 5 * time.Second
 
-// calls makes the calls of all rows, and repeats them: for ever while the registry limits them, and
-// for a while if it does not answer. A wait that one row is told of holds for all.
+// calls makes the calls of all rows, and repeats them: for as long as the registry limits them, and for
+// some time if it does not answer. If the registry tells one row to wait, all rows wait.
 type calls struct {
 	waiting func(string)
 
 	mu       sync.Mutex
-	until    time.Time // no call begins before
-	answered time.Time // the last answer
-	told     time.Time // the wait that a person was told about ends
+	until    time.Time // no call begins before this time
+	answered time.Time // time of the last answer
+	told     time.Time // end of the wait that was last reported to the user
 }
 
 func newCalls(waiting func(string)) *calls { return &calls{waiting: waiting, answered: time.Now()} }
 
-// do makes a call until its answer lasts. A call must do no harm if it is repeated.
+// do repeats a call until it has a final answer. It may run the function in call several times, so this function
+// must do no harm if it is repeated.
 func (c *calls) do(ctx context.Context, call func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		c.mu.Lock()
@@ -54,7 +55,7 @@ func (c *calls) do(ctx context.Context, call func() error) error {
 	}
 }
 
-// again tells whether a call with this end is made again, after it has waited if no answer came.
+// again reports whether a call that ended with err must be made again. If no answer came, it first waits.
 func (c *calls) again(ctx context.Context, err error, pause time.Duration) bool {
 	refusal, _ := errors.AsType[*client.Error](err)
 	limited := refusal != nil && refusal.Status == http.StatusTooManyRequests
@@ -76,7 +77,7 @@ func (c *calls) again(ctx context.Context, err error, pause time.Duration) bool 
 	return sleep.For(ctx, pause+rand.N(pause/4))
 }
 
-// limit lets no call begin before a time from now. The caller has the lock.
+// limit makes all calls wait: none begins before the time wait has passed. The caller holds the lock.
 func (c *calls) limit(wait time.Duration) {
 	wait = max(wait, time.Second)
 	until := time.Now().Add(wait)
@@ -89,7 +90,7 @@ func (c *calls) limit(wait time.Duration) {
 	}
 }
 
-// isAway tells whether a call has no answer of the registry, so it may have been done or not.
+// isAway reports whether a call got no answer from the registry. Such a call may have taken effect.
 func isAway(err error) bool {
 	if err == nil {
 		return false

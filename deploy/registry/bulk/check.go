@@ -17,10 +17,11 @@ import (
 type Checked struct {
 	Rows      int
 	Documents int
-	sums      map[string]string // of a row, by its reference
+	sums      map[string]string // hash of each row, by its reference
 }
 
-// Check reads all rows and calls tell for each fault. It sends nothing. ok is false if there is a fault.
+// Check reads all rows, and calls the function tell for each fault. It sends no request. The result ok is false
+// if there is a fault.
 func Check(s Source, files *Folder, tell func(Fault)) (c Checked, ok bool, err error) {
 	ok = true
 	report := func(faults ...Fault) {
@@ -64,7 +65,8 @@ func Check(s Source, files *Folder, tell func(Fault)) (c Checked, ok bool, err e
 	return c, ok, nil
 }
 
-// ignoreBroken returns nil for the error of a file that cannot be read on: a fault says so.
+// ignoreBroken returns nil for errBroken, because a fault has reported it already. It returns other errors
+// unchanged.
 func ignoreBroken(err error) error {
 	if errors.Is(err, errBroken) {
 		return nil
@@ -72,10 +74,10 @@ func ignoreBroken(err error) error {
 	return err
 }
 
-// maxReference is the length of a reference (docs/contract.md, "Own references").
+// maxReference is the greatest length of a reference (docs/contract.md, "Own references").
 const maxReference = 200
 
-// referenceFaults checks the reference. seen has the rows by their references.
+// referenceFaults checks the reference. The map seen has the numbers of rows by their references.
 func (r Row) referenceFaults(seen map[string]int) []Fault {
 	says := ""
 	visible := func(r rune) bool { return r > ' ' && r <= '~' }
@@ -93,7 +95,7 @@ func (r Row) referenceFaults(seen map[string]int) []Fault {
 	return []Fault{{r.Number, "reference", fmt.Sprintf("%s: got %s", says, quoted(r.Reference))}}
 }
 
-// faults checks the asset by the rules of the registry.
+// faults checks the asset of the row by the rules of the registry.
 func (r Row) faults() (faults []Fault) {
 	for _, f := range rehearse.Asset(r.asset) {
 		faults = append(faults, Fault{r.Number, r.column(f.Name), f.Text})
@@ -105,7 +107,7 @@ func (r Row) faults() (faults []Fault) {
 	return faults
 }
 
-// documentFaults checks the documents by the rules of the registry.
+// documentFaults checks the documents of the row by the rules of the registry.
 func (r Row) documentFaults() (faults []Fault) {
 	seen := map[string]bool{}
 	for i, d := range r.Documents {
@@ -136,8 +138,8 @@ func (r Row) documentFaults() (faults []Fault) {
 	return faults
 }
 
-// sent returns the fields of the document, with a file as if it were uploaded. twice names those that the
-// file brings, and that the row has too.
+// sent returns the fields that the document will have, as if its file were uploaded. The result "twice" has the
+// names of fields that the row sets although they come from the file.
 func (d Document) sent() (fields client.Fields, twice []string) {
 	fields = maps.Clone(d.Fields)
 	if d.File == "" {
@@ -155,7 +157,7 @@ func (d Document) sent() (fields client.Fields, twice []string) {
 	return fields, twice
 }
 
-// fileFaults looks for the files of the documents.
+// fileFaults returns a fault for each document whose file cannot be uploaded.
 func (r Row) fileFaults(files *Folder) (faults []Fault) {
 	for i, d := range r.Documents {
 		if d.File == "" {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// maxFile is the size in bytes of a file, by default of the registry.
+// maxFile is the most bytes that a file may have, by the default of the registry.
 const maxFile = 100 << 20
 
-// Folder has the files of documents. No path leads out of it, also not by a symbolic link. A nil Folder
-// has no files.
+// Folder contains the files of documents. No path leads out of it, not even through a symbolic link. A nil
+// Folder has no files.
 type Folder struct{ root *os.Root }
 
 // OpenFolder opens a folder.
@@ -27,7 +27,7 @@ func OpenFolder(name string) (*Folder, error) {
 // Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
-// check returns why a file cannot be uploaded; nil if it can.
+// check returns why a file cannot be uploaded, or nil if it can.
 func (f *Folder) check(name string) error {
 	switch {
 	case f == nil:
@@ -49,7 +49,7 @@ func (f *Folder) check(name string) error {
 	return nil
 }
 
-// withoutPath returns the cause of an error about a path.
+// withoutPath returns the cause of an error, without the path that it names.
 func withoutPath(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err

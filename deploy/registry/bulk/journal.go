@@ -27,29 +27,29 @@ type head struct {
 	Broker   string `json:"broker"`
 }
 
-// entry is one step of a row: one line. A line with data and access only has the form of a file of
-// tokens, and may be added by hand after a recovery.
+// entry is one line of the journal: a step of a row. A line with only data and access has the form of a file of
+// tokens. After a recovery, users may add such a line by hand.
 type entry struct {
 	Reference string         `json:"reference,omitempty"`
-	Sum       string         `json:"sum,omitempty"` // of the row
+	Sum       string         `json:"sum,omitempty"` // hash of the row
 	Data      *assetID       `json:"data,omitempty"`
 	Access    *client.Access `json:"access,omitempty"`
 
 	Published bool               `json:"published,omitempty"`
-	Document  int                `json:"document,omitempty"` // number of a document from 1 on
+	Document  int                `json:"document,omitempty"` // number of a document in the row, counted from 1
 	File      *client.StoredFile `json:"file,omitempty"`     // the document's file was uploaded
-	At        time.Time          `json:"at,omitzero"`        // of the upload
-	Added     bool               `json:"added,omitempty"`    // the asset has the document
+	At        time.Time          `json:"at,omitzero"`        // time of the upload
+	Added     bool               `json:"added,omitempty"`    // the document was added to the asset
 }
 
 type assetID struct {
 	ID string `json:"id"`
 }
 
-// progress is what is known about a row.
+// progress is what former runs have done for a row.
 type progress struct {
 	id, sum   string
-	access    client.Access // without a token: nobody has kept it
+	access    client.Access // its token is "" if the token was not kept
 	published bool
 	documents map[int]documentProgress // by number
 }
@@ -60,21 +60,21 @@ type documentProgress struct {
 	added bool
 }
 
-// Journal is the file that keeps tokens and progress. It has the mode 0600. One process has it open.
+// Journal is the file that keeps tokens and progress. Its mode is 0600. Only one process can have it open.
 type Journal struct {
 	file *os.File
-	rows map[string]*progress // of former runs, by reference
+	rows map[string]*progress // by reference: what former runs have done
 	head head
 
 	mu      sync.Mutex
-	pending []byte       // lines that are not written
-	waiting []chan error // of those who wait for pending
+	pending []byte       // lines that are not written yet
+	waiting []chan error // one for each call of add that waits until its line is written
 	writing bool
-	failed  error // of a write: nothing is written any more
+	failed  error // error of a failed write, after which nothing more is written
 }
 
-// OpenJournal opens the journal of a load, or begins one. It refuses a journal of another registry or
-// broker. An incomplete last line, which a killed process left, is removed.
+// OpenJournal opens the journal of a load, or creates one. It refuses the journal of another registry or
+// broker. If a killed process has left an incomplete last line, it removes that line.
 func OpenJournal(name, registry, broker string) (*Journal, error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -119,14 +119,14 @@ func (j *Journal) start(name string) error {
 	return errors.Join(err, j.file.Sync(), durable.SyncDirectory(filepath.Dir(name)))
 }
 
-// read reads all whole lines, and returns where they end.
+// read reads all complete lines, and returns the position after the last of them.
 func (j *Journal) read() (end int64, err error) {
 	in := bufio.NewReaderSize(j.file, 1<<20)
 	ids := map[string]*progress{}
 	for number := 1; ; number++ {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return end, nil // what follows the last line end was not synced
+			return end, nil // an incomplete last line was never synced
 		}
 		if err != nil {
 			return end, err
@@ -138,7 +138,7 @@ func (j *Journal) read() (end int64, err error) {
 	}
 }
 
-// take reads one line. ids has the rows by the ids of their assets.
+// take processes one line. The map ids has the progress of rows by the ids of their assets.
 func (j *Journal) take(number int, line []byte, ids map[string]*progress) error {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	if number == 1 {
@@ -181,10 +181,10 @@ func (j *Journal) take(number int, line []byte, ids map[string]*progress) error 
 	return nil
 }
 
-// known returns what former runs have done for a row; nil for nothing.
+// known returns what former runs have done for a row, or nil if they have done nothing.
 func (j *Journal) known(reference string) *progress { return j.rows[reference] }
 
-// add writes an entry. It returns after the entry is durable. Entries of several callers share a write.
+// add writes an entry, and returns when it is durable. Entries from concurrent calls are written together.
 func (j *Journal) add(e entry) error {
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -202,7 +202,7 @@ func (j *Journal) add(e entry) error {
 	return <-written
 }
 
-// flush writes until nothing is pending. The caller has the lock, which flush releases while it writes.
+// flush writes until nothing is pending. The caller holds the lock; flush releases it while it writes.
 func (j *Journal) flush() {
 	for len(j.waiting) > 0 {
 		lines, waiting, err := j.pending, j.waiting, j.failed
@@ -232,7 +232,7 @@ func (j *Journal) write(lines []byte) error {
 	return nil
 }
 
-// errNotKept is the error of a journal that cannot be written. It ends the load.
+// errNotKept is the error of a failed write to the journal. It ends the load.
 var errNotKept = errors.New("the tokens cannot be kept")
 
 // Close closes the journal.

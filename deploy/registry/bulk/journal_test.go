@@ -25,7 +25,8 @@ func created(reference, id, token string) entry {
 	return entry{Reference: reference, Sum: "s", Data: &assetID{id}, Access: &client.Access{Token: client.Secret(token)}}
 }
 
-// TestAJournalThatBreaksOff is opened after bytes that a killed process may have written, around each end of a line.
+// TestAJournalThatBreaksOff cuts a journal off, as a killed process could leave it, before and after each end of
+// a line. Then it opens the journal, which must have the steps of all complete lines.
 func TestAJournalThatBreaksOff(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "journal")
 	j := journal(t, name)
@@ -47,7 +48,7 @@ func TestAJournalThatBreaksOff(t *testing.T) {
 	cuts := []int{0, len(whole)}
 	for at, c := range whole {
 		if c == '\n' {
-			cuts = append(cuts, at-9, at, at+1, at+9) // before the end of a line, and after it
+			cuts = append(cuts, at-9, at, at+1, at+9) // before and after the end of a line
 		}
 	}
 	for _, cut := range cuts {

@@ -11,7 +11,8 @@ import (
 	"asset-registry.example/client"
 )
 
-// lines reads a file with one JSON object a line: {"reference": ..., "data": {...}, "documents": [...]}.
+// lines reads a file that has one JSON object in each line: {"reference": ..., "data": {...}, "documents":
+// [...]}.
 type lines struct {
 	in  *bufio.Reader
 	row int
@@ -19,7 +20,7 @@ type lines struct {
 
 func newLines(in io.Reader) *lines { return &lines{in: bufio.NewReaderSize(in, 1<<16)} }
 
-// line returns the next line that is not empty, and io.EOF after the last one.
+// line returns the next line that is not empty, or io.EOF after the last one.
 func (l *lines) line() ([]byte, error) {
 	for {
 		l.row++
@@ -32,7 +33,7 @@ func (l *lines) line() ([]byte, error) {
 		}
 		text = bytes.TrimSpace(text)
 		if len(text) > 0 && errors.Is(err, io.EOF) {
-			err = nil // the next call returns it
+			err = nil // the next call returns io.EOF
 		}
 		if len(text) > 0 || err != nil {
 			return text, err
@@ -94,7 +95,7 @@ func (l *lines) next() (Row, []Fault, error) {
 	return row, nil, nil
 }
 
-// document reads a document of a line.
+// document parses one document of a line.
 func document(text []byte) (d Document, err error) {
 	if d.Fields, err = fieldsOf(text); err != nil {
 		return d, err
@@ -106,7 +107,7 @@ func document(text []byte) (d Document, err error) {
 	return d, err
 }
 
-// fieldsOf reads a JSON object. The values stay as they are written.
+// fieldsOf parses a JSON object. It does not change the values.
 func fieldsOf(text []byte) (client.Fields, error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil {

@@ -12,14 +12,14 @@ import (
 	"asset-registry.example/client"
 )
 
-// Load creates, publishes and completes the rows of a checked file.
+// Load takes the rows of a checked file. For each row it creates and publishes an asset and adds its documents.
 type Load struct {
-	Registry *client.Client // with one try a call: the load repeats calls by itself
-	Files    *Folder        // nil: there are no files
+	Registry *client.Client // a client that tries each call once, because the load itself repeats calls
+	Files    *Folder        // nil: the rows have no files
 	Journal  *Journal
-	Workers  int               // rows at the same time
-	Tell     func(Result)      // is told about each row, by several goroutines
-	Waiting  func(text string) // is told why the load waits
+	Workers  int               // number of rows that are loaded at the same time
+	Tell     func(Result)      // called with the result of each row, from several goroutines
+	Waiting  func(text string) // called with the reason when the load has to wait
 
 	calls    *calls
 	mu       sync.Mutex
@@ -27,18 +27,18 @@ type Load struct {
 	stopping error
 }
 
-// State says what a load has made of a row.
+// State is the result of a load for one row.
 type State string
 
 // The states of a row.
 const (
 	Done    State = "done"     // the asset is public, with its documents, and the journal has its tokens
-	NoToken State = "no-token" // the asset is there, and nobody has kept its tokens
+	NoToken State = "no-token" // the asset exists, but its tokens were not kept
 	Refused State = "refused"  // the registry refuses the row
 	Failed  State = "failed"   // the load ended before the row was done
 )
 
-// Result is what a load has made of a row. It has no token.
+// Result is what a load has done with a row. It never contains a token.
 type Result struct {
 	Row       int     `json:"row"`
 	Reference string  `json:"reference"`
@@ -47,7 +47,7 @@ type Result struct {
 	Faults    []Fault `json:"faults,omitempty"`
 }
 
-// Counts are the rows of a load by their states.
+// Counts has the number of rows in each state.
 type Counts struct {
 	Done    int `json:"done"`
 	NoToken int `json:"no_token"`
@@ -55,10 +55,10 @@ type Counts struct {
 	Failed  int `json:"failed"`
 }
 
-// maxRefused is the number of refused rows that ends a load.
+// maxRefused is how many refused rows end a load.
 const maxRefused = 100
 
-// Run loads the rows. It returns an error if it ended before the last row.
+// Run loads the rows. If it ends before the last row, it returns an error.
 func (l *Load) Run(ctx context.Context, s Source, checked Checked) (Counts, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -84,7 +84,7 @@ func (l *Load) Run(ctx context.Context, s Source, checked Checked) (Counts, erro
 	return l.done, err
 }
 
-// errChanged is the error of a file that differs from the one that was checked.
+// errChanged is the error for a file that has changed since it was checked.
 var errChanged = errors.New("the file has changed since it was checked: run the command again")
 
 // read sends the rows to the workers.
@@ -116,7 +116,7 @@ func (l *Load) read(ctx context.Context, s Source, checked Checked, to chan<- Ro
 	return nil
 }
 
-// finish counts and tells a result. An error ends the load.
+// finish counts a result and reports it. An error ends the load.
 func (l *Load) finish(result Result, err error, stop func()) {
 	l.mu.Lock()
 	switch result.State {
@@ -139,7 +139,7 @@ func (l *Load) finish(result Result, err error, stop func()) {
 	l.Tell(result)
 }
 
-// end ends the load with an error. The caller has the lock.
+// end ends the load with an error. The caller holds the lock.
 func (l *Load) end(err error, stop func()) {
 	if l.stopping == nil {
 		l.stopping = err
@@ -147,8 +147,8 @@ func (l *Load) end(err error, stop func()) {
 	stop()
 }
 
-// keyOf returns the idempotency key of a row. The same row has the same key in every run, so a creation
-// whose answer was lost is repeated with its tokens within 24 hours.
+// keyOf returns the idempotency key of a row. The same row has the same key in every run. So if the answer to a
+// creation was lost, a run within 24 hours repeats it and gets the tokens.
 func keyOf(reference, sum string) string {
 	hash := sha256.Sum256([]byte("registryctl assets import\n" + reference + "\n" + sum))
 	return hex.EncodeToString(hash[:])

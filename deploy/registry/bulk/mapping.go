@@ -14,27 +14,27 @@ import (
 // mappingVersion is the version of the format of mapping files.
 const mappingVersion = "1"
 
-// The settings of a mapping.
+// Values of the settings of a mapping.
 const (
 	utf8Encoding = "utf-8"
 	cp1251       = "cp1251"
 	dayFirst     = "DD.MM.YYYY"
 )
 
-// Mapping says which column of a CSV file is which field of an asset (docs/import.md, "Mapping").
+// Mapping says to which field of an asset each column of a CSV file belongs (docs/import.md, "Mapping").
 type Mapping struct {
 	Version   string            `yaml:"version"`   // 1
 	Delimiter string            `yaml:"delimiter"` // "," or ";"; "": ","
 	Encoding  string            `yaml:"encoding"`  // "utf-8" or "cp1251"; "": "utf-8"
-	Decimal   string            `yaml:"decimal"`   // of quantities and coordinates: "." or ","; "": "."
-	Dates     string            `yaml:"dates"`     // "DD.MM.YYYY", or "" for those of the API
-	Reference string            `yaml:"reference"` // the column with the row's own reference
-	Prefix    string            `yaml:"prefix"`    // comes before each reference
+	Decimal   string            `yaml:"decimal"`   // decimal sign of quantities and coordinates: "." or ","; "": "."
+	Dates     string            `yaml:"dates"`     // "DD.MM.YYYY"; "": dates are in the form of the API
+	Reference string            `yaml:"reference"` // name of the column with the broker's reference for the row
+	Prefix    string            `yaml:"prefix"`    // text in front of each reference
 	Columns   map[string]string `yaml:"columns"`   // header of a column -> path of a field; "": the column is ignored
 	Constants map[string]string `yaml:"constants"` // path of a field -> value in every row
 }
 
-// ReadMapping reads a mapping from YAML. The faults are all that is wrong with it.
+// ReadMapping reads a mapping from YAML. It returns all faults of the mapping.
 func ReadMapping(in io.Reader) (Mapping, []Fault) {
 	m := Mapping{}
 	if err := config.ReadYAML(io.LimitReader(in, maxMapping), &m); err != nil {
@@ -68,30 +68,30 @@ func ReadMapping(in io.Reader) (Mapping, []Fault) {
 
 const (
 	maxMapping  = 1 << 20 // bytes of a mapping file
-	maxElements = 100     // elements of a list that a mapping makes
-	maxSteps    = 16      // of a path
+	maxElements = 100     // elements of one list in an asset
+	maxSteps    = 16      // steps of a path
 	documents   = "documents"
-	fileField   = "file" // of a document: the path in the folder
+	fileField   = "file" // in a document: the path in the folder
 )
 
-// node is a place in the asset that a mapping makes. A node with neither children nor a leaf is the
-// root of an empty mapping.
+// node is a place in the asset that a mapping makes: a field, an object or a list. A node without children and
+// without a leaf is the root of an empty mapping.
 type node struct {
-	name     string // of the member, or the index in the list
-	list     bool   // its children are elements
+	name     string // name of the member, or its index in the list
+	list     bool   // the children are elements of a list
 	children []*node
 	leaf     *leaf
 }
 
-// leaf is where the text of a field comes from.
+// leaf says where the text of a field comes from.
 type leaf struct {
-	source   string // the column, or the constant, as faults name it
+	source   string // name of the column or constant in the text of a fault
 	column   int    // index of the column; -1: a constant
 	constant string
 }
 
-// tree returns the asset that the mapping makes, with the columns of a header. A nil header stands
-// for any: every column of the mapping is there.
+// tree returns the tree of the asset that the mapping makes. The columns are found in header; if header is nil,
+// the mapping is checked as if the header had every column that the mapping names.
 func (m Mapping) tree(header []string) (*node, []Fault) {
 	root := &node{}
 	var faults []Fault
@@ -113,7 +113,7 @@ func (m Mapping) tree(header []string) (*node, []Fault) {
 	return root, append(faults, root.dense("")...)
 }
 
-// add makes the places of a path. It returns what is wrong with the path, "" if nothing is.
+// add adds the nodes of a path and their leaf. It returns what is wrong with the path, or "".
 func (n *node) add(path string, l leaf) string {
 	steps := strings.Split(path, ".")
 	if len(steps) > maxSteps {
@@ -146,7 +146,8 @@ func (n *node) add(path string, l leaf) string {
 	return ""
 }
 
-// dense puts the elements of lists in order, and returns a fault for each list that lacks one.
+// dense sorts the elements of each list by index. It returns a fault for each list in which an index is
+// missing.
 func (n *node) dense(path string) (faults []Fault) {
 	if n.list {
 		slices.SortFunc(n.children, func(a, b *node) int { return index(a) - index(b) })
@@ -170,8 +171,8 @@ func index(n *node) int {
 	return i
 }
 
-// at returns the source of the value at a path: the leaf there, or the nearest one below it. It
-// returns the path itself if the mapping has none.
+// at returns the source of the value at a path: the leaf at the path, or the leaf of one of its parents. If the
+// mapping has neither, it returns the name of the field.
 func (n *node) at(path string) string {
 	for step := range strings.SplitSeq(path, ".") {
 		if n.leaf != nil {

@@ -14,25 +14,25 @@ import (
 	"asset-registry.example/client"
 )
 
-// errNoToken is the error of a row whose asset is there, and whose tokens nobody has kept.
+// errNoToken is the error for a row whose asset exists but whose tokens were not kept.
 var errNoToken = errors.New("the asset was created before, and its tokens were not kept here. " +
 	"An administrator gives new ones: registryctl assets recover. Append that file to the file of tokens, " +
 	"and run the command again")
 
-// errOther is the error of a row that was loaded with other fields.
+// errOther is the error for a row whose reference was loaded before with other fields.
 var errOther = errors.New("the row was imported with other fields under this reference: " +
 	"change the asset itself, or give the row another reference")
 
-// work is what a worker does for one row.
+// work is the state of a worker while it loads one row.
 type work struct {
 	*Load
 	row  Row
 	at   progress
-	held client.Asset // as it was read last; the zero value: it was not read
-	tag  client.Tag   // of the asset; "": unknown
+	held client.Asset // the asset when it was last read; the zero value: it was not read yet
+	tag  client.Tag   // tag of the asset; "": unknown
 }
 
-// row creates, publishes and completes the asset of a row. The error ends the load.
+// row creates and publishes the asset of a row, and adds its documents. If it returns an error, the load ends.
 func (l *Load) row(ctx context.Context, row Row) (Result, error) {
 	w := &work{Load: l, row: row}
 	err := w.do(ctx)
@@ -55,14 +55,14 @@ func (l *Load) row(ctx context.Context, row Row) (Result, error) {
 	return result, nil
 }
 
-// failed returns the result of a row, and the error that ends the load.
+// failed returns the result for a row, and the error that ends the load.
 func failed(result Result, err error) (Result, error) {
 	result.State = Failed
 	result.Faults = []Fault{{Row: result.Row, Text: err.Error()}}
 	return result, err
 }
 
-// documentError is the error of a document of a row.
+// documentError is an error about one document of a row.
 type documentError struct {
 	index int
 	error
@@ -71,7 +71,7 @@ type documentError struct {
 // Unwrap returns the error itself.
 func (e *documentError) Unwrap() error { return e.error }
 
-// refusal returns the faults that the registry has told.
+// refusal returns the faults that the registry has reported for the row.
 func (r Row) refusal(err error) (faults []Fault) {
 	parent := ""
 	if of, ok := errors.AsType[*documentError](err); ok {
@@ -120,7 +120,7 @@ func (w *work) do(ctx context.Context) error {
 	return nil
 }
 
-// create creates the asset, or finds the one that the row has made before, and keeps its tokens.
+// create creates the asset of the row, or finds the one that an earlier run created, and keeps its tokens.
 func (w *work) create(ctx context.Context, sum string) error {
 	var created client.Created
 	err := w.calls.do(ctx, func() (err error) {
@@ -140,7 +140,8 @@ func (w *work) create(ctx context.Context, sum string) error {
 
 func (w *work) write() client.Write { return client.Write{Token: w.at.access.Token, IfMatch: w.tag} }
 
-// publish publishes the draft. If it is none any more, somebody has published it.
+// publish publishes the draft. If the asset is not a draft any more, somebody else has published it, and publish
+// succeeds.
 func (w *work) publish(ctx context.Context) error {
 	err := w.calls.do(ctx, func() (err error) {
 		w.held, err = w.Registry.Publish(ctx, w.at.id, w.write())
@@ -171,10 +172,11 @@ func (w *work) read(ctx context.Context) error {
 	return err
 }
 
-// keepFile is how long an upload is used that no document names. The registry keeps it for a day.
+// keepFile is the greatest age of an upload that a later run uses for its document. The registry keeps an upload
+// without a document for a day.
 const keepFile = 12 * time.Hour
 
-// document adds a document with its file, unless the asset has it.
+// document adds a document with its file, unless the asset already has it.
 func (w *work) document(ctx context.Context, number int, d Document) error {
 	known := w.at.documents[number]
 	if known.added {
@@ -203,7 +205,7 @@ func (w *work) document(ctx context.Context, number int, d Document) error {
 	return w.Journal.add(entry{Reference: w.row.Reference, Document: number, Added: true})
 }
 
-// upload uploads a file. Its address is durable before a document names it.
+// upload uploads a file. The file's address is in the journal, and durable, before a document refers to it.
 func (w *work) upload(ctx context.Context, number int, name string) (stored client.StoredFile, err error) {
 	if err := w.Files.check(name); err != nil {
 		return stored, &fs.PathError{Op: "upload", Path: name, Err: err}
@@ -220,8 +222,8 @@ func (w *work) upload(ctx context.Context, number int, name string) (stored clie
 	})
 }
 
-// add adds a document to the asset once. Each try names the tag of an asset without the document, so one
-// of them takes effect.
+// add adds a document to the asset exactly once. Each try has the tag of an asset without the document as a
+// condition, so only one try can succeed.
 func (w *work) add(ctx context.Context, d client.Document) error {
 	for !holds(w.held, d) {
 		var added client.Document
@@ -243,7 +245,7 @@ func (w *work) add(ctx context.Context, d client.Document) error {
 	return nil
 }
 
-// with returns the document, with the fields of its file if it has one.
+// with returns the document. If the document has a file, with adds the fields of the file.
 func (d Document) with(file client.StoredFile) (document client.Document, err error) {
 	text, err := json.Marshal(d.Fields)
 	if err != nil {
@@ -259,7 +261,7 @@ func (d Document) with(file client.StoredFile) (document client.Document, err er
 	return document, nil
 }
 
-// holds tells whether an asset has a document.
+// holds reports whether an asset has a document with the same address, title and type.
 func holds(a client.Asset, d client.Document) bool {
 	for _, has := range a.Documents {
 		if address(has.URL) == address(d.URL) && has.Title == d.Title && has.DocumentType == d.DocumentType {
@@ -269,8 +271,8 @@ func holds(a client.Asset, d client.Document) bool {
 	return false
 }
 
-// address returns a url without its query: the registry stores the address of a file without the
-// signature.
+// address returns a url without its query, because the registry stores the address of a file without the
+// signature in the query.
 func address(url string) string {
 	before, _, _ := strings.Cut(url, "?")
 	return before

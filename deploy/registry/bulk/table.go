@@ -17,7 +17,8 @@ import (
 	"asset-registry.example/client"
 )
 
-// rogue begins the text about a field that does not exist (docs/contract.md, "Field rules").
+// rogue is the beginning of the registry's text about a field that does not exist (docs/contract.md, "Field
+// rules").
 const rogue = "Rogue field"
 
 // table reads a CSV file.
@@ -26,12 +27,12 @@ type table struct {
 	csv       *csv.Reader
 	bound     *bounded
 	header    []string
-	root      *node // of the mapping, with the columns of the header
-	reference int   // index of its column
+	root      *node // tree of the mapping for the columns of the header
+	reference int   // index of the column with the reference
 	row       int
 }
 
-// newTable reads the header. The faults are all that is wrong with the header and the mapping.
+// newTable reads the header. It returns all faults of the header and the mapping.
 func newTable(in io.Reader, m Mapping) (reader, []Fault, error) {
 	begun := bufio.NewReader(in)
 	begin, err := begun.Peek(len(utf8Mark))
@@ -44,7 +45,7 @@ func newTable(in io.Reader, m Mapping) (reader, []Fault, error) {
 	var decoded io.Reader = begun
 	marked := bytes.Equal(begin, utf8Mark)
 	if marked {
-		_, _ = begun.Discard(len(utf8Mark)) // it was peeked
+		_, _ = begun.Discard(len(utf8Mark)) // cannot fail, because Peek has read these bytes
 	}
 	if m.Encoding == cp1251 {
 		if marked {
@@ -102,10 +103,10 @@ func (t *table) record() ([]string, []Fault, error) {
 	return cells, faults, nil
 }
 
-// errBroken ends the reading of a file whose rest cannot be divided into rows.
+// errBroken ends the reading of a file if the rest of it cannot be split into rows.
 var errBroken = errors.New("the rest of the file cannot be read")
 
-// column returns the name of a column for a fault.
+// column returns the name of a column, for a fault.
 func (t *table) column(i int) string {
 	if i < len(t.header) {
 		return t.header[i]
@@ -113,7 +114,7 @@ func (t *table) column(i int) string {
 	return fmt.Sprintf("number %d", i+1)
 }
 
-// headerFaults compares the header with the mapping.
+// headerFaults returns the faults that show when the header is compared with the mapping.
 func (t *table) headerFaults() []Fault {
 	m := t.mapping
 	var faults []Fault
@@ -151,7 +152,7 @@ func (t *table) headerFaults() []Fault {
 	return append(append(faults, wrong...), t.unknownFields()...)
 }
 
-// unknownFields returns a fault for each field of the mapping that no asset has.
+// unknownFields returns a fault for each field in the mapping that assets do not have.
 func (t *table) unknownFields() (faults []Fault) {
 	cells := make([]string, len(t.header))
 	for i := range cells {
@@ -181,7 +182,7 @@ func (t *table) next() (Row, []Fault, error) {
 	return t.make(cells), nil, nil
 }
 
-// make makes a row of its cells, one for each column of the header.
+// make makes a row from its cells. The argument cells has one cell for each column of the header.
 func (t *table) make(cells []string) Row {
 	row := Row{Number: t.row, Asset: client.Fields{}, column: t.root.at}
 	if t.reference >= 0 {
@@ -200,11 +201,11 @@ func (t *table) make(cells []string) Row {
 			row.Asset[n.name] = value
 		}
 	}
-	row.asset, _ = json.Marshal(row.Asset) // texts and numbers
+	row.asset, _ = json.Marshal(row.Asset) // cannot fail, because the values are texts and numbers
 	return row
 }
 
-// documentsOf returns the documents that a mapping makes.
+// documentsOf returns the documents in the value that a mapping has made.
 func documentsOf(value any) (found []Document) {
 	list, ok := value.([]any)
 	if !ok {

@@ -10,9 +10,10 @@ import (
 	"unicode"
 )
 
-// value returns the value that a node has in a row, nil for none. filled tells whether a column has
-// brought a part of it, mapped whether a column could. An element of a list that no column fills is
-// left out, although constants are in it.
+// value returns the value that the node n gets from the cells of a row, or nil if it has no value. The result
+// filled reports whether a column has given a part of the value. The result mapped reports whether a column is
+// mapped to a part of the value. If columns are mapped to an element of a list and all of them are empty, the
+// list does not get the element, even if the element has constants.
 func (m Mapping) value(n *node, cells []string) (v any, filled, mapped bool) {
 	if n.leaf != nil {
 		if n.leaf.column < 0 {
@@ -45,10 +46,10 @@ func (m Mapping) value(n *node, cells []string) (v any, filled, mapped bool) {
 	return object, filled, mapped
 }
 
-// decimals are the fields that a decimal comma may be in.
+// decimals are the fields whose values may have a decimal comma.
 var decimals = []string{"quantity", "latitude", "longitude", "elevation"}
 
-// text returns the text of a cell for a field, in the form of the API.
+// text returns the text of a cell in the form that the API needs for the field.
 func (m Mapping) text(field, cell string) string {
 	text := strings.TrimSpace(cell)
 	switch {
@@ -69,7 +70,7 @@ func withoutSpace(r rune) rune {
 	return r
 }
 
-// scalar returns the value of a field: the text, or a number where only numbers are taken by clients.
+// scalar returns the value of a field: the text itself, or a number if the API accepts only numbers there.
 func (m Mapping) scalar(field, text string) any {
 	if field == "index" {
 		if _, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -79,7 +80,7 @@ func (m Mapping) scalar(field, text string) any {
 	return text
 }
 
-// quoted returns a short text in quotes, for a fault.
+// quoted returns a text in quotes, cut if it is long, for the text of a fault.
 func quoted(text string) string {
 	const most = 60
 	if runes := []rune(text); len(runes) > most {

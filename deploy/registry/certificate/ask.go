@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/httpclient"
 )
 
-// ask gets a certificate from the authority and stores it.
+// ask gets a certificate from the authority, and stores it.
 func (m *Manager) ask(ctx context.Context) (*tls.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -60,7 +60,7 @@ func (m *Manager) ask(ctx context.Context) (*tls.Certificate, error) {
 	return m.stored.keep(text, chain, m.host)
 }
 
-// client returns a client of the authority, and a function that closes its connections.
+// client returns a client for the authority, and a function that closes its connections.
 func (m *Manager) client() (*acme.Client, func(), error) {
 	key, err := m.stored.account()
 	if err != nil {
@@ -79,8 +79,8 @@ func (m *Manager) client() (*acme.Client, func(), error) {
 	}, transport.CloseIdleConnections, nil
 }
 
-// again returns when a request is repeated: soon, three times, and not at all if the authority
-// wants fewer requests.
+// again returns the pause before a request is repeated, or 0 to give up. A request is repeated three times, but
+// not if the authority answers that there were too many requests.
 func again(n int, _ *http.Request, resp *http.Response) time.Duration {
 	if n > 3 || resp != nil && resp.StatusCode == http.StatusTooManyRequests {
 		return 0
@@ -88,7 +88,8 @@ func again(n int, _ *http.Request, resp *http.Response) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// prove shows the authority that this machine has the host: it asks for an answer on port 80.
+// prove proves to the authority that this machine serves the host: the authority then asks the machine for an
+// answer on port 80.
 func (m *Manager) prove(ctx context.Context, client *acme.Client, at string) error {
 	z, err := client.GetAuthorization(ctx, at)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package certificate gets the certificate of one host by ACME (RFC 8555) and renews it
 // (docs/one-process.md, "TLS by ACME").
 //
-// It uses the protocol's client, not autocert: autocert does not tell why a renewal failed, has
-// goroutines without an end, and asks the authority when a stranger begins a handshake.
+// It uses a client of the protocol, not autocert: autocert does not report why a renewal failed, leaves
+// goroutines that never end, and calls the authority when a stranger begins a handshake.
 package certificate
 
 import (
@@ -26,7 +26,7 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// Authority says who signs the certificate. Its tags make flags.
+// Authority says which authority signs the certificate. Its tags declare flags.
 type Authority struct {
 	Directory string `placeholder:"URL" help:"ACME directory of the authority; by default that of Let's Encrypt."`
 	Contact   string `placeholder:"MAIL" help:"Mail address that the authority may write to."`
@@ -36,7 +36,7 @@ type Authority struct {
 
 func (a Authority) directory() string { return cmp.Or(a.Directory, acme.LetsEncryptURL) }
 
-// Host returns the host of a base URL that a certificate may be for.
+// Host returns the host of a base URL, for which ACME can give a certificate.
 func Host(baseURL string) (string, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" {
@@ -58,7 +58,7 @@ func (a Authority) Validate() error {
 	return errors.Join(append(faults, err)...)
 }
 
-// pool returns the roots of the directory, nil for those of the system.
+// pool returns the roots that the authority's server is verified with. It is nil for the roots of the system.
 func (a Authority) pool() (*x509.CertPool, error) {
 	if a.Roots == "" {
 		return nil, nil
@@ -74,16 +74,16 @@ func (a Authority) pool() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// The times of renewals and of attempts.
+// When renewals and attempts happen, and how long they take.
 const (
-	early      = 30 * 24 * time.Hour // before the end, but not before half of its life has passed
-	within     = 5 * time.Minute     // of one attempt
-	firstPause = 2 * time.Minute     // after a failure; Let's Encrypt lets five an hour fail
+	early      = 30 * 24 * time.Hour // renewal before the expiry, but not before half of the certificate's life
+	within     = 5 * time.Minute     // longest time for one attempt
+	firstPause = 2 * time.Minute     // pause after the first failure; Let's Encrypt allows five failures an hour
 	longPause  = 6 * time.Hour
-	lookEvery  = time.Hour // at the clock of the machine, which may have been suspended or set
+	lookEvery  = time.Hour // interval of reading the clock: the machine may have slept, or its clock was set
 )
 
-// Manager keeps the certificate of a host. Its methods may be called at the same time.
+// Manager keeps the certificate of one host valid. Its methods may be called concurrently.
 type Manager struct {
 	host      string
 	stored    folder
@@ -92,17 +92,17 @@ type Manager struct {
 	obtain    func(context.Context) (*tls.Certificate, error)
 
 	renewals metric.Int64Counter
-	answers  answers // of challenges under way
+	answers  answers // answers to challenges that the authority may ask for now
 
 	mu       sync.Mutex
 	current  *tls.Certificate
 	failures int
-	cause    error     // of the last failure
+	cause    error     // why the last attempt failed
 	next     time.Time // when the next attempt is due
 }
 
-// Open returns the manager of the certificate of a host, kept in the directory dir of the data
-// directory. It reads the certificate that is stored, and asks nobody.
+// Open returns the manager of a host's certificate, which is stored in the directory dir of the data directory.
+// It reads the stored certificate and sends no request.
 func Open(a Authority, host, dir string, log *slog.Logger, meter metric.Meter) (*Manager, error) {
 	renewals, err := meter.Int64Counter("registry.tls.renewals",
 		metric.WithDescription("Attempts to get or renew the certificate by ACME, by result."))
@@ -119,7 +119,7 @@ func Open(a Authority, host, dir string, log *slog.Logger, meter metric.Meter) (
 	return m, nil
 }
 
-// errNone is the error of a handshake before there is a certificate.
+// errNone is the error of a handshake while there is no certificate yet.
 var errNone = errors.New("there is no certificate yet; see the log")
 
 // TLS returns the configuration of the public listener.
@@ -138,13 +138,13 @@ func (m *Manager) TLS() *tls.Config {
 	}
 }
 
-// State is what an operator wants to know about the certificate.
+// State is the state of the certificate, for the operator.
 type State struct {
 	Host     string    `json:"host"`
 	Expires  time.Time `json:"expires,omitzero"` // zero: there is no certificate yet
-	Failures int       `json:"failures"`         // in a row
-	Cause    string    `json:"cause,omitempty"`  // of the last failure
-	Next     time.Time `json:"next,omitzero"`    // when it is renewed, or the next attempt
+	Failures int       `json:"failures"`         // failures in a row
+	Cause    string    `json:"cause,omitempty"`  // why the last attempt failed
+	Next     time.Time `json:"next,omitzero"`    // time of the renewal, or of the next attempt
 }
 
 // State returns the state of the certificate.
@@ -161,7 +161,7 @@ func (m *Manager) State() State {
 	return s
 }
 
-// Keep gets the certificate and renews it until ctx is done.
+// Keep gets the certificate, and renews it whenever it is due, until ctx is done.
 func (m *Manager) Keep(ctx context.Context) {
 	for m.await(ctx) {
 		got, err := m.obtain(ctx)
@@ -172,7 +172,7 @@ func (m *Manager) Keep(ctx context.Context) {
 	}
 }
 
-// note keeps the result of an attempt.
+// note records the result of an attempt.
 func (m *Manager) note(ctx context.Context, got *tls.Certificate, err error) {
 	result := "ok"
 	m.mu.Lock()
@@ -194,7 +194,8 @@ func (m *Manager) note(ctx context.Context, got *tls.Certificate, err error) {
 	m.log.Info("there is a new certificate", "host", m.host, "expires", got.Leaf.NotAfter, "renewal", next)
 }
 
-// due returns when the next attempt is due, after one that ended with err at a time.
+// due returns when the next attempt is due. The argument now is the time when the last attempt ended, and err is
+// its error.
 func (m *Manager) due(now time.Time, err error) time.Time {
 	if m.failures > 0 {
 		pause := longPause

@@ -29,7 +29,7 @@ import (
 
 const host = "registry.example"
 
-// signed returns the text of a key, and a certificate of it for a host.
+// signed returns a key as text, and a certificate for this key and a host.
 func signed(t *testing.T, host string, from, to time.Time) (key []byte, chain [][]byte) {
 	t.Helper()
 	private, key, err := newKey()
@@ -44,7 +44,7 @@ func signed(t *testing.T, host string, from, to time.Time) (key []byte, chain []
 	return key, [][]byte{der}
 }
 
-// open opens a manager in a directory.
+// open opens a manager with its files in a directory.
 func open(t *testing.T, dir string) (*Manager, metrictest.Meter) {
 	t.Helper()
 	meter := metrictest.New()
@@ -55,12 +55,12 @@ func open(t *testing.T, dir string) (*Manager, metrictest.Meter) {
 	return m, meter
 }
 
-// TestFailuresAreRepeatedLessAndLess lets every attempt fail for a day, and then one succeed. Of a
-// flood of handshakes meanwhile none begins an attempt.
+// TestFailuresAreRepeatedLessAndLess lets every attempt fail for a day, and then lets one succeed. Meanwhile
+// there are many handshakes, and none of them may start an attempt.
 func TestFailuresAreRepeatedLessAndLess(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		key, chain := signed(t, host, time.Now(), time.Now().Add(90*24*time.Hour)) // by the clock of the test
+		key, chain := signed(t, host, time.Now(), time.Now().Add(90*24*time.Hour)) // by the clock of synctest
 		m, meter := open(t, dir)
 		begin := time.Now()
 		var at []string
@@ -113,7 +113,7 @@ func TestRenewalIsDueBeforeTheEnd(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, c := range []struct {
 		name       string
-		life, left time.Duration // left: when the renewal is due
+		life, left time.Duration // left: how much of its life the certificate has left when the renewal is due
 	}{
 		{"90 days", 90 * day, 30 * day},
 		{"45 days", 45 * day, 22*day + 12*time.Hour},
@@ -133,7 +133,7 @@ func TestRenewalIsDueBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// TestAStoredCertificateIsUsedAgain stores keys, looks at their modes, and opens them again.
+// TestAStoredCertificateIsUsedAgain stores keys, checks the modes of the files, and opens them again.
 func TestAStoredCertificateIsUsedAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data", "acme")
 	if err := os.Mkdir(filepath.Dir(dir), 0o700); err != nil {
@@ -182,7 +182,7 @@ func TestAStoredCertificateIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestNoWrongCertificateIsStored gives certificates that clients would refuse.
+// TestNoWrongCertificateIsStored tries to store certificates that clients would refuse. Each must be an error.
 func TestNoWrongCertificateIsStored(t *testing.T) {
 	now := time.Now()
 	for name, c := range map[string]struct {
@@ -204,7 +204,7 @@ func TestNoWrongCertificateIsStored(t *testing.T) {
 	}
 }
 
-// TestPlainHTTPDoesLittle sends all kinds of requests by plain HTTP.
+// TestPlainHTTPDoesLittle sends many kinds of requests over plain HTTP.
 func TestPlainHTTPDoesLittle(t *testing.T) {
 	m, _ := open(t, t.TempDir())
 	m.answers.add(challenges+"known", "known.thumb")
@@ -212,7 +212,7 @@ func TestPlainHTTPDoesLittle(t *testing.T) {
 	for _, c := range []struct {
 		method, target string
 		status         int
-		want           string // of the body or of Location
+		want           string // content of the body or of Location
 	}{
 		{"GET", challenges + "known", 200, "known.thumb"},
 		{"GET", challenges + "other", 404, "challenge"},
@@ -229,7 +229,7 @@ func TestPlainHTTPDoesLittle(t *testing.T) {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(c.method, "/", neverRead{t})
 		var err error
-		if r.URL, err = url.ParseRequestURI(c.target); err != nil { // as net/http does
+		if r.URL, err = url.ParseRequestURI(c.target); err != nil { // parses the target as net/http does
 			t.Fatal(err)
 		}
 		handler.ServeHTTP(w, r)
@@ -239,7 +239,7 @@ func TestPlainHTTPDoesLittle(t *testing.T) {
 	}
 }
 
-// neverRead is a body that nobody may read.
+// neverRead is a body that fails the test if somebody reads it.
 type neverRead struct{ t *testing.T }
 
 func (n neverRead) Read([]byte) (int, error) {

@@ -21,16 +21,16 @@ import (
 	"asset-registry/shared/durable"
 )
 
-// The files of one authority. A directory of its own for each keeps the certificate of a test
-// authority from being taken for that of the real one.
+// The files of one authority. Each authority has its own directory, so that a certificate of a test authority is
+// never used as one of the real authority.
 const (
 	accountFile     = "account.key"
-	certificateFile = "certificate.pem" // the key and the chain, so that they always fit together
+	certificateFile = "certificate.pem" // has the key and the chain, so that they always match
 )
 
 const secretMode = 0o600
 
-// FileForm is the form of the names of all files, below the directory that Open is given.
+// FileForm is a regular expression for the names of all files, relative to the directory that Open is given.
 const FileForm = `[a-z0-9.-]+/(?:account\.key|certificate\.pem)`
 
 // folder is the directory of one authority.
@@ -57,7 +57,7 @@ func (f folder) create() error {
 	return errors.Join(durable.SyncDirectory(parent), durable.SyncDirectory(filepath.Dir(parent)))
 }
 
-// account returns the key of the account. The first call makes it.
+// account returns the key of the account. If there is no key yet, it makes one.
 func (f folder) account() (crypto.Signer, error) {
 	text, err := os.ReadFile(f.file(accountFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +84,7 @@ func (f folder) account() (crypto.Signer, error) {
 	return key, nil
 }
 
-// newKey returns a key, and its text in PEM.
+// newKey returns a new key, and the key as PEM.
 func newKey() (*ecdsa.PrivateKey, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -97,7 +97,7 @@ func newKey() (*ecdsa.PrivateKey, []byte, error) {
 	return key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
-// certificate returns the stored certificate, nil if there is none for the host.
+// certificate returns the stored certificate, or nil if none is stored for the host.
 func (f folder) certificate(host string) (*tls.Certificate, error) {
 	text, err := os.ReadFile(f.file(certificateFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +109,7 @@ func (f folder) certificate(host string) (*tls.Certificate, error) {
 	return read(text, host)
 }
 
-// keep stores a key and the chain of its certificate, and returns them.
+// keep stores a key and the chain of its certificate, and returns them as a certificate.
 func (f folder) keep(key []byte, chain [][]byte, host string) (*tls.Certificate, error) {
 	text := key
 	for _, der := range chain {
@@ -125,12 +125,12 @@ func (f folder) keep(key []byte, chain [][]byte, host string) (*tls.Certificate,
 	return got, durable.WriteFile(f.file(certificateFile), text, secretMode)
 }
 
-// blockOf returns a certificate in PEM.
+// blockOf returns a certificate as PEM.
 func blockOf(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// read reads a key and a chain. It refuses a certificate that is not valid for the host now.
+// read parses a key and a chain. It refuses a certificate that is not valid for the host now.
 func read(text []byte, host string) (*tls.Certificate, error) {
 	got, err := tls.X509KeyPair(text, text)
 	if err != nil {

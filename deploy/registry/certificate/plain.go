@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/faulthttp"
 )
 
-// answers are the answers to challenges under way, by path.
+// answers has the answers to challenges that the authority may ask for now, by path.
 type answers struct {
 	mu     sync.Mutex
 	byPath map[string]string
@@ -38,11 +38,11 @@ func (a *answers) get(path string) (string, bool) {
 	return answer, known
 }
 
-// challenges is where an authority asks (RFC 8555, section 8.3).
+// challenges is the prefix of the paths at which an authority asks for answers (RFC 8555, section 8.3).
 const challenges = "/.well-known/acme-challenge/"
 
-// Plain returns the handler of plain HTTP. It answers challenges, and sends readers to the
-// address that links start with. It reads no body, and looks at no file.
+// Plain returns the handler for plain HTTP. It answers challenges, and redirects readers to the address that
+// links start with. It reads no body and no file.
 func (m *Manager) Plain(baseURL string) http.Handler {
 	base := baseURL
 	if u, err := url.Parse(baseURL); err == nil {
@@ -54,14 +54,14 @@ func (m *Manager) Plain(baseURL string) http.Handler {
 		case known && reads:
 			w.Header().Set("Content-Type", "text/plain")
 			w.Header().Set("Cache-Control", "no-store")
-			_, _ = w.Write([]byte(answer)) // the authority may have left
+			_, _ = w.Write([]byte(answer)) // an error only means that the authority has left
 		case strings.HasPrefix(r.URL.Path, challenges):
 			faulthttp.Write(w, fault.New(fault.NotFound, fault.URL, "challenge", "No such challenge is under way."))
 		case reads:
 			w.Header().Set("Location", base+target(r.URL))
 			w.Header().Set("Connection", "close")
 			w.WriteHeader(http.StatusMovedPermanently)
-		default: // the key of a broker was sent in clear text; a redirect would hide that
+		default: // a broker may have sent its key in clear text; a redirect would hide this mistake
 			w.Header().Set("Connection", "close")
 			faulthttp.Write(w, fault.New(fault.Forbidden, fault.URL, "scheme",
 				"Only HTTPS is understood here: use %s. A key that was sent by HTTP should be rotated.", base))
@@ -69,8 +69,8 @@ func (m *Manager) Plain(baseURL string) http.Handler {
 	})
 }
 
-// target returns the path and the query of a request. A request line may have a target without a
-// slash, which would become a part of the host.
+// target returns the path and the query of a request, with a slash in front. A request line may have a target
+// without a slash, which would otherwise become a part of the host.
 func target(u *url.URL) string {
 	path := u.EscapedPath()
 	if !strings.HasPrefix(path, "/") {

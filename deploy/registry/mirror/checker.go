@@ -18,51 +18,51 @@ import (
 )
 
 const (
-	mostWrong   = 100  // assets that differ from the log and are looked at again
-	mostSkipped = 1000 // assets in test mode that one look passes over
-	mostRefused = 10   // answers without a salt until the mirror is not ready
+	mostWrong   = 100  // limit of the assets that differ from the log and are checked again
+	mostSkipped = 1000 // limit of the assets in test mode that one search for the next asset skips
+	mostRefused = 10   // answers without a salt after which the mirror is not ready
 	proveWithin = 10 * time.Second
 )
 
-// outcome is what the comparison of an asset with the public log has found.
+// outcome is the result of comparing an asset with the public log.
 type outcome string
 
 const (
 	matches outcome = "matches"
 	differs outcome = "differs"
-	// unsettled: the asset was withdrawn, the log does not have it yet, or the origin is away.
+	// unsettled: the asset was withdrawn, the log does not have it yet, or the origin cannot be reached.
 	unsettled outcome = "unknown"
-	// refused: the origin is there, and has not given the salt of the leaf.
+	// refused: the origin answers, but does not give the salt of the leaf.
 	refused outcome = "refused"
 )
 
-// checker compares assets of the copy with the public log, one after the other in the order
-// of ids, from a random one on. The salt of a leaf comes from the origin.
+// checker compares the assets of the copy with the public log, one after the other, in the order of their ids.
+// The first id is random. The origin gives the salts of the leaves.
 type checker struct {
 	copied interface {
 		From(id string, visit func(replica.Entry) bool) error
 	}
-	leaf  func(ctx context.Context, position int64) (translog.Leaf, error) // of the copy of the log
+	leaf  func(ctx context.Context, position int64) (translog.Leaf, error) // returns a leaf from the copy of the log
 	prove func(ctx context.Context, id string, revision int64) (client.Proof, error)
 	log   *slog.Logger
-	count func(outcome) // counts the comparisons
-	// isAway tells whether the origin does not answer other questions, either.
+	count func(outcome) // counts the comparisons by outcome
+	// isAway reports whether the origin fails to answer other requests too.
 	isAway func() bool
 
 	next string // id of the next asset
 
 	mu    sync.Mutex
-	wrong []replica.Entry // without their texts; the next one to look at is the first
-	// unproven are assets whose salt was refused, as wrong, and refusals is how often one was
-	// since none of them was left.
+	wrong []replica.Entry // assets that differ, without their texts; the first is checked next
+	// unproven has the assets whose salt was refused, without their texts; the first is checked next. refusals
+	// counts the refusals since this list was last empty.
 	unproven []replica.Entry
 	refusals int
 }
 
-// run compares an asset each time that a time has passed, until ctx is done.
+// run compares one asset in each interval of length every, until ctx is done.
 func (c *checker) run(ctx context.Context, every time.Duration) {
 	var start [16]byte
-	_, _ = rand.Read(start[:]) // it never fails
+	_, _ = rand.Read(start[:]) // rand.Read never returns an error
 	c.next = hex.EncodeToString(start[:])
 	for {
 		sleep.For(ctx, every)
@@ -73,8 +73,7 @@ func (c *checker) run(ctx context.Context, every time.Duration) {
 	}
 }
 
-// step compares the next asset, one of those that differed before, and one whose salt was
-// refused.
+// step compares the next asset, then one of the assets that differed before, and one whose salt was refused.
 func (c *checker) step(ctx context.Context) {
 	for _, list := range []*[]replica.Entry{&c.wrong, &c.unproven} {
 		if id, found := c.suspect(list); found {
@@ -86,8 +85,8 @@ func (c *checker) step(ctx context.Context) {
 	}
 }
 
-// take returns the id of the next asset that is not in test mode. After the last id it begins
-// anew, at the next call.
+// take returns the id of the next asset that is not in test mode. After the last id, the next call begins with
+// the first one.
 func (c *checker) take() (id string, found bool) {
 	seen := 0
 	err := c.copied.From(c.next, func(e replica.Entry) bool {
@@ -96,10 +95,10 @@ func (c *checker) take() (id string, found bool) {
 		return !found && seen < mostSkipped
 	})
 	c.next = after(id)
-	return id, found && err == nil // the goroutine that follows the origin tells of a damaged copy
+	return id, found && err == nil // the goroutine that follows the origin reports a damaged copy
 }
 
-// after returns the lowest id above an id; "" after the last one, and for "".
+// after returns the next higher id. It returns "" for the highest id and for "".
 func after(id string) string {
 	key, err := hex.DecodeString(id)
 	if err != nil {
@@ -125,7 +124,7 @@ func (c *checker) get(id string) (e replica.Entry, found bool, err error) {
 	return e, found, err
 }
 
-// look compares an asset with the log, and notes what it finds.
+// look compares an asset with the log, and records the result.
 func (c *checker) look(ctx context.Context, id string) {
 	e, found, err := c.get(id)
 	if err != nil {
@@ -149,15 +148,14 @@ func (c *checker) look(ctx context.Context, id string) {
 	}
 }
 
-// compare compares an asset with its leaf. The salt counts only if the origin shows with it
-// an asset that the leaf commits to: then the registry and its log agree, and only the copy
-// may differ.
+// compare compares an asset with its leaf. It uses the salt only if the origin, together with the salt, shows
+// an asset that matches the leaf. Then the registry and its log agree, and only the copy can be wrong.
 func (c *checker) compare(ctx context.Context, e replica.Entry) (outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, proveWithin)
 	defer cancel()
 	leaf, err := c.leaf(ctx, e.Position)
 	if err != nil || leaf.Asset != e.ID || leaf.Kind == translog.Withdraw {
-		return unsettled, err // copied.compare holds that each asset has its leaf
+		return unsettled, err // copied.compare makes sure that each asset has its leaf
 	}
 	proof, err := c.prove(ctx, e.ID, leaf.Revision)
 	if err != nil && c.isAway() {
@@ -179,7 +177,7 @@ func (c *checker) compare(ctx context.Context, e replica.Entry) (outcome, error)
 	return matches, nil
 }
 
-// suspect returns the id of an asset of a list, to look at it again.
+// suspect takes the first asset of a list, to check it again, and returns its id.
 func (c *checker) suspect(list *[]replica.Entry) (id string, found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,8 +189,8 @@ func (c *checker) suspect(list *[]replica.Entry) (id string, found bool) {
 	return first.ID, true
 }
 
-// note notes what was found of an asset. It returns whether the same was known before. An
-// asset that differed does so no longer once it matches, or is at another position.
+// note records the result for an asset. It returns true if the asset was already known to differ. An asset is
+// removed from the list wrong once it matches the log or has another position.
 func (c *checker) note(e replica.Entry, found outcome) (known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,8 +211,9 @@ func (c *checker) note(e replica.Entry, found outcome) (known bool) {
 	return false
 }
 
-// noteRefusal counts the answers without a salt, until each asset concerned is proven, differs or
-// has changed. So one refused asset counts as often as it is asked for, and an outage passes.
+// noteRefusal counts answers without a salt. One asset that is refused again and again adds to the count each
+// time. The count returns to 0 when each refused asset was proven, differs, or has changed, so an outage is
+// forgotten after its end.
 func (c *checker) noteRefusal(e replica.Entry, found outcome) {
 	i := slices.IndexFunc(c.unproven, func(was replica.Entry) bool { return was.ID == e.ID })
 	settled := found == matches || found == differs
@@ -234,14 +233,14 @@ func (c *checker) noteRefusal(e replica.Entry, found outcome) {
 	}
 }
 
-// refused returns how many answers had no salt.
+// refused returns how many answers without a salt there were since the list unproven was last empty.
 func (c *checker) refused() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.refusals
 }
 
-// differing returns how many assets are known to differ from the log, at most mostWrong.
+// differing returns how many assets are known to differ from the log. It is at most mostWrong.
 func (c *checker) differing() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

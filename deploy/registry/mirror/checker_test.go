@@ -18,18 +18,18 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// checked is a copy with its log and its origin, for a checker.
+// checked is a copy with its public log and its origin, for tests of a checker.
 type checked struct {
 	*checker
 	entries []replica.Entry
 	leaves  map[int64]translog.Leaf // by position
 	proofs  map[string]client.Proof // by id
-	asked   int                     // proofs that were asked for
+	asked   int                     // number of proofs that were asked for
 	away    bool
 	found   map[outcome]int
 }
 
-// From implements the copy.
+// From implements the copy that a checker reads.
 func (c *checked) From(id string, visit func(replica.Entry) bool) error {
 	for _, e := range c.entries {
 		if e.ID >= id && !visit(e) {
@@ -39,10 +39,10 @@ func (c *checked) From(id string, visit func(replica.Entry) bool) error {
 	return nil
 }
 
-// idOf returns the id of the n-th asset, in the order of ids.
+// idOf returns the id of asset n; ids are in the order of n.
 func idOf(n int) string { return fmt.Sprintf("%032x", 16*n+1) }
 
-// newChecked returns a copy of as many assets.
+// newChecked returns a copy with this number of assets.
 func newChecked(t *testing.T, assets int) *checked {
 	t.Helper()
 	c := &checked{leaves: map[int64]translog.Leaf{}, proofs: map[string]client.Proof{}, found: map[outcome]int{}}
@@ -92,7 +92,7 @@ func (c *checked) put(t *testing.T, id string, position int64) {
 	c.entries[at2] = e
 }
 
-// forge changes the text of an asset of the copy.
+// forge changes the text of asset n in the copy only.
 func (c *checked) forge(n int) {
 	c.entries[n].JSON = []byte(string(c.entries[n].JSON[:len(c.entries[n].JSON)-3]) + `y"}`)
 }
@@ -108,7 +108,7 @@ func TestOneAssetAfterTheOtherIsCompared(t *testing.T) {
 	c := newChecked(t, 10)
 	c.entries[3].Test = true
 	c.next = idOf(5)
-	c.steps(t, 10) // one finds the end, and the next one begins anew
+	c.steps(t, 10) // one step finds the end, and the next one begins again at the first asset
 	if diff := cmp.Diff(map[outcome]int{matches: 9}, c.found); diff != "" || c.asked != 9 {
 		t.Errorf("got %d proofs, want 9; outcomes (-want +got):\n%s", c.asked, diff)
 	}
@@ -159,7 +159,8 @@ func TestOnlyAProvenContentCounts(t *testing.T) {
 	}
 }
 
-// TestRefusedProofsCount has an origin that gives no salt for some assets, or for one only.
+// TestRefusedProofsCount has an origin that refuses the salt of one asset, or of several. The refusals must
+// reach the limit in both cases.
 // Promises: mirror-refusals
 func TestRefusedProofsCount(t *testing.T) {
 	for _, without := range []int{1, 3, 50} {
@@ -196,7 +197,8 @@ func TestARefusedProofOfAChangedAssetCountsNoMore(t *testing.T) {
 	}
 }
 
-// TestTheCheckIsBounded has a copy of which everything is wrong, and one of test assets only.
+// TestTheCheckIsBounded checks a copy in which every asset differs, and a copy with only test assets. The list
+// of differing assets and the number of proofs must stay bounded.
 func TestTheCheckIsBounded(t *testing.T) {
 	c := newChecked(t, 3*mostWrong)
 	for n := range c.entries {

@@ -27,22 +27,23 @@ type Config struct {
 	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
 
 	Of string `required:"" placeholder:"URL" help:"Address of the registry, or of another mirror of it."`
-	// No answer of another server decides where clients send their keys.
+	// Only this setting decides where clients send their keys, never an answer of another server.
 	Origin string `placeholder:"URL" help:"Public address of the registry that takes writes; by default that of --of."`
-	// Search services follow the mirror or the registry, and are processes of their own.
+	// Search services run in other processes. They follow the mirror or the registry.
 	SearchURL []string `name:"search-url" help:"Addresses of the search services; by default there is no search."`
 
 	Addr string `default:"127.0.0.1:8081" help:"Address to listen on."`
 	Data string `default:"./mirror" help:"Directory of the copy; created if it does not exist."`
 
-	// Without both, the mirror checks that the log is append-only and has the assets, and not
-	// who has signed it.
+	// Without both, the mirror checks that the log only grows and that it has the assets of the copy. It does
+	// not check who has signed the log.
 	PublicKey []string `sep:"none" placeholder:"KEY" help:"Public key of the log. May be repeated."`
 	LogPolicy string   `placeholder:"FILE" help:"Policy file (C2SP tlog-policy) with the log's key and witnesses."`
 
 	MaxBehind time.Duration `default:"5m" help:"/readyz fails while the copy is further behind; 0: never for that."`
 
-	// One asset after the other is compared with its leaf, whose salt the registry is asked for.
+	// Assets are compared one after the other with their leaves in the log. The mirror asks the registry for
+	// the salt of each leaf.
 	CheckInterval time.Duration `default:"10s" help:"Time between two assets that are compared with the log; 0: none is."`
 
 	Files   bool  `help:"Copy all files of documents too, and serve them."`
@@ -56,7 +57,7 @@ type Config struct {
 	SnapshotInterval time.Duration `default:"1h" help:"Time between snapshots; 0: none are made."`
 	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."`
 
-	// Requests together may hold a part of these bytes. 0 takes the least of the three.
+	// All requests together may hold a part of this memory. 0 takes the smallest of the three limits.
 	Memory int64 `help:"Bytes that the process may use; 0: GOMEMLIMIT, the control group's or the machine's."`
 
 	TrustedProxies []netip.Prefix   `help:"Networks of proxies whose X-Forwarded-For is believed."`
@@ -64,14 +65,14 @@ type Config struct {
 	Settings       gateway.Settings `embed:""`
 }
 
-// origin returns the address to which a mirror directs writes.
+// origin returns the address to which the mirror sends clients that want to write.
 func (c Config) origin() string { return cmp.Or(c.Origin, c.Of) }
 
-// relayWithin returns how long the origin may take until it answers a relayed reading. The
-// rest of the reading's time is for the answer 503, which names the reason.
+// relayWithin returns how long the origin may take to begin its answer to a relayed request. The rest of the
+// time for the request is left for answering 503 with the reason.
 func (c Config) relayWithin() time.Duration { return cmp.Or(c.Settings.ReadTimeout, c.Timeout) * 4 / 5 }
 
-// policy returns which checkpoints to trust, nil for all.
+// policy returns which checkpoints the mirror trusts; nil: it trusts all.
 func (c Config) policy() (translog.Opener, error) {
 	switch {
 	case c.LogPolicy != "" && len(c.PublicKey) > 0:
@@ -119,18 +120,18 @@ func (c Config) validate() error {
 	return errors.Join(append(faults, err)...)
 }
 
-// The files of the directory of a mirror, beside copy.db.
+// The files in the directory of a mirror, in addition to copy.db.
 const (
 	formatFile        = "FORMAT"
 	format            = "asset-registry mirror 1"
 	logFile           = "log.db"
-	originFile        = "origin" // is there once the copy is served
-	equalFile         = "equal"  // the time when the copy was last as new as the registry
+	originFile        = "origin" // exists once the copy is served
+	equalFile         = "equal"  // the last time when the copy was known to be as new as the registry
 	snapshotDirectory = "snapshots"
 )
 
-// openData creates the directory of a mirror if it does not exist. It writes nothing into a
-// directory that holds other files.
+// openData creates the directory of a mirror if it does not exist. If the directory contains files of something
+// else, openData writes nothing and returns an error.
 func openData(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create the directory of the mirror: %w", err)

@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// copied is a replica as the asset service reads it.
+// copied makes a replica readable for the asset service.
 type copied struct {
 	*replica.Replica
 	ready func(context.Context) error
@@ -37,7 +37,7 @@ func (c copied) Range(from string, visit func(assetsvc.CopiedAsset) bool) error 
 // Ready implements assetsvc.Copy.
 func (c copied) Ready(ctx context.Context) error { return c.ready(ctx) }
 
-// has tells whether the copy has an asset.
+// has reports whether the copy has an asset.
 func (c copied) has(id string) (has bool, err error) {
 	_, has, err = c.positionOf(id)
 	return has, err
@@ -51,12 +51,12 @@ func (c copied) positionOf(id string) (position int64, has bool, err error) {
 	return position, has, err
 }
 
-// errDiffers is returned for a copy that has other assets than the public log.
+// errDiffers is returned for a copy that does not have the same assets as the public log.
 var errDiffers = errors.New("the copy differs from the public log")
 
-// compare compares the copy with the leaves of the log after a position. The copy has each
-// asset of a leaf at the leaf's position or later, and each of its public assets up to the
-// last leaf has a leaf at its position.
+// compare compares the copy with the leaves of the log that follow a position. For each leaf, the copy must have
+// the asset at the leaf's position or later. For each public asset of the copy up to the last leaf, the log must
+// have a leaf at the asset's position.
 func (c copied) compare(after int64, leaves []translog.Leaf) error {
 	if len(leaves) == 0 {
 		return nil

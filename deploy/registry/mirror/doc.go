@@ -1,13 +1,12 @@
-// Package mirror serves a copy of a registry (docs/mirrors.md, "Serve a copy"). Clients
-// read from it as from the registry that it is a copy of, its origin: with the same ids,
-// offsets, tags and cookie.
+// Package mirror serves a copy of a registry (docs/mirrors.md, "Serve a copy"). The registry is the origin of
+// the copy. Clients read from the mirror as they read from the origin: ids, offsets, tags and the cookie are
+// the same.
 //
 // # Parts
 //
-// A keeper keeps the copy up to date (package replica). A gateway and an asset service in
-// the same process serve it. The asset service copies the public log too, and makes
-// snapshots of its own, so that another mirror can copy this one. A relay asks the origin
-// for what no copy has.
+// A keeper keeps the copy up to date (package replica). A gateway and an asset service in the same process
+// serve it. The asset service also copies the public log, and makes its own snapshots, so that another mirror
+// can copy this one. A relay forwards to the origin requests for data that no copy has.
 //
 // # Rules
 //
@@ -18,5 +17,5 @@
 //     changes that it covers.
 //   - If the origin has other data or another log, or if the copy contradicts itself or the
 //     log, the mirror removes its copy and begins anew. Meanwhile it answers 503.
-//   - Any other failure leaves what is served as it is, and Age grows.
+//   - After any other failure the mirror goes on serving the copy, and Age grows.
 package mirror

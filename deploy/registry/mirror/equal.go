@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/replica"
 )
 
-// keepEqual stores when the copy was last as new as the origin, for the next start.
+// keepEqual stores for the next start when the copy was last as new as the origin.
 func (k *keeper) keepEqual() {
 	text := k.fresh.Equal().UTC().Format(time.RFC3339Nano) + "\n"
 	if text == k.equalKept {
@@ -23,10 +23,10 @@ func (k *keeper) keepEqual() {
 	k.equalKept = text
 }
 
-// lastEqual returns a time at which a copy in a directory was certainly as new as the origin.
-// Without the file of keepEqual it is the position of the copy, which has all changes up to
-// then. For a copy that is not complete it is now: nothing is served before the copy has
-// reached the end of the feed.
+// lastEqual returns a time when the copy in a directory was certainly as new as the origin. If the file of
+// keepEqual is missing, the result is the time of the copy's position, because the copy has all changes up to
+// it. For an incomplete copy the result is the current time, which does no harm: nothing is served before the
+// copy has reached the end of the feed.
 func lastEqual(dir string, s replica.State) (time.Time, error) {
 	now := time.Now()
 	if !isComplete(s) {
@@ -43,7 +43,7 @@ func lastEqual(dir string, s replica.State) (time.Time, error) {
 			equal = kept
 		}
 	}
-	if equal.After(now) { // a clock was set back, or that of the registry is ahead
+	if equal.After(now) { // the clock was set back, or the registry's clock is ahead
 		return now, nil
 	}
 	return equal, nil

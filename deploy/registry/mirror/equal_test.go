@@ -25,9 +25,9 @@ func TestACopyIsAsOldAfterARestartAsBefore(t *testing.T) {
 	loading.Loading = true
 	for _, c := range []struct {
 		name  string
-		kept  time.Time // zero: none
+		kept  time.Time // time that keepEqual has stored; zero: nothing was stored
 		state replica.State
-		want  time.Time // zero: the time of the start
+		want  time.Time // zero: the time when the mirror starts
 	}{
 		{"an idle registry", at(-5), complete(at(-60)), at(-5)},
 		{"changes after the last look", at(-60), complete(at(-5)), at(-5)},

@@ -8,7 +8,7 @@ import (
 	"asset-registry/shared/replica"
 )
 
-// openFiles opens the copies of files, which the assets of a replica name.
+// openFiles opens the copies of the files that the assets of a replica refer to.
 func (m *mirror) openFiles(of *replica.Replica) (*filesvc.Copies, error) {
 	return filesvc.OpenCopies(filesvc.CopiesConfig{
 		Dir: m.config.Data, Of: m.config.Of, Transport: m.transport, UserAgent: userAgent, Assets: of,
@@ -16,7 +16,7 @@ func (m *mirror) openFiles(of *replica.Replica) (*filesvc.Copies, error) {
 	})
 }
 
-// copyFiles copies files until ctx is done.
+// copyFiles copies the files that assets refer to, until ctx is done.
 func (k *keeper) copyFiles(ctx context.Context) {
 	copied, close1 := k.note("files cannot be copied; it is tried again")
 	defer close1()
@@ -25,12 +25,12 @@ func (k *keeper) copyFiles(ctx context.Context) {
 	if silence, err := k.files.Measure(k.telemetry.Meter()); err != nil {
 		copied(err)
 	} else {
-		defer func() { _ = silence() }() // the callback is not called any more, whatever it says
+		defer func() { _ = silence() }() // an error is unimportant: the callback is not called any more
 	}
 	k.files.Run(ctx, copied, removed)
 }
 
-// note returns a function that logs failures of one kind, and one that ends it.
+// note returns two functions: tell logs failures of one kind, and end ends this log.
 func (k *keeper) note(what string) (tell func(error), end func()) {
 	failures := failurelog.NewState(k.mirror.log, what)
 	return func(err error) {

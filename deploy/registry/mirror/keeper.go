@@ -25,10 +25,10 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// errZone is returned if the origin prints its times in another zone than before.
+// errZone is returned if the origin writes its times in another time zone than before.
 var errZone = errors.New("the registry prints its times in another zone")
 
-// isVoid tells whether an error means that a copy must not be served any more.
+// isVoid reports whether an error means that the copy must not be served any more.
 func isVoid(err error) bool {
 	for _, void := range []error{
 		replica.ErrOtherData, replica.ErrUnsound, boltfile.ErrDamaged, assetsvc.ErrOtherLog, errDiffers,
@@ -44,7 +44,7 @@ func isVoid(err error) bool {
 // remove removes the copy, its log and its snapshots.
 func (m *mirror) remove() error {
 	return errors.Join(
-		os.RemoveAll(filepath.Join(m.config.Data, originFile)), // first: nothing unverified counts as served
+		os.RemoveAll(filepath.Join(m.config.Data, originFile)), // first, so that no unverified copy counts as served
 		replica.Remove(m.config.Data),
 		os.RemoveAll(filepath.Join(m.config.Data, logFile)),
 		os.RemoveAll(filepath.Join(m.config.Data, equalFile)),
@@ -57,20 +57,20 @@ type keeper struct {
 	*mirror
 	copied    copied
 	source    replica.Source
-	serverID  atomic.Value          // string: of the copy; nil or "": none yet
-	unstored  atomic.Pointer[error] // why the copy cannot be stored; nil: it can
-	equalKept string                // what keepEqual has written
-	distrust  atomic.Bool           // the log is not signed as it must be
+	serverID  atomic.Value          // string: server id of the copy; nil or "": not known yet
+	unstored  atomic.Pointer[error] // why the copy cannot be stored; nil: the copy can be stored
+	equalKept string                // the text that keepEqual has written last
+	distrust  atomic.Bool           // the last look at the log found bad signatures
 	doubts    doubts
-	assets    atomic.Pointer[assetsvc.Server] // nil: not yet
-	files     *filesvc.Copies                 // nil: none are copied
-	void      chan error                      // gets a reason why the copy is void
-	compared  chan struct{}                   // closed once the copy may be served as far as the log says
-	once      sync.Once                       // closes compared
+	assets    atomic.Pointer[assetsvc.Server] // nil: the asset service does not run yet
+	files     *filesvc.Copies                 // nil: files are not copied
+	void      chan error                      // receives the reason if the copy is void
+	compared  chan struct{}                   // closed once the public log allows serving the copy
+	once      sync.Once                       // makes sure that compared is closed only once
 }
 
-// keep opens the copy, brings it up to date and serves it, until ctx is done or the copy
-// cannot be served. It returns the reason. Then the copy is closed and no longer served.
+// keep opens the copy, brings it up to date and serves it, until ctx is done or the copy cannot be served. It
+// returns the reason. When it returns, the copy is closed and not served any more.
 func (m *mirror) keep(ctx context.Context) (err error) {
 	m.say("The mirror opens its copy.")
 	r, err := replica.Open(m.config.Data)
@@ -110,7 +110,7 @@ func (m *mirror) keep(ctx context.Context) (err error) {
 	return group.Wait()
 }
 
-// newSource returns the origin as package replica reads it.
+// newSource returns a client for the origin, in the form that package replica needs.
 func (m *mirror) newSource() (replica.Source, error) {
 	c, err := client.New(client.Config{URL: m.config.Of, UserAgent: userAgent, Transport: m.transport})
 	return replica.Source{Client: c, Address: m.config.Of, Pause: again}, err
@@ -118,8 +118,8 @@ func (m *mirror) newSource() (replica.Source, error) {
 
 func isComplete(s replica.State) bool { return s.Complete && !s.Loading }
 
-// follow brings the copy up to date and follows the origin. Once the copy may be served it
-// sends the zone of its times.
+// follow brings the copy up to date and follows the origin. Once the copy may be served, it sends the time zone
+// of the origin to complete.
 func (k *keeper) follow(ctx context.Context, complete chan<- string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -162,7 +162,7 @@ func (k *keeper) follow(ctx context.Context, complete chan<- string) error {
 	}
 }
 
-// fault returns why the copy cannot be stored, "" if it can.
+// fault returns why the copy cannot be stored, or "".
 func (k *keeper) fault() string {
 	err := k.unstored.Load()
 	if err == nil {
@@ -174,8 +174,7 @@ func (k *keeper) fault() string {
 	return "The copy cannot be stored; the mirror's log has the reason."
 }
 
-// zoneOf returns the zone in which the registry has printed a time. Without a time it is
-// UTC.
+// zoneOf returns the time zone of t, a time that the registry has written. Without a time it is UTC.
 func zoneOf(t client.Timestamp) string {
 	if len(t) < len("+00:00") {
 		return "+00:00"
@@ -183,8 +182,8 @@ func zoneOf(t client.Timestamp) string {
 	return string(t[len(t)-len("+00:00"):])
 }
 
-// ask asks for the end of the origin's feed again and again. It returns ErrOtherData if the
-// origin has other data than the copy.
+// ask asks repeatedly where the origin's feed ends. It returns ErrOtherData if the origin has other data than
+// the copy.
 func (k *keeper) ask(ctx context.Context) error {
 	c := httpclient.New(k.transport)
 	others := 0
@@ -218,11 +217,11 @@ func (k *keeper) ask(ctx context.Context) error {
 }
 
 const (
-	otherTimes = 3 // answers of other data in a row
+	otherTimes = 3 // consecutive answers with other data before the mirror believes them
 	otherRest  = time.Second
 )
 
-// heard notes the outcome of a look at the public log.
+// heard records the result of a comparison with the public log.
 func (k *keeper) heard(err error) {
 	k.distrust.Store(isDistrust(err))
 	switch {
@@ -235,7 +234,7 @@ func (k *keeper) heard(err error) {
 	case isVoid(err):
 		select {
 		case k.void <- err:
-		default: // one reason is enough
+		default: // the receiver needs only one reason
 		}
 	default:
 		k.say("The mirror cannot compare its copy with the public log; its log has the reason.")
@@ -243,10 +242,11 @@ func (k *keeper) heard(err error) {
 	}
 }
 
-// mayServe notes that the copy was compared with the public log, now or in an earlier run.
+// mayServe records that the copy was compared with the public log, now or in an earlier run, and so may be
+// served.
 func (k *keeper) mayServe() { k.once.Do(func() { close(k.compared) }) }
 
-// ready returns a fault unless the copy is new enough, and its log one that is trusted.
+// ready returns a fault if the copy is too old, or if the mirror has doubts about the copy or its log.
 func (k *keeper) ready(context.Context) error {
 	if k.doubts.any() {
 		return fault.New(fault.Unavailable, fault.URL, "mirror",
@@ -278,20 +278,20 @@ func (k *keeper) ready(context.Context) error {
 	return nil
 }
 
-// isDistrust tells whether an error is about the signatures of the log.
+// isDistrust reports whether an error is about the signatures of the log.
 func isDistrust(err error) bool {
 	return errors.Is(err, translog.ErrSignature) || errors.Is(err, translog.ErrQuorum) ||
 		errors.Is(err, translog.ErrCheckpoint)
 }
 
-// noteServed notes that the copy is served, for the next start. The file says for people which
-// registry it is a copy of.
+// noteServed records for the next start that the copy is served. The file also shows people which registry was
+// copied.
 func (m *mirror) noteServed() error {
 	text := []byte(m.config.origin() + "\n")
 	return durable.WriteFile(filepath.Join(m.config.Data, originFile), text, 0o600)
 }
 
-// servedBefore tells whether the copy was served in an earlier run.
+// servedBefore reports whether the copy was served in an earlier run.
 func (m *mirror) servedBefore() bool {
 	_, err := os.Stat(filepath.Join(m.config.Data, originFile))
 	return err == nil

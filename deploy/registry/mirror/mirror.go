@@ -31,37 +31,37 @@ const userAgent = "asset-registry-mirror"
 const (
 	askEvery = 5 * time.Second
 
-	again     = 5 * time.Second // after a failure of the origin or of the disk
-	zoneRest  = time.Second     // after another zone: registries of several zones behind one address change it often
-	anewFirst = 2 * time.Second // before the mirror begins anew; then doubled
+	again     = 5 * time.Second // pause after a failure of the origin or of the disk
+	zoneRest  = time.Second     // pause after the origin's time zone has changed, which may happen often
+	anewFirst = 2 * time.Second // pause before the mirror makes a new copy; doubled each time
 	anewMost  = 10 * time.Minute
-	anewRest  = time.Hour // after so long without a new beginning, the pause is the first one again
+	anewRest  = time.Hour // if the last new beginning was longer ago, the pause is anewFirst again
 )
 
-// mirror is a running mirror.
+// mirror is the state of a running mirror.
 type mirror struct {
 	config    Config
 	of        *url.URL
-	policy    translog.Opener // nil: any log is trusted
+	policy    translog.Opener // nil: the mirror trusts any log
 	transport http.RoundTripper
 	log       *slog.Logger
 	telemetry *telemetry.Telemetry
 	front     *daemon.Replaceable
 	fresh     replica.Freshness
 	failures  *failurelog.Log
-	unkept    *failurelog.Log // tells that the age of the copy cannot be stored
+	unkept    *failurelog.Log // logs that the age of the copy cannot be stored
 	relay     *relay
-	checker   atomic.Pointer[checker] // nil: no assets are compared with the log
+	checker   atomic.Pointer[checker] // nil: assets are not compared with the log
 	count     func(outcome)           // counts comparisons of assets with the log
-	doing     atomic.Value            // string: a sentence that says why nothing is served
+	doing     atomic.Value            // string: a sentence that says why the mirror serves nothing
 
-	isBeside bool                // it makes a copy that another mirror will serve
-	head     translog.Checkpoint // of such a copy, once it is verified
+	isBeside bool                // this mirror only makes the next copy, which another mirror will serve
+	head     translog.Checkpoint // if isBeside: checkpoint of the copy, once it is verified
 }
 
-// Run keeps a copy of a registry and serves it until ctx is done. Then it finishes the
-// requests under way. It calls ready with the public address once it listens; /readyz
-// answers 200 once the copy is served.
+// Run keeps a copy of a registry up to date and serves it until ctx is done. Then it finishes the requests under
+// way. It calls the function ready with the public address once the mirror listens; /readyz answers 200 once the
+// copy is served.
 func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) (err error) {
 	logger, flush := httpserver.NewLog(log, c.LogLevel)
 	defer func() { err = errors.Join(err, flush()) }()
@@ -73,7 +73,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err != nil {
 		return err
 	}
-	defer listener.Close() // harmless if it is closed already
+	defer listener.Close() // closing it a second time does no harm
 	c.Addr = listener.Addr().String()
 	certificate, err := c.TLS.Config(logger)
 	if err != nil {
@@ -100,7 +100,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	defer func() { err = errors.Join(err, silence()) }()
-	// The copy outlasts the requests that read it.
+	// The copy stays open until the requests that read it are finished.
 	working, end := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() {
@@ -135,7 +135,7 @@ func newMirror(c Config, log *slog.Logger, t *telemetry.Telemetry) (*mirror, err
 	return m, nil
 }
 
-// newTransport returns the connections to the origin.
+// newTransport returns the HTTP transport for requests to the origin.
 func newTransport() http.RoundTripper {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 2 * relayed
@@ -143,7 +143,8 @@ func newTransport() http.RoundTripper {
 	return transport
 }
 
-// measure reports how far the copy is behind, and what the comparison with the log finds.
+// measure registers metrics: how far the copy is behind, and what the comparison with the log finds. The
+// function silence ends their callback.
 func (m *mirror) measure(meter metric.Meter) (silence func() error, err error) {
 	behind, err1 := meter.Float64ObservableGauge("registry.mirror.behind", metric.WithUnit("s"),
 		metric.WithDescription("Time since the copy was last as new as the registry."))
@@ -166,7 +167,7 @@ func (m *mirror) measure(meter metric.Meter) (silence func() error, err error) {
 	return registration.Unregister, nil
 }
 
-// differing returns how many assets of the copy are known to differ from the log.
+// differing returns how many assets of the copy are known to differ from the public log.
 func (m *mirror) differing() int {
 	if c := m.checker.Load(); c != nil {
 		return c.differing()
@@ -174,7 +175,8 @@ func (m *mirror) differing() int {
 	return 0
 }
 
-// work keeps and serves a copy until ctx is done. It begins anew whenever the copy is void.
+// work keeps and serves a copy until ctx is done. Whenever the copy is void, it removes the copy and makes a
+// new one.
 func (m *mirror) work(ctx context.Context) {
 	pause, begun := anewFirst, time.Now()
 	for {
@@ -194,7 +196,7 @@ func (m *mirror) work(ctx context.Context) {
 			sleep.For(ctx, zoneRest)
 			continue
 		}
-		if !isVoid(err) { // the copy stays: only the services begin again
+		if !isVoid(err) { // the copy is valid and stays; only the services start again
 			m.failures.Failed(err)
 			sleep.For(ctx, again)
 			continue

@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	relayed     = 16       // requests to the origin at once
+	relayed     = 16       // concurrent requests to the origin
 	relayBuffer = 32 << 10 // bytes
-	mostRelayed = 32 << 20 // bytes of an answer
+	mostRelayed = 32 << 20 // greatest size of an answer, in bytes
 )
 
-// relay asks the origin for what a copy does not have: proofs, transfers, and assets that
-// the copy lacks, such as drafts. All other requests go to next.
+// relay forwards to the origin requests for data that a copy does not have: proofs, transfers, and assets that
+// the copy lacks, such as drafts. All other requests go to the handler next.
 type relay struct {
 	of     *url.URL
 	to     http.RoundTripper
-	within time.Duration // for a request, until the answer begins
+	within time.Duration // how long the origin may take until its answer begins
 	has    func(id string) (bool, error)
 	next   http.Handler
 	turns  chan struct{}
@@ -43,7 +43,7 @@ func newRelay(of *url.URL, to http.RoundTripper, within time.Duration, log *slog
 		failures: failurelog.New(log, "the mirror cannot ask the registry")}
 }
 
-// before returns the relay in front of a copy and its asset service.
+// before returns a relay with the same settings that stands in front of next, the asset service of the mirror.
 func (r *relay) before(next http.Handler, has func(id string) (bool, error)) *relay {
 	relay := *r
 	relay.next, relay.has = next, has
@@ -71,16 +71,16 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// isPassable tells whether the answer to a relayed reading would be JSON for this mirror's
-// clients. A script would run in the pages of the mirror, and a download leads elsewhere.
+// isPassable reports whether the answer to a relayed request would be JSON for the clients of this mirror. A
+// script would run in the pages of the mirror, and a download would lead to another server.
 func isPassable(u *url.URL) bool {
 	query := u.Query()
 	return !query.Has("opt_jsonp") && !query.Has("download")
 }
 
-// isElsewhere tells whether only the origin can answer a reading of a path.
+// isElsewhere reports whether only the origin can answer a request to read this path.
 func (r *relay) isElsewhere(path string) (bool, error) {
-	segments := strings.Split(path, "/") // "", "api", version, kind, id, part
+	segments := strings.Split(path, "/") // the segments are "", "api", version, kind, id, part
 	switch {
 	case len(segments) < 5 || segments[1] != "api":
 		return false, nil
@@ -97,10 +97,10 @@ func (r *relay) isElsewhere(path string) (bool, error) {
 	return !has, err
 }
 
-// isID tells whether a text is the id of an asset.
+// isID reports whether a text has the form of an asset's id.
 func isID(text string) bool { return len(text) == 32 && strings.Trim(text, "0123456789abcdef") == "" }
 
-// away returns the fault of an origin that does not answer.
+// away returns the fault for an origin that does not answer.
 func away(cause error) error {
 	const text = "This mirror does not have this, and cannot ask the registry for it now; repeat the request."
 	return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, fault.URL, "mirror", text), cause)
@@ -111,8 +111,8 @@ var (
 	errAnswer = errors.New("the registry refuses to answer")
 )
 
-// passedOn and passedBack are the headers that pass. The mirror itself sets the type of an
-// answer and how long it may be kept, and sends no client to another address.
+// passedOn and passedBack are the headers that the relay copies from requests and from answers. The mirror
+// itself sets the type of an answer and how long it may be cached, and redirects no client to another address.
 var (
 	passedOn   = []string{"Accept", "If-Match", "If-None-Match", httpserver.RequestIDHeader}
 	passedBack = []string{"Content-Length", "Etag"}
@@ -120,8 +120,7 @@ var (
 
 const jsonType = "application/json"
 
-// forward sends a reading to the origin, and its answer to w. With an error nothing was
-// written.
+// forward sends a request to the origin, and the answer to w. If it returns an error, it has written nothing.
 func (r *relay) forward(w http.ResponseWriter, req *http.Request) error {
 	select {
 	case r.turns <- struct{}{}:
@@ -140,7 +139,7 @@ func (r *relay) forward(w http.ResponseWriter, req *http.Request) error {
 		return away(err)
 	}
 	out.Header.Set("User-Agent", userAgent)
-	out.Header.Set("Accept-Encoding", "identity") // the gateway compresses
+	out.Header.Set("Accept-Encoding", "identity") // the gateway compresses the answer
 	pass(out.Header, req.Header, passedOn)
 	resp, err := r.to.RoundTrip(out)
 	if err != nil {
@@ -162,13 +161,13 @@ func (r *relay) forward(w http.ResponseWriter, req *http.Request) error {
 	w.WriteHeader(resp.StatusCode)
 	sender := httpserver.NewSender(w, httpserver.DefaultPace)
 	if _, err := io.CopyBuffer(sender, io.LimitReader(resp.Body, mostRelayed), make([]byte, relayBuffer)); err != nil {
-		panic(http.ErrAbortHandler) // cut the connection: the answer is not complete
+		panic(http.ErrAbortHandler) // break the connection, so that the client sees an incomplete answer
 	}
 	return nil
 }
 
-// isAnswer tells whether an answer is JSON, or says that nothing has changed, and depends on the
-// request only.
+// isAnswer reports whether an answer can be passed on: it is JSON or says that nothing has changed, and depends
+// only on the request.
 func isAnswer(resp *http.Response) bool {
 	if resp.StatusCode == http.StatusNotModified {
 		return true

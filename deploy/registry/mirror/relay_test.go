@@ -13,7 +13,7 @@ import (
 
 const known, unknown = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
 
-// stage is a relay between an origin and a copy, which has one asset.
+// stage returns a relay between an origin and a copy that has one asset.
 func stage(t *testing.T, origin http.HandlerFunc) *relay {
 	t.Helper()
 	server := httptest.NewServer(origin)
@@ -125,8 +125,8 @@ func TestABusyRelayRefuses(t *testing.T) {
 	}
 }
 
-// TestARelayedAnswerIsJSONThatTheMirrorVouchesFor gives answers with headers that would make a
-// browser, a cache or a client do what the origin wants.
+// TestARelayedAnswerIsJSONThatTheMirrorVouchesFor has an origin whose answers have dangerous headers: with them,
+// the origin could control a browser, a cache or a client of the mirror. The client must not get these headers.
 func TestARelayedAnswerIsJSONThatTheMirrorVouchesFor(t *testing.T) {
 	for _, c := range []struct {
 		name, kind, encoding string

@@ -17,7 +17,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// nextDirectory has the copy that is made beside the one that is served.
+// nextDirectory contains the next copy, which is made while the old one is served.
 const nextDirectory = "next"
 
 var (
@@ -25,7 +25,7 @@ var (
 	errRenewed  = errors.New("a new copy, which a signed log covers, takes the place of the old one")
 )
 
-// subject is the thing that a doubt concerns.
+// subject is what a doubt is about.
 type subject int
 
 const (
@@ -33,13 +33,13 @@ const (
 	aboutLog
 )
 
-// doubts are reasons to think that the copy is void, which no signature has confirmed.
+// doubts are reasons to think that the copy is void. No signature has confirmed them.
 type doubts struct {
 	mu   sync.Mutex
 	held map[subject]error
 }
 
-// add adds a doubt. It returns true for the first doubt about a subject.
+// add adds a doubt. It returns true if the subject had no doubt before.
 func (d *doubts) add(about subject, err error) (first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,9 +63,9 @@ func (d *doubts) any() bool {
 	return len(d.held) > 0
 }
 
-// survives tells whether the copy stays in spite of a reason that would make it void. With a
-// policy, a copy that was served stays until another one is verified, because a server without
-// a signature proves nothing. A damaged copy does not stay. survives notes the doubt.
+// survives reports whether the copy stays although err would make it void. With a policy, a copy that was
+// served stays until another copy is verified, because a server without a signature proves nothing. A damaged
+// copy never stays. If the copy stays, survives records the doubt.
 func (k *keeper) survives(err error) bool {
 	if k.policy == nil || !k.servedBefore() || errors.Is(err, replica.ErrUnsound) || errors.Is(err, boltfile.ErrDamaged) {
 		return false
@@ -80,15 +80,15 @@ func (k *keeper) survives(err error) bool {
 	return true
 }
 
-// lacksLog tells whether the registry has no log though it must have one: the mirror demands a
-// signed one, and the copy has assets that are in it.
+// lacksLog reports whether the registry has no log although it must have one: the mirror demands a signed log,
+// and the copy has public assets, which a log would contain.
 func (k *keeper) lacksLog() bool {
 	if k.policy == nil || k.servedBefore() {
 		return false
 	}
 	assets := k.assets.Load()
 	if assets == nil {
-		return true // the next look tells
+		return true // unknown now; the next call decides
 	}
 	if _, err := assets.Checkpoint(context.Background()); err == nil {
 		return false
@@ -101,8 +101,8 @@ func (k *keeper) lacksLog() bool {
 	return err != nil || public
 }
 
-// renew makes another copy while there are doubts about this one. It returns errRenewed once
-// that is verified.
+// renew makes another copy whenever there are doubts about this one. It returns errRenewed once the other copy
+// is verified.
 func (k *keeper) renew(ctx context.Context) error {
 	next := k.mirror.beside()
 	pause := anewFirst
@@ -128,7 +128,8 @@ func (k *keeper) renew(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// build makes the next copy until it is verified, or there are no doubts any more.
+// build makes the next copy. It ends when that copy is verified, or when the doubts about the old copy are
+// gone.
 func (k *keeper) build(ctx context.Context, next *mirror) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -144,8 +145,8 @@ func (k *keeper) build(ctx context.Context, next *mirror) error {
 	return next.keep(ctx)
 }
 
-// replaces returns nil if a verified copy may take the place of this one: its log is another
-// one, or at least as long.
+// replaces returns nil if a verified copy may replace this one: the log of the verified copy is another log, or
+// is at least as long.
 func (k *keeper) replaces(ctx context.Context, next translog.Checkpoint) error {
 	assets := k.assets.Load()
 	if assets == nil {
@@ -158,7 +159,7 @@ func (k *keeper) replaces(ctx context.Context, next translog.Checkpoint) error {
 	return nil
 }
 
-// beside returns a mirror that makes the next copy, and does not serve it.
+// beside returns a mirror that makes the next copy but does not serve it.
 func (m *mirror) beside() *mirror {
 	c := m.config
 	c.Data, c.SnapshotInterval = filepath.Join(c.Data, nextDirectory), 0
@@ -169,8 +170,8 @@ func (m *mirror) beside() *mirror {
 	return next
 }
 
-// swap puts the next copy in the place of the old one. Neither is open. The file that says that
-// the copy was served comes last, so a kill before it leaves a copy that is compared again.
+// swap replaces the old copy by the next one. Both must be closed. The file that says that the copy was served
+// is moved last: if the process is killed before that, the copy is compared with the log again.
 func (m *mirror) swap() error {
 	if err := m.remove(); err != nil {
 		return err

@@ -22,10 +22,10 @@ import (
 	"asset-registry/shared/logclient"
 )
 
-// waiting is the service of a mirror that has nothing to serve yet.
+// waiting is the service of a mirror that cannot serve its copy yet.
 type waiting struct{ handler http.Handler }
 
-// say notes why nothing is served.
+// say sets the sentence that says why nothing is served.
 func (m *mirror) say(sentence string) { m.doing.Store(sentence) }
 
 // waiting returns a service that answers 503 and says why.
@@ -63,11 +63,12 @@ func (s services) Drain() { s.gateway.Drain() }
 // Close implements daemon.Service.
 func (s services) Close() error { return errors.Join(s.gateway.Close(), s.assets.Close()) }
 
-// serve serves the copy, whose times are in a zone, until ctx is done or the copy is void.
+// serve serves the copy until ctx is done or the copy is void. The argument zone is the time zone of the copy's
+// times.
 func (k *keeper) serve(ctx context.Context, zone string) (err error) {
 	k.say("The mirror compares its copy with the public log.")
-	secrets := keyring.Ring{make([]byte, keyring.MinLength)} // the services share no secret with others
-	rand.Read(secrets[0])                                    // never fails
+	secrets := keyring.Ring{make([]byte, keyring.MinLength)} // the services share this secret with no other process
+	rand.Read(secrets[0])                                    // rand.Read never returns an error
 	assets, err := k.newAssets(ctx, zone, secrets)
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func (k *keeper) serve(ctx context.Context, zone string) (err error) {
 		return errors.Join(err, assets.Close())
 	}
 	if err := k.front.Replace(services{edge, assets}); err != nil {
-		return err // of the service that waits, which has nothing to close
+		return err // Close of the waiting service returned it; that service has nothing to close
 	}
 	k.mirror.log.Info("the copy is served")
 	working, stop := context.WithCancel(ctx)
@@ -122,7 +123,7 @@ func (k *keeper) serve(ctx context.Context, zone string) (err error) {
 	}
 }
 
-// check compares assets of the copy with the copy of the log until ctx is done.
+// check compares the assets of the copy with the copied public log until ctx is done.
 func (k *keeper) check(ctx context.Context, assets *assetsvc.Server) {
 	if k.config.CheckInterval == 0 {
 		return

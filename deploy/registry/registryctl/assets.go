@@ -34,7 +34,7 @@ type getAsset struct {
 	assetID `embed:""`
 }
 
-// Run shows an asset. Its last line is the tag, for --if-match.
+// Run shows an asset. The last line that it prints is the tag, for --if-match.
 func (g getAsset) Run(ctx context.Context, p *program) error {
 	c, err := p.public(false)
 	if err != nil {
@@ -60,10 +60,10 @@ type listAssets struct {
 	Descending bool   `help:"List the newest change first."`
 }
 
-// listed are the fields of an asset that tables and lines show.
+// listed has the fields of an asset that tables and lines show.
 var listed = []string{"status", "title", "owner", "assetID"}
 
-// Run lists a page of the feed and prints the next page's offset.
+// Run lists one page of the feed, and prints the offset of the next page.
 func (l listAssets) Run(ctx context.Context, p *program) error {
 	c, err := p.public(false)
 	if err != nil {
@@ -168,15 +168,15 @@ func (p *program) change(ctx context.Context, id string, owner ownerToken, field
 	return p.printAssets(answer{Data: &asset}, asset)
 }
 
-// tellIgnored prints which fields of a write the registry has ignored, if any, to the standard error.
+// tellIgnored prints to the standard error which fields of a write the registry has ignored, if any.
 func (p *program) tellIgnored(of client.Tagged) {
 	if len(of.Ignored) > 0 {
 		fmt.Fprintf(p.errOut, "The registry has ignored: %s\n", plain(strings.Join(of.Ignored, ", ")))
 	}
 }
 
-// fields reads a JSON object from a file, or from the standard input for "-". It
-// returns the object in "data" if there is one, else the whole object.
+// fields reads a JSON object from a file, or from the standard input if file is "-". If the object has a member
+// "data", fields returns the object in it.
 func (p *program) fields(file string) (client.Fields, error) {
 	in, name := p.in, "the standard input"
 	if file != "-" {
@@ -209,7 +209,7 @@ func (p *program) fields(file string) (client.Fields, error) {
 	return fields, nil
 }
 
-// printAssets prints the answer as JSON, or a row for each asset.
+// printAssets prints the answer as JSON, or a table with a row for each asset.
 func (p *program) printAssets(answer any, assets ...client.Asset) error {
 	var rows []row
 	for _, a := range assets {

@@ -14,12 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// publicAPI is a fake registry with an answer for each "METHOD PATH?QUERY". Without an
-// answer it sends 404. It records each request with its body.
+// publicAPI is a fake registry. It has an answer for each "METHOD PATH?QUERY"; for anything else it answers
+// 404. It records each request with its body.
 type publicAPI struct {
-	flags    []string // flags of registryctl that select this registry
+	flags    []string // flags that make registryctl use this registry
 	mu       sync.Mutex
-	answers  map[string]string // a test may change it between commands
+	answers  map[string]string // tests may change them between commands
 	requests []string
 }
 
@@ -46,7 +46,7 @@ func newPublicAPI(t *testing.T, answers map[string]string) *publicAPI {
 	return api
 }
 
-// seen returns the requests since the last call.
+// seen returns the requests that came since the last call.
 func (a *publicAPI) seen() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -181,8 +181,8 @@ func TestAFailedCreationLeavesNoFile(t *testing.T) {
 	}
 }
 
-// TestAcceptContinuesAfterAnInterruption fails the second step of accept and runs the
-// same command again. The second run uses the transfer in the file.
+// TestAcceptContinuesAfterAnInterruption lets the second step of accept fail, and runs the same command again.
+// The second run must use the transfer that is in the file.
 func TestAcceptContinuesAfterAnInterruption(t *testing.T) {
 	const transfer, ownership = "POST /api/2.5/transfers", "POST /api/2.5/assets/a1/ownership"
 	api := newPublicAPI(t, map[string]string{transfer: `{"data":{"id":"t1"},"access":{"token":"tok2","transfer":"tra2"}}`})
@@ -252,8 +252,8 @@ func TestFollowKeepsItsPosition(t *testing.T) {
 	}
 }
 
-// TestFollowPrintsChangesAsTheyCome breaks a stream after a bookmark, and interrupts the
-// command during the next one.
+// TestFollowPrintsChangesAsTheyCome breaks a stream off after a bookmark, and interrupts the command during the
+// next stream.
 func TestFollowPrintsChangesAsTheyCome(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()

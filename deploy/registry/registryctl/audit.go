@@ -16,7 +16,7 @@ import (
 	"asset-registry/shared/durable"
 )
 
-const auditPage = "1000" // entries in a page, the most that the admin API sends
+const auditPage = "1000" // entries in a page, the most that the admin API allows
 
 type auditCommands struct {
 	List   listAudit   `cmd:"" help:"List changes, the oldest first."`
@@ -62,7 +62,7 @@ So the command remembers the last head, and the next check must find that head i
 By default it does so in your configuration directory.`
 }
 
-// Run checks the audit log and remembers its head.
+// Run checks the audit log, and remembers its head for the next check.
 func (v verifyAudit) Run(ctx context.Context, p *program) error {
 	file := v.Remember
 	if file == "" {
@@ -101,9 +101,8 @@ func (v verifyAudit) Run(ctx context.Context, p *program) error {
 	return p.print(report, row{summary}, row{"Head: " + head.String()})
 }
 
-// checkAudit follows the whole log and returns its head and its problems. known
-// is a head that the log must contain; the zero value requires none. problems is
-// empty, not nil, for a sound log.
+// checkAudit reads the whole log and returns its head and its problems. The argument known is a head that the
+// log must contain; the zero value requires nothing. For a log without problems, problems is empty but not nil.
 func checkAudit(ctx context.Context, p *program, known adminapi.Head) (
 	head adminapi.Head, problems []string, err error,
 ) {
@@ -130,8 +129,7 @@ func checkAudit(ctx context.Context, p *program, known adminapi.Head) (
 	return chain.Head, problems, nil
 }
 
-// headFile returns the default file that remembers the head of the registry's
-// audit log.
+// headFile returns the path of the default file for the remembered head of the registry's audit log.
 func (p *program) headFile() (string, error) {
 	dir, err := configDir()
 	if err != nil {
@@ -145,8 +143,8 @@ func (p *program) headFile() (string, error) {
 	return filepath.Join(dir, "audit-head-"+host), nil
 }
 
-// knownHead parses text, or the head remembered in file if text is empty. It
-// returns the zero value if no head is remembered.
+// knownHead returns the head in the argument text, or, if text is empty, the head in the file. If the file does
+// not exist, it returns the zero value.
 func knownHead(text, file string) (adminapi.Head, error) {
 	if text == "" {
 		remembered, err := os.ReadFile(file)

@@ -20,7 +20,7 @@ type brokerCommands struct {
 	Raise  raiseBroker  `cmd:"" help:"Raise the rate limits of a broker for a time."`
 }
 
-// brokerName is the argument of commands about one broker. The shell completes it.
+// brokerName is the argument of commands about one broker. Shells can complete it.
 type brokerName struct {
 	Name string `arg:"" complete:"brokers" help:"Name of the broker."`
 }
@@ -64,7 +64,7 @@ func (c createBroker) Run(ctx context.Context, p *program) error {
 	return p.oneBroker(ctx, http.MethodPost, "/brokers", adminapi.NewBroker{Name: c.Name, BrokerSettings: settings})
 }
 
-// changeBroker has a nil field for each flag that is not given.
+// changeBroker has a nil field for each flag that was not given.
 type changeBroker struct {
 	brokerName `embed:""`
 	Title      *string `help:"Full name."`
@@ -72,7 +72,7 @@ type changeBroker struct {
 	Blocked    *bool   `help:"Refuse all keys of the broker. --blocked=false accepts them again."`
 }
 
-// Run changes the fields that are given.
+// Run changes the fields whose flags were given.
 func (c changeBroker) Run(ctx context.Context, p *program) error {
 	patch := map[string]any{}
 	if c.Title != nil {
@@ -97,7 +97,7 @@ type raiseBroker struct {
 	End        bool          `help:"End raised limits now."`
 }
 
-// Run raises the limits of a broker, or ends that.
+// Run raises the limits of a broker, or ends a raise.
 func (r raiseBroker) Run(ctx context.Context, p *program) error {
 	patch := map[string]any{"raise": r.Times, "raised_until": time.Now().Add(r.For).UTC().Truncate(time.Second)}
 	if r.End {
@@ -106,7 +106,7 @@ func (r raiseBroker) Run(ctx context.Context, p *program) error {
 	return p.oneBroker(ctx, http.MethodPatch, r.path(), patch)
 }
 
-// oneBroker makes a call that returns a broker, and prints the broker.
+// oneBroker makes a call whose answer is a broker, and prints the broker.
 func (p *program) oneBroker(ctx context.Context, method, path string, body any) error {
 	answer, err := call[adminapi.Broker](ctx, p, method, path, nil, body)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// checkValues returns a fault for each value that its flag or argument does not take. An argument must
-// not be empty. Tags declare the rest:
+// checkValues returns a fault for each value that its flag or argument does not accept. An argument must not be
+// empty. Tags declare what else is checked:
 //
 //   - complete:"a,b" lists the values; complete:"keys" and "brokers" are lists of the registry;
 //   - least:"1" and most:"9" bound a number or a duration;
-//   - in is for a file that exists, out for one in a folder that exists.
+//   - "in" is for a file that must exist, "out" for a file whose folder must exist.
 func checkValues(line *kong.Context) error {
 	var values []*kong.Value
 	for _, flag := range line.Flags() {
@@ -39,7 +39,7 @@ func checkValues(line *kong.Context) error {
 	return errors.Join(faults...)
 }
 
-// nameOf returns the name of a flag, or of an argument as the help has it.
+// nameOf returns the name of a flag, or the name of an argument as the help writes it.
 func nameOf(v *kong.Value) string {
 	if v.Flag != nil {
 		return "--" + v.Name
@@ -50,7 +50,7 @@ func nameOf(v *kong.Value) string {
 func checkValue(v *kong.Value) error {
 	target := reflect.Indirect(v.Target)
 	switch {
-	case !target.IsValid(): // a flag that is not given
+	case !target.IsValid(): // the flag was not given
 		return nil
 	case target.Kind() == reflect.Int, target.Kind() == reflect.Int64:
 		if !v.Set {
@@ -71,7 +71,7 @@ func checkValue(v *kong.Value) error {
 	if last > 0 && isNamed && !slices.Contains(known, text) {
 		return fmt.Errorf("it must be %s or %s, got %q", strings.Join(known[:last], ", "), known[last], text)
 	}
-	if !isFile || text == "" || text == "-" { // the standard input
+	if !isFile || text == "" || text == "-" { // "-" is the standard input
 		return nil
 	}
 	return checkFile(text, v.Tag.Has("out"))
@@ -93,7 +93,7 @@ func boundsOf(tag *kong.Tag) string {
 	return tag.Get("least") + " or more"
 }
 
-// numberOf reads the bound of a tag.
+// numberOf parses a bound that a tag declares.
 func numberOf(text string, of reflect.Type) int64 {
 	if of == reflect.TypeFor[time.Duration]() {
 		d, _ := time.ParseDuration(text)
@@ -103,7 +103,8 @@ func numberOf(text string, of reflect.Type) int64 {
 	return n
 }
 
-// checkFile looks at a file, or at the folder of one to be written. It opens nothing: it may be a pipe.
+// checkFile looks at an existing file, or at the folder of a file to be written. It does not open the file,
+// because opening a named pipe blocks.
 func checkFile(name string, isOut bool) error {
 	if isOut {
 		name = filepath.Dir(name)
@@ -120,7 +121,7 @@ func checkFile(name string, isOut bool) error {
 	return nil
 }
 
-// checkAddress accepts the address of a server.
+// checkAddress returns an error unless address is the address of a server.
 func checkAddress(flag, address string) error {
 	u, err := url.Parse(address)
 	if err == nil {
@@ -128,7 +129,8 @@ func checkAddress(flag, address string) error {
 	}
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return fmt.Errorf("%s must be an address such as https://HOST or http://HOST:PORT", flag) // it may have a password
+		// The error does not quote the address, which may have a password.
+		return fmt.Errorf("%s must be an address such as https://HOST or http://HOST:PORT", flag)
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
 		return fmt.Errorf("%s must have no user, query or fragment: API keys have flags and settings of their own", flag)
 	}

@@ -23,7 +23,7 @@ const (
 	maxAnswer   = 64 << 20 // bytes
 )
 
-// The errors of requests that need an API key when none is set.
+// Errors for requests that need an API key while no key is set.
 var (
 	errNoKey = errors.New("no API key: set REGISTRYCTL_KEY, or key in the config file (registryctl --help); " +
 		"an operator of the registry makes keys with registryctl keys create")
@@ -31,8 +31,7 @@ var (
 		"config file; registry admin-key, or authsvc admin-key, makes the first one")
 )
 
-// public returns a client of the public API. withKey says that the call needs an
-// API key.
+// public returns a client of the public API. If withKey is true and no API key is set, it returns an error.
 func (p *program) public(withKey bool) (*client.Client, error) {
 	if withKey && p.Key == "" {
 		return nil, errNoKey
@@ -43,8 +42,8 @@ func (p *program) public(withKey bool) (*client.Client, error) {
 	})
 }
 
-// send makes a request of the admin API and returns the body of the answer. For a
-// status of 400 or more, the error holds the registry's description. body may be nil.
+// send makes a request to the admin API and returns the body of the answer. For a status of 400 or more, the
+// error has the registry's description. The argument body may be nil.
 func send(ctx context.Context, method, address, key string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -74,7 +73,7 @@ func send(ctx context.Context, method, address, key string, body []byte) ([]byte
 // refusal describes an answer of the admin API with an error status.
 func refusal(resp *http.Response, text []byte) error {
 	var answer struct{ Errors []fault.Detail }
-	_ = json.Unmarshal(text, &answer) // another server's answer has no errors
+	_ = json.Unmarshal(text, &answer) // an answer that another server gives leaves the list empty
 	says := ""
 	switch {
 	case len(answer.Errors) == 0 && isAway(resp.StatusCode):
@@ -94,7 +93,7 @@ func refusal(resp *http.Response, text []byte) error {
 	return &statusError{resp.StatusCode, plain(says)}
 }
 
-// call calls the admin API. body is sent as JSON; nil sends no body.
+// call calls the admin API. The argument body is sent as JSON; if it is nil, no body is sent.
 func call[T any](ctx context.Context, p *program, method, path string, query url.Values, body any) (
 	answer adminapi.Response[T], err error,
 ) {
@@ -118,8 +117,8 @@ func call[T any](ctx context.Context, p *program, method, path string, query url
 	return answer, nil
 }
 
-// all reads a list page by page, from the first page to the last, and calls visit
-// for each page. It sets "after" in query.
+// all reads a list page by page, from the first page to the last, and calls the function visit for each page. It
+// sets the parameter "after" in query.
 func all[T any](ctx context.Context, p *program, path string, query url.Values, visit func([]T)) error {
 	for {
 		page, err := call[[]T](ctx, p, http.MethodGet, path, query, nil)

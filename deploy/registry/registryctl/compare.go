@@ -20,13 +20,13 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// registryReport is what the comparison of a log with its registry found.
+// registryReport is the result of comparing a log with its registry.
 type registryReport struct {
-	Assets  int          `json:"assets"`       // that have a leaf
-	Matched int64        `json:"matched"`      // leaves whose content the registry has
-	Changed int          `json:"changedSince"` // assets with changes after the checkpoint, left to the next run
+	Assets  int          `json:"assets"`       // assets that have a leaf
+	Matched int64        `json:"matched"`      // leaves whose content the registry still has
+	Changed int          `json:"changedSince"` // assets with changes after the checkpoint; the next run compares them
 	Erased  []erasedLeaf `json:"erased"`
-	Files   *filesReport `json:"files,omitempty"` // nil: they were not compared
+	Files   *filesReport `json:"files,omitempty"` // nil: files were not compared
 }
 
 // erasedLeaf is a leaf whose content the registry has erased.
@@ -42,8 +42,8 @@ type comparison struct {
 	registry *client.Client
 	policy   *lastOpened
 	source   *keepingSource
-	files    *fileComparison // nil: they are not compared
-	last     int64           // the position of the last leaf; earlier changes have leaves
+	files    *fileComparison // nil: files are not compared
+	last     int64           // position of the last leaf; changes up to it have leaves
 
 	mu      sync.Mutex
 	newest  map[assetKey]newestLeaf
@@ -52,10 +52,10 @@ type comparison struct {
 	changed int // assets with changes after the last leaf
 }
 
-// assetKey is an asset's id.
+// assetKey is the id of an asset in binary form.
 type assetKey [16]byte
 
-// keyOf returns the key of an id. ok is false if the id is not one of an asset.
+// keyOf converts an id to a key. The result ok is false if the id does not have the form of an asset's id.
 func keyOf(id string) (key assetKey, ok bool) {
 	if len(id) != hex.EncodedLen(len(key)) {
 		return key, false
@@ -64,25 +64,25 @@ func keyOf(id string) (key assetKey, ok bool) {
 	return key, err == nil
 }
 
-// String returns the id.
+// String returns the id in its usual form.
 func (k assetKey) String() string { return hex.EncodeToString(k[:]) }
 
-// newestLeaf is the newest leaf of an asset.
+// newestLeaf is the newest leaf of an asset, and what is known about it.
 type newestLeaf struct {
 	index, position int64
 	withdrawn       bool
-	proven          bool     // the leaf has this content
+	proven          bool     // the registry has proven that the leaf has this content
 	content         [32]byte // hash of the asset's canonical form
 	listed          bool     // the registry lists the asset at this position
 }
 
-// lastOpened remembers the last checkpoint that the policy accepted. Most proofs of one
-// run have the same one, and its signatures cost more than the rest of a proof.
+// lastOpened remembers the last checkpoint that the policy accepted. Most proofs of one run have the same
+// checkpoint, and checking its signatures costs more than the rest of a proof.
 type lastOpened struct {
 	policy translog.Opener
 
 	mu     sync.Mutex
-	text   []byte // nil: none
+	text   []byte // nil: no checkpoint yet
 	signed translog.Signed
 }
 
@@ -103,18 +103,18 @@ func (l *lastOpened) Open(checkpoint []byte) (translog.Signed, error) {
 	return signed, err
 }
 
-// errStopped ends the reading of a log after another error.
+// errStopped stops the reading of a log after another error has occurred.
 var errStopped = errors.New("stopped")
 
-// compareAssets verifies a log, and compares it with the registry, and with the files of documents
-// if files is set.
+// compareAssets verifies a log and compares it with the registry. If files is true, it also compares the files
+// of documents.
 func compareAssets(ctx context.Context, p *program, v translog.Verifier, source *keepingSource, files bool) (
 	signed translog.Signed, report *registryReport, err error,
 ) {
 	registry, err := client.New(client.Config{
 		URL: p.URL, Key: client.Secret(p.Key), UserAgent: "registryctl", Timeout: callTimeout,
 		Transport: newTransport(),
-		Retry:     client.Retry{Tries: 30, Total: 3 * time.Minute}, // a long run meets rate limits
+		Retry:     client.Retry{Tries: 30, Total: 3 * time.Minute}, // a long run reaches the rate limits
 	})
 	if err != nil {
 		return signed, nil, err
@@ -147,7 +147,7 @@ func (c *comparison) report() *registryReport {
 	return report
 }
 
-// compareLeaves verifies the log, and asks for the proof of each leaf as it comes.
+// compareLeaves verifies the log. As it reads each leaf, it asks the registry for the proof of that leaf.
 func (c *comparison) compareLeaves(ctx context.Context, v translog.Verifier) (translog.Signed, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -177,16 +177,16 @@ func (c *comparison) compareLeaves(ctx context.Context, v translog.Verifier) (tr
 	return signed, err
 }
 
-// note keeps a leaf as the newest one of its asset.
+// note records a leaf as the newest leaf of its asset.
 func (c *comparison) note(index int64, leaf translog.Leaf) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key, _ := keyOf(leaf.Asset) // a leaf's asset is an id
+	key, _ := keyOf(leaf.Asset) // always valid: the asset of a leaf is an id
 	c.newest[key] = newestLeaf{index: index, position: leaf.Position, withdrawn: leaf.Kind == translog.Withdraw}
 	c.last = leaf.Position
 }
 
-// compareLeaf compares a leaf with the registry's proof of it.
+// compareLeaf compares a leaf with the proof that the registry gives for it.
 func (c *comparison) compareLeaf(ctx context.Context, index int64, leaf translog.Leaf) error {
 	fail := func(err error) error {
 		return fmt.Errorf("leaf %d, revision %d of asset %s: %w", index, leaf.Revision, leaf.Asset, err)
@@ -211,7 +211,7 @@ func (c *comparison) compareLeaf(ctx context.Context, index int64, leaf translog
 	return c.keep(index, leaf, evidence)
 }
 
-// keep keeps the content of a leaf, to compare it with the asset as it is now.
+// keep records the content of a leaf, which is later compared with the current asset.
 func (c *comparison) keep(index int64, leaf translog.Leaf, evidence translog.Evidence) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,8 +231,8 @@ func (c *comparison) keep(index int64, leaf translog.Leaf, evidence translog.Evi
 	return err
 }
 
-// compareList compares the registry's list with the newest leaves. It ends at the first
-// change after the last leaf: the list is in the order of dateModified.
+// compareList compares the registry's list with the newest leaves. The list is in the order of dateModified, so
+// compareList ends at the first change after the last leaf.
 func (c *comparison) compareList(ctx context.Context) error {
 	before := int64(0)
 	for page, err := range c.registry.Pages(ctx, client.Feed{Limit: 1000}) {
@@ -257,7 +257,8 @@ func (c *comparison) compareList(ctx context.Context) error {
 	return nil
 }
 
-// compareEntry compares an entry of the list, which is not newer than the last leaf.
+// compareEntry compares an entry of the list with the newest leaf of its asset. The entry is not newer than the
+// last leaf of the log.
 func (c *comparison) compareEntry(id string, at int64) error {
 	key, ok := keyOf(id)
 	n, known := c.newest[key]
@@ -277,7 +278,7 @@ func (c *comparison) compareEntry(id string, at int64) error {
 	return nil
 }
 
-// compareNewest compares the newest leaf of each asset with the asset as it is now.
+// compareNewest compares the newest leaf of each asset with the current asset.
 func (c *comparison) compareNewest(ctx context.Context) error {
 	group, workers := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
@@ -301,8 +302,8 @@ func (c *comparison) compareNewest(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// compareNow compares an asset as it is now with its newest leaf. changed reports that
-// the asset has changed after the last leaf.
+// compareNow compares the current asset with its newest leaf. The result changed reports whether the asset has
+// changed after the last leaf of the log.
 func (c *comparison) compareNow(ctx context.Context, id string, n newestLeaf) (changed bool, err error) {
 	fail := func(reason string) error {
 		return fmt.Errorf("%w: asset %s %s its newest leaf, %d", translog.ErrTampered, id, reason, n.index)

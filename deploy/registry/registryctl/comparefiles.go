@@ -18,25 +18,25 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// filesReport is what the verification of files found.
+// filesReport is the result of the verification of files.
 type filesReport struct {
-	Matched int   `json:"matched"` // files whose bytes their documents describe
-	Bytes   int64 `json:"bytes"`   // of these
-	Removed int   `json:"removed"` // files that were taken down
-	Foreign int   `json:"foreign"` // documents whose files the registry does not keep, or did not have at the checkpoint
+	Matched int   `json:"matched"` // files whose bytes match their documents
+	Bytes   int64 `json:"bytes"`   // bytes of these files
+	Removed int   `json:"removed"` // files that were removed from the registry
+	Foreign int   `json:"foreign"` // documents whose file the registry does not keep, or did not have at the checkpoint
 }
 
-// fileComparison compares files with what documents say about them, each file once. It is safe for
-// concurrent use.
+// fileComparison compares each file once with what documents say about it. It is safe for concurrent use.
 type fileComparison struct {
 	registry *client.Client
 
 	mu     sync.Mutex
-	known  map[string]filelink.Document // id -> what the first document says
+	known  map[string]filelink.Document // by id of the file: the first document that refers to it
 	report filesReport
 }
 
-// compare compares the files of an asset's documents. The asset comes from its newest leaf.
+// compare compares the files of all documents of an asset. The argument asset is the asset's JSON, which matches
+// the asset's newest leaf.
 func (c *fileComparison) compare(ctx context.Context, id string, asset []byte) error {
 	documents, err := filelink.Documents(asset)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *fileComparison) compare(ctx context.Context, id string, asset []byte) e
 	return nil
 }
 
-// compareFile fetches a file that was not fetched before.
+// compareFile compares a file with a document. It fetches the file only the first time.
 func (c *fileComparison) compareFile(ctx context.Context, id string, d filelink.Document) error {
 	c.mu.Lock()
 	before, isKnown := c.known[id]
@@ -91,10 +91,10 @@ func (c *fileComparison) compareFile(ctx context.Context, id string, d filelink.
 	return nil
 }
 
-// fileTries is how often a file is asked for that cannot be had now.
+// fileTries is how often a file is requested while the registry is busy.
 const fileTries = 30
 
-// fetch reads a file, and returns what a document of it says.
+// fetch reads a file, and returns the hashes and the size that a document of the file must have.
 func (c *fileComparison) fetch(ctx context.Context, id string) (d filelink.Document, err error) {
 	for range fileTries {
 		strong, old := sha256.New(), md5.New()
@@ -113,7 +113,7 @@ func (c *fileComparison) fetch(ctx context.Context, id string) (d filelink.Docum
 	return d, err
 }
 
-// countedWriter counts the bytes that are written.
+// countedWriter counts the bytes that are written to it.
 type countedWriter struct {
 	to    io.Writer
 	count int64

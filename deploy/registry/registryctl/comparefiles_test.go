@@ -14,17 +14,18 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// fileID returns the id of a file.
+// fileID returns the id of file n.
 func fileID(n int) string { return fmt.Sprintf("%032x", 0xf00+n) }
 
-// fileDocument returns a document of a file of the registry.
+// fileDocument returns a document that refers to file n of the registry.
 func fileDocument(n int, text string) string {
 	old, strong := md5.Sum([]byte(text)), sha256.Sum256([]byte(text))
 	return fmt.Sprintf(`{"url":"https://registry.example/get/%s","hash":"md5:%s","sha256":%q,"size":%d}`,
 		fileID(n), hex.EncodeToString(old[:]), hex.EncodeToString(strong[:]), len(text))
 }
 
-// newFileRegistry returns a registry with files: one of two assets, one of a decision, an empty one.
+// newFileRegistry returns a registry with three files: one that two assets have, one of a decision, and one
+// that is empty.
 func newFileRegistry(t *testing.T) *testRegistry {
 	t.Helper()
 	r := newTestRegistry(t, 0)
@@ -45,7 +46,7 @@ func newFileRegistry(t *testing.T) *testRegistry {
 	return r
 }
 
-// TestFilesAreComparedWithTheLog verifies the bytes of all files that documents name.
+// TestFilesAreComparedWithTheLog verifies the bytes of all files that documents refer to.
 // Promises: verify-files
 func TestFilesAreComparedWithTheLog(t *testing.T) {
 	r := newFileRegistry(t)
@@ -65,7 +66,8 @@ func TestFilesAreComparedWithTheLog(t *testing.T) {
 	}
 }
 
-// TestAFileThatContradictsTheLogIsFound changes the bytes of a file, and what a document says.
+// TestAFileThatContradictsTheLogIsFound changes the bytes of a file, or the facts in its document. The command
+// must report each change.
 // Promises: verify-files
 func TestAFileThatContradictsTheLogIsFound(t *testing.T) {
 	for _, c := range []struct{ name, path, text, want string }{

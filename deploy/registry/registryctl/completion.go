@@ -15,8 +15,8 @@ import (
 	"asset-registry/shared/adminapi"
 )
 
-// completionScript prints a shell script. The script calls `registryctl
-// __complete` with the words of the command line up to the cursor.
+// completionScript prints a script that makes a shell complete command lines. The script calls
+// `registryctl __complete` with the words of the command line up to the cursor.
 type completionScript struct {
 	Bash bashScript `cmd:"" help:"Print the script for bash. To load it: source <(registryctl completion bash)"`
 	Fish fishScript `cmd:"" help:"Print the script for fish. To load it: registryctl completion fish | source"`
@@ -29,8 +29,7 @@ type (
 	zshScript  struct{}
 )
 
-// Run prints the script. It avoids compgen -W, which would expand $(...) in a
-// candidate.
+// Run prints the script. The script does not use compgen -W, because that would run a $(...) in a candidate.
 func (bashScript) Run(p *program) error {
 	return p.script(`_registryctl() {
   local line
@@ -85,9 +84,8 @@ func (p *program) script(text string) error {
 	return err
 }
 
-// complete prints the words that can follow on a command line, each with a tab
-// and a description. It prints nothing where it knows of none; the shell then
-// offers file names.
+// complete prints the words that can follow on a command line. Each has a line: the word, a tab and a
+// description. If it knows no words, it prints nothing, and the shell offers file names.
 type complete struct {
 	Words []string `arg:"" optional:"" help:"Words of the command line. The last one is incomplete, or empty."`
 }
@@ -111,8 +109,8 @@ func (c complete) Run(ctx context.Context, p *program) error {
 
 type candidate struct{ word, description string }
 
-// candidates returns the words that can follow words. partial is the beginning of
-// the next word; only its first hyphen matters here.
+// candidates returns the words that can follow the given ones. The argument partial is the beginning of the next
+// word. Only a hyphen at its start matters.
 func (p *program) candidates(ctx context.Context, words []string, partial string) []candidate {
 	var typed commands
 	parser, err := newParser(&typed, io.Discard)
@@ -142,8 +140,8 @@ func (p *program) candidates(ctx context.Context, words []string, partial string
 	return p.values(ctx, line, &typed, node.Positional[0].Tag)
 }
 
-// values returns the values that the tag of a flag or an argument declares: a list,
-// or the name of a list of the admin API. typed is what line fills in.
+// values returns the values that the tag of a flag or an argument allows. The tag has a list, or the name of a
+// list of the admin API. Applying line sets the fields of typed.
 func (p *program) values(ctx context.Context, line *kong.Context, typed *commands, tag *kong.Tag) (found []candidate) {
 	declared := tag.Get("complete")
 	switch declared {
@@ -156,7 +154,7 @@ func (p *program) values(ctx context.Context, line *kong.Context, typed *command
 		}
 		return found
 	}
-	if line.Reset() != nil { // sets defaults and the environment
+	if line.Reset() != nil { // applies defaults and the environment
 		return nil
 	}
 	if _, err := line.Apply(); err != nil {
@@ -192,15 +190,15 @@ func subcommands(node *kong.Node) (found []candidate) {
 	return found
 }
 
-// completable matches ids that mean the same unquoted in every shell.
+// completable matches ids that need no quotes in any shell.
 var completable = regexp.MustCompile(`^[\pL\pN_.-]+$`)
 
-// completionTimeout bounds the calls for one completion: the user waits for it.
+// completionTimeout limits the time of the calls for one completion, because the user waits for it.
 const completionTimeout = time.Second
 
-// typed returns a program with the settings of the completed command line. Without
-// --config in it, the file of this process is read. ok is false if the settings are
-// faulty: a shell has no place for an error.
+// typed returns a program with the settings of the command line that is being completed. If that line has no
+// --config, the config file of this process is read. The result ok is false if the settings are wrong: while
+// completing, a shell cannot show an error.
 func (p *program) typed(line commands) (asked *program, ok bool) {
 	if line.Config == "" {
 		line.Config = p.config
@@ -210,7 +208,7 @@ func (p *program) typed(line commands) (asked *program, ok bool) {
 	return asked, asked.load(line) == nil
 }
 
-// keyIDs returns the ids of all keys, none if the admin API does not answer.
+// keyIDs returns the ids of all keys, or nil if the admin API does not answer.
 func (p *program) keyIDs(ctx context.Context) (found []candidate) {
 	err := all(ctx, p, "/keys", url.Values{}, func(page []adminapi.Key) {
 		for _, k := range page {
@@ -220,7 +218,7 @@ func (p *program) keyIDs(ctx context.Context) (found []candidate) {
 	return usable(found, err)
 }
 
-// brokerNames returns the names of all brokers, none if the admin API does not answer.
+// brokerNames returns the names of all brokers, or nil if the admin API does not answer.
 func (p *program) brokerNames(ctx context.Context) (found []candidate) {
 	err := all(ctx, p, "/brokers", url.Values{}, func(page []adminapi.Broker) {
 		for _, b := range page {
@@ -230,7 +228,7 @@ func (p *program) brokerNames(ctx context.Context) (found []candidate) {
 	return usable(found, err)
 }
 
-// usable returns the candidates that need no quotes, and none after an error.
+// usable returns the candidates that need no quotes in a shell. If err is not nil, it returns none.
 func usable(found []candidate, err error) []candidate {
 	if err != nil {
 		return nil

@@ -10,8 +10,7 @@ import (
 	"asset-registry/shared/config"
 )
 
-// settings are the addresses and API keys of the registry. Empty fields are not
-// set.
+// settings are the addresses and API keys for the registry. An empty field is not set.
 type settings struct {
 	URL string `yaml:"url" env:"REGISTRYCTL_URL" help:"Address of the registry, by default http://127.0.0.1:8080."`
 	Key string `yaml:"key" env:"REGISTRYCTL_KEY" help:"API key for assets."`
@@ -20,7 +19,7 @@ type settings struct {
 	AdminKey string `yaml:"admin-key" env:"REGISTRYCTL_ADMIN_KEY" help:"API key for the admin API."`
 }
 
-// override sets the fields that are set in more.
+// override overwrites each field that is set in the argument more.
 func (s *settings) override(more settings) {
 	for _, field := range []struct {
 		to   *string
@@ -37,8 +36,8 @@ func (s *settings) override(more settings) {
 	}
 }
 
-// load resolves the settings. c holds the flags, and the environment for flags that
-// are not given: both override the config file, and the file overrides the defaults.
+// load resolves the settings. c has the flags, and values of the environment for flags that are not given. Both
+// override the config file, and the config file overrides the defaults.
 func (p *program) load(c commands) error {
 	p.config, p.output = c.Config, c.Output
 	file, err := p.readConfig()
@@ -52,8 +51,7 @@ func (p *program) load(c commands) error {
 	return errors.Join(checkAddress("--url", p.URL), checkAddress("--admin-url", p.AdminURL))
 }
 
-// configDir returns the default directory of the config file and of remembered
-// audit log heads.
+// configDir returns the default directory for the config file and for remembered heads of audit logs.
 func configDir() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -90,7 +88,7 @@ func (p *program) readConfig() (s settings, err error) {
 			path, mode, path)
 	}
 	if err := config.ReadYAML(file, &s); err != nil {
-		// The error is left out: it quotes the file, which holds keys.
+		// The YAML error is not shown, because it quotes the file, which has keys.
 		return s, fmt.Errorf("config file %s must be YAML with url, key, admin-url and admin-key only", path)
 	}
 	return s, nil

@@ -13,22 +13,22 @@ import (
 	"asset-registry/shared/durable"
 )
 
-// creation is the creation of an asset that may be repeated after an interruption, so that its
-// tokens are not lost. The idempotency key is in the access file before the request is sent.
+// creation is a request that creates an asset. It can be repeated after an interruption, so that the tokens are
+// not lost: the idempotency key is in the access file before the request is sent.
 type creation struct {
-	file    string // for the tokens; "": they are printed
+	file    string // file for the tokens; "": the tokens are printed
 	key     string // idempotency key
-	resumed bool   // an earlier run has sent the request, perhaps
+	resumed bool   // an earlier run may already have sent the request
 }
 
-// begunFile is the content of an access file whose creation is not known to be done.
+// begunFile is the content of an access file while it is not known whether the asset was created.
 type begunFile struct {
 	Once   string          `json:"idempotencyKey"`
 	Access json.RawMessage `json:"access,omitempty"`
 }
 
-// beginCreation returns the creation that a file keeps, or begins one. The key is once, or a new
-// one if that is "". It refuses a file that has anything else.
+// beginCreation returns the creation that a file records, or records a new one in it. The idempotency key of a
+// new creation is the argument once, or a random key if once is "". A file with any other content is refused.
 func beginCreation(file, once string) (creation, error) {
 	c := creation{file: file, key: once}
 	if c.key == "" {
@@ -51,7 +51,8 @@ func beginCreation(file, once string) (creation, error) {
 	return c, nil
 }
 
-// resumed returns the creation that a file keeps, or the error exists if it keeps something else.
+// resumed returns the creation that the file records. If the file has other content, it returns the error
+// exists.
 func resumed(c creation, once string, exists error) (creation, error) {
 	text, err := os.ReadFile(c.file)
 	if err != nil {
@@ -68,7 +69,7 @@ func resumed(c creation, once string, exists error) (creation, error) {
 	return c, nil
 }
 
-// keep stores the tokens in place of the idempotency key.
+// keep replaces the idempotency key in the file by the tokens.
 func (c creation) keep(a answer) error {
 	if c.file == "" {
 		return nil
@@ -84,8 +85,8 @@ func (c creation) keep(a answer) error {
 	return nil
 }
 
-// failed returns what to do after a creation that failed with err. If the registry has certainly
-// created nothing, it removes the file.
+// failed returns err and what the user can do after it. If the registry has certainly created nothing, it
+// removes the file.
 func (c creation) failed(err error) error {
 	status := client.StatusOf(err)
 	refused := status >= http.StatusBadRequest && status < http.StatusInternalServerError && !c.resumed

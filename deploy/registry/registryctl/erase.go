@@ -14,7 +14,7 @@ type eraseRevisions struct {
 	Through  int64 `help:"Number of the last revision to erase, if there are several."`
 }
 
-// Help says what to erase.
+// Help describes what is erased.
 func (eraseRevisions) Help() string {
 	return `Destroys the content of revisions, such as personal data, and the salts of their leaves in the public log.
 Leaves, dates and authors stay, so all other proofs stay valid. It needs a key of role administrator, and
@@ -39,7 +39,7 @@ func (c eraseRevisions) Run(ctx context.Context, p *program) (err error) {
 	}
 	done := []client.Revision{}
 	if p.output == asJSON {
-		defer func() { // also after an error: what was erased is gone
+		defer func() { // also after an error, because the content that was erased before the error is gone
 			err = errors.Join(err, p.printJSON(map[string]any{"data": done}, "  "))
 		}()
 	}

@@ -13,39 +13,39 @@ import (
 
 // The exit codes of registryctl.
 const (
-	exitRefused   = 1 // the registry refuses, or something is forged or damaged
-	exitUsage     = 2 // the command line, a setting or a file that they name is wrong; nothing was sent
-	exitNoAnswer  = 3 // the registry cannot be reached, or not now
+	exitRefused   = 1 // the registry refused, or something is forged or damaged
+	exitUsage     = 2 // the command line, a setting, or a file named in them is wrong; nothing was sent
+	exitNoAnswer  = 3 // the registry cannot be reached, or cannot answer now
 	exitCompleted = 0
 )
 
-// usageError is an error of a command that has sent nothing.
+// usageError is an error that occurred before the command had sent anything.
 type usageError struct{ error }
 
 // Unwrap returns the error itself.
 func (e usageError) Unwrap() error { return e.error }
 
-// verdict is the error of a command that found something forged without a request.
+// verdict is the error of a command that found a forgery without sending a request.
 type verdict struct{ error }
 
 // Unwrap returns the error itself.
 func (v verdict) Unwrap() error { return v.error }
 
-// isVerdict tells whether an error that came before any request is none of the command line.
+// isVerdict reports whether an error before the first request has another cause than the command line.
 func isVerdict(err error) bool {
 	_, forged := errors.AsType[verdict](err)
 	file, ofFile := errors.AsType[*fs.PathError](err)
 	damaged := forged || errors.Is(err, boltfile.ErrDamaged)
-	return damaged || ofFile && file.Op == "write" // the disk or the reader of the output has failed
+	return damaged || ofFile && file.Op == "write" // the disk failed, or the reader of the output has gone
 }
 
-// statusError is a refusal of the admin API.
+// statusError is an answer of the admin API with an error status.
 type statusError struct {
 	status int
 	text   string
 }
 
-// Error returns the refusal in words.
+// Error returns the text of the refusal.
 func (e *statusError) Error() string { return e.text }
 
 // ExitCode returns the exit code of a process whose Run returned err.
@@ -67,8 +67,8 @@ func ExitCode(err error) int {
 	return exitRefused
 }
 
-// isAway tells whether a status says that the registry is not there now: it, or a proxy in front of
-// it, does not reach what it needs.
+// isAway reports whether a status means that the registry cannot answer now: it cannot reach something that it
+// needs, or a proxy cannot reach the registry.
 func isAway(status int) bool {
 	return slices.Contains(
 		[]int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, status)

@@ -70,7 +70,8 @@ func TestExitCodesTellWhoMustAct(t *testing.T) {
 	}
 }
 
-// TestNoControlCharactersOfAServerArePrinted has them in each kind of output.
+// TestNoControlCharactersOfAServerArePrinted puts control characters into answers, for each kind of output. None
+// of them may be printed.
 func TestNoControlCharactersOfAServerArePrinted(t *testing.T) {
 	const bad = "a\u0000\u0007\u001b[31m\u007f\u0085\u009b\u061c\u200e\u202e\u2066\u2028b"
 	for _, output := range []string{asTable, asJSON} {
@@ -101,7 +102,8 @@ func TestNoControlCharactersOfAServerArePrinted(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedCreationGetsItsTokens loses the answer of a creation, and repeats the command.
+// TestAnInterruptedCreationGetsItsTokens loses the answer to a creation, and repeats the command. The second run
+// must get the tokens.
 func TestAnInterruptedCreationGetsItsTokens(t *testing.T) {
 	var keys []string
 	lost := true
@@ -159,7 +161,7 @@ func TestTheHelpOfSyncShowsTheCommandThatItStandsFor(t *testing.T) {
 	}
 }
 
-// helpText returns what --help prints for a command.
+// helpText returns the text that --help prints for a command.
 func helpText(t *testing.T, command string) string {
 	t.Helper()
 	var c commands
@@ -169,6 +171,6 @@ func helpText(t *testing.T, command string) string {
 		t.Fatal(err)
 	}
 	parser.Exit = func(int) {}
-	_, _ = parser.Parse([]string{command, "--help"}) // it goes on after the help, as it cannot exit
+	_, _ = parser.Parse([]string{command, "--help"}) // Parse continues after the help, because Exit does nothing
 	return out.String()
 }

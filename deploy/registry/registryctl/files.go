@@ -24,7 +24,7 @@ type uploadFile struct {
 	ownerToken `embed:""`
 }
 
-// Run uploads a file and prints its document.
+// Run uploads a file, and prints the document for it.
 func (c uploadFile) Run(ctx context.Context, p *program) error {
 	registry, err := p.public(true)
 	if err != nil {
@@ -73,7 +73,7 @@ type getFile struct {
 	To   string `placeholder:"FILE" out:"" help:"File to write; it must not exist. By default the standard output."`
 }
 
-// Run writes the bytes of a file.
+// Run writes the bytes of a file to the output.
 func (c getFile) Run(ctx context.Context, p *program) (err error) {
 	registry, err := p.public(false)
 	if err != nil {
@@ -98,7 +98,7 @@ type removeFile struct {
 	Reason string `required:"" help:"Reason, which the registry keeps and logs."`
 }
 
-// Help says what stays.
+// Help describes what remains after a removal.
 func (removeFile) Help() string {
 	return `The bytes go at once, and readers hear 410. Documents keep the address, the hash and the size, and the public
 log stays as it is. The same bytes cannot be uploaded again. It needs a key of role administrator, and cannot be
@@ -106,7 +106,7 @@ undone. The audit log has an entry with the reason. Backups keep the bytes until
 noted beside the bytes, and so it is applied again to restored metadata.`
 }
 
-// Run takes a file down.
+// Run removes a file.
 func (c removeFile) Run(ctx context.Context, p *program) error {
 	registry, err := p.public(true)
 	if err != nil {

@@ -55,7 +55,7 @@ func (l listRevisions) Run(ctx context.Context, p *program) error {
 	return p.print(all, row{"REVISION", "DATE", "BROKER", "ROLE", "KEY", "CHANGES"}, rows...)
 }
 
-// changed names the fields that a revision has changed.
+// changed returns the names of the fields that a revision has changed.
 func changed(r client.Revision) string {
 	if r.ChangesSize > 0 {
 		return fmt.Sprintf("(%d bytes, not kept)", r.ChangesSize)
@@ -76,7 +76,7 @@ type followAssets struct {
 	UpToDate bool          `help:"End at the change that is the newest when the command begins."`
 }
 
-// Help says what the command prints.
+// Help describes what the command prints.
 func (followAssets) Help() string {
 	return `Changes come as they happen. A line has the time of the change, the id, the status, the owner and the title,
 with tabs between them. With -o json, a line is an object with the fields of --fields. An asset comes again with each
@@ -136,7 +136,7 @@ func (f followAssets) Run(ctx context.Context, p *program) error {
 	return nil
 }
 
-// start returns the position to start at.
+// start returns the position from which the feed is read.
 func (f followAssets) start() (client.Position, error) {
 	if f.Offset != "" {
 		return client.Position{Offset: client.Timestamp(f.Offset)}, nil
@@ -144,7 +144,7 @@ func (f followAssets) start() (client.Position, error) {
 	return readPosition(f.State)
 }
 
-// goOn tells where another run goes on.
+// goOn prints the offset with which another run can continue.
 func (p *program) goOn(position client.Position) error {
 	if position.Offset == "" {
 		return nil
@@ -153,9 +153,9 @@ func (p *program) goOn(position client.Position) error {
 	return err
 }
 
-// use prints a page, or the news that the feed starts over, then keeps the position.
-// upToDate tells that everything up to the goal is printed: stamps of one registry are in the
-// order of their texts (docs/contract.md, "Timestamps").
+// use prints a page, or a message that the feed starts over, and then stores the position. The result upToDate
+// reports whether everything up to the time goal is printed. It compares timestamps as texts, which have the
+// order of their times (docs/contract.md, "Timestamps").
 func (f followAssets) use(
 	p *program, page client.Page, over bool, goal client.Timestamp,
 ) (upToDate bool, err error) {
@@ -168,11 +168,10 @@ func (f followAssets) use(
 		return false, err
 	}
 	upToDate = !over && (len(page.Assets) == 0 || page.Next.Offset >= goal)
-	return upToDate, f.keep(page.Next) // to start over, the beginning
+	return upToDate, f.keep(page.Next) // if the feed starts over, Next is its beginning
 }
 
-// passes reports whether a follower waits for the end of err: the registry is down or
-// busy.
+// passes reports whether err is temporary: the registry is down or busy. A follower then waits.
 func passes(err error) bool {
 	status := client.StatusOf(err)
 	return status == 0 || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
@@ -185,7 +184,7 @@ func (p *program) startOver() error {
 	return p.note("# start over: the registry has other data than before")
 }
 
-// printChanges prints a line for each entry of the feed.
+// printChanges prints a line for each asset of the page.
 func (p *program) printChanges(assets []client.Asset) error {
 	for _, a := range assets {
 		var err error
@@ -205,8 +204,8 @@ func (p *program) printChanges(assets []client.Asset) error {
 	return nil
 }
 
-// readPosition reads the position in a file. It returns the beginning of the feed if
-// the name is empty or there is no file.
+// readPosition reads the position from a file. If the name is empty or the file does not exist, it returns the
+// beginning of the feed.
 func readPosition(file string) (position client.Position, err error) {
 	if file == "" {
 		return position, nil

@@ -28,7 +28,7 @@ type importAssets struct {
 	Rows    int    `default:"16" least:"1" most:"256" help:"Rows that are sent at the same time, at most 256."`
 }
 
-// Help says how an import goes on.
+// Help describes how an import is continued.
 func (importAssets) Help() string {
 	return `Each row makes one asset, which is created, published and given its documents. All rows are checked first:
 a fault names its row and column, and nothing is sent then. The command may be interrupted or killed at any moment:
@@ -38,7 +38,7 @@ The file of tokens has the tokens of all assets. Only you may access it; keep it
 --access. The format of mappings and of lines of JSON is in docs/import.md.`
 }
 
-// Run checks and loads a file.
+// Run checks a file, and then imports its rows.
 func (a importAssets) Run(ctx context.Context, p *program) (err error) {
 	if a.Access == "" {
 		a.Access = a.File + ".access"
@@ -62,7 +62,7 @@ func (a importAssets) Run(ctx context.Context, p *program) (err error) {
 	return a.load(ctx, p, source, files, checked)
 }
 
-// open opens the file and reads the mapping.
+// open opens the file to import, and reads the mapping.
 func (a importAssets) open(p *program) (s bulk.Source, closeFile func() error, err error) {
 	if a.Mapping != "" {
 		text, err := os.Open(a.Mapping)
@@ -94,7 +94,7 @@ func (a importAssets) open(p *program) (s bulk.Source, closeFile func() error, e
 	return s, file.Close, nil
 }
 
-// fault prints a fault as a line.
+// fault prints one fault in a line.
 func (p *program) fault(f bulk.Fault) error {
 	if p.output == asJSON {
 		return p.printJSON(f, "")
@@ -120,7 +120,7 @@ func (a importAssets) check(p *program, source bulk.Source, files *bulk.Folder) 
 	return checked, p.say("%d rows with %d documents have no faults.", checked.Rows, checked.Documents)
 }
 
-// load sends the rows.
+// load loads the checked rows into the registry.
 func (a importAssets) load(
 	ctx context.Context, p *program, source bulk.Source, files *bulk.Folder, checked bulk.Checked,
 ) (err error) {
@@ -155,7 +155,7 @@ func (a importAssets) load(
 	}
 	load := bulk.Load{
 		Registry: registry, Files: files, Journal: journal, Workers: a.Rows, Tell: told.tell,
-		Waiting: func(text string) { _ = p.say("%s", text) }, // to a terminal that may be gone
+		Waiting: func(text string) { _ = p.say("%s", text) }, // an error only means that the terminal is gone
 	}
 	counts, err := load.Run(ctx, source, checked)
 	if err != nil {
@@ -164,7 +164,7 @@ func (a importAssets) load(
 	return errors.Join(err, told.end(counts, a.Access))
 }
 
-// importReport prints the rows that are not done, and writes the result of each to a file.
+// importReport prints the rows that are not done, and writes the results of all rows to a file.
 type importReport struct {
 	p       *program
 	name    string
@@ -174,9 +174,9 @@ type importReport struct {
 	mu    sync.Mutex
 	done  int
 	shown time.Time
-	file  *os.File // nil: there is none
+	file  *os.File // nil: no file was asked for
 	out   *bufio.Writer
-	err   error // the first one
+	err   error // the first error
 }
 
 func newImportReport(p *program, name string, rows int) (*importReport, error) {
@@ -192,10 +192,10 @@ func newImportReport(p *program, name string, rows int) (*importReport, error) {
 	return r, nil
 }
 
-// progressEvery is the time between two lines about the progress.
+// progressEvery is the time between two lines that show the progress.
 const progressEvery = 10 * time.Second
 
-// tell takes the result of a row.
+// tell processes the result of a row.
 func (r *importReport) tell(result bulk.Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -207,7 +207,7 @@ func (r *importReport) tell(result bulk.Result) {
 	if r.file != nil {
 		r.note(json.NewEncoder(r.out).Encode(result))
 	}
-	if result.State == bulk.Failed { // the error of the command says why
+	if result.State == bulk.Failed { // the error that the command returns says why
 		return
 	}
 	for _, f := range result.Faults {
@@ -216,7 +216,7 @@ func (r *importReport) tell(result bulk.Result) {
 	}
 }
 
-// ofAsset returns which asset a fault is about.
+// ofAsset returns the part of a message that names the asset, or "" without an id.
 func ofAsset(id string) string {
 	if id == "" {
 		return ""
@@ -224,14 +224,15 @@ func ofAsset(id string) string {
 	return " (asset " + id + ")"
 }
 
-// note keeps the first error.
+// note remembers the first error.
 func (r *importReport) note(err error) {
 	if r.err == nil {
 		r.err = err
 	}
 }
 
-// end completes the report, and prints the counts. It returns an error if a row is not done.
+// end completes the report, and prints how many rows are in each state. It returns an error if a row is not
+// done.
 func (r *importReport) end(c bulk.Counts, access string) error {
 	if r.file != nil {
 		r.note(errors.Join(r.out.Flush(), r.file.Sync(), r.file.Close()))

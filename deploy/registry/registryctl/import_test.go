@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// files writes files into a new directory, and returns it.
+// files writes files into a new directory, and returns the directory.
 func files(t *testing.T, texts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -19,7 +19,8 @@ func files(t *testing.T, texts map[string]string) string {
 	return dir
 }
 
-// TestAnImportWithFaultsSendsNothing names every fault by row and column.
+// TestAnImportWithFaultsSendsNothing checks that every fault is named with its row and column, and that no
+// request is sent.
 func TestAnImportWithFaultsSendsNothing(t *testing.T) {
 	api := newPublicAPI(t, nil)
 	dir := files(t, map[string]string{
@@ -32,7 +33,7 @@ func TestAnImportWithFaultsSendsNothing(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		args []string
-		says []string // in the output and the error
+		says []string // texts in the output and in the error
 		exit int
 	}{
 		{"rows with faults", []string{at("rows.csv"), "--mapping", at("map.yaml")},
@@ -66,7 +67,8 @@ func TestAnImportWithFaultsSendsNothing(t *testing.T) {
 	}
 }
 
-// TestTokensOfAnImport reads the tokens of one asset from the file of an import.
+// TestTokensOfAnImport reads the tokens of one asset from the file that an import has written. The last tokens
+// in the file must be used.
 func TestTokensOfAnImport(t *testing.T) {
 	name := filepath.Join(files(t, map[string]string{"access": `{"import":1,"registry":"r","broker":"b"}
 {"reference":"1","data":{"id":"a1"},"access":{"token":"old","transfer":"x"}}

@@ -22,7 +22,7 @@ type keyCommands struct {
 	Usage  keyUsage  `cmd:"" help:"Count the requests of a key, by day and class of request."`
 }
 
-// keyID is the argument of commands about one key. The shell completes it.
+// keyID is the argument of commands about one key. Shells can complete it.
 type keyID struct {
 	ID string `arg:"" complete:"keys" help:"Id of the key."`
 }
@@ -37,7 +37,7 @@ type listKeys struct {
 
 // Run lists keys.
 func (l listKeys) Run(ctx context.Context, p *program) error {
-	if l.Broker != "" { // an unknown broker is a mistake, not one without keys
+	if l.Broker != "" { // an unknown broker is an error, unlike a broker without keys
 		_, err := call[adminapi.Broker](ctx, p, http.MethodGet, brokerName{l.Broker}.path(), nil, nil)
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ type createKey struct {
 
 // Run creates a key.
 func (c createKey) Run(ctx context.Context, p *program) error {
-	name, role, levels := "", "broker", "1234" // the defaults
+	name, role, levels := "", "broker", "1234" // defaults of the flags
 	if c.Name == nil {
 		c.Name = &name
 	}
@@ -91,7 +91,7 @@ type changeKey struct {
 	keySettings `embed:""`
 }
 
-// Run changes the settings that are given.
+// Run changes the settings whose flags are given.
 func (c changeKey) Run(ctx context.Context, p *program) error {
 	body, err := c.body()
 	if err != nil {
@@ -127,9 +127,9 @@ type keyUsage struct {
 	Days  int `default:"30" least:"1" help:"Number of days, up to today."`
 }
 
-// Run prints the requests of each day.
+// Run prints how many requests the key has made on each day.
 func (u keyUsage) Run(ctx context.Context, p *program) error {
-	if _, err := call[adminapi.Key](ctx, p, http.MethodGet, u.path(), nil, nil); err != nil { // there is no such key
+	if _, err := call[adminapi.Key](ctx, p, http.MethodGet, u.path(), nil, nil); err != nil { // the key must exist
 		return err
 	}
 	query := url.Values{"days": {strconv.Itoa(u.Days)}}
@@ -148,7 +148,7 @@ func (u keyUsage) Run(ctx context.Context, p *program) error {
 	return p.print(answer, row{"DAY", "LIST", "OWN", "READ", "WRITE"}, rows...)
 }
 
-// oneKey makes a call that returns a key, and prints the key with its secrets.
+// oneKey makes a call whose answer is a key, and prints the key with its secrets.
 func (p *program) oneKey(ctx context.Context, method, path string, body any) error {
 	answer, err := call[adminapi.Key](ctx, p, method, path, nil, body)
 	if err != nil {
@@ -171,8 +171,8 @@ func (p *program) oneKey(ctx context.Context, method, path string, body any) err
 	return p.print(nil, header, secretRows(secrets)...)
 }
 
-// secretRows returns one row for each use of a secret, and one for a secret that
-// was never used. The secret's own columns are filled in its first row only.
+// secretRows returns one row for each use of a secret, and one row for a secret that was never used. Only the
+// first row of a secret shows the columns of the secret itself.
 func secretRows(secrets []adminapi.Secret) (rows []row) {
 	for _, s := range secrets {
 		head := row{fmt.Sprint(s.Number), s.Fingerprint, stamp(&s.Created), stamp(s.Until)}

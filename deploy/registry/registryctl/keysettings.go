@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// keySettings are the flags that describe a key. A nil field was not given.
+// keySettings are the flags that describe a key. A field is nil if its flag was not given.
 type keySettings struct {
 	Name    *string  `help:"Purpose of the key."`
 	Role    *string  `complete:"broker,concierge,administrator,operator,auditor" help:"${roles}"`
@@ -18,7 +18,7 @@ type keySettings struct {
 	Allow   []string `sep:"none" help:"Address or network to use the key from. May be repeated. 'any' allows all."`
 }
 
-// body returns the JSON fields of the settings that were given.
+// body returns the JSON fields for the flags that were given.
 func (k keySettings) body() (map[string]any, error) {
 	body := map[string]any{}
 	for name, value := range map[string]*string{"name": k.Name, "role": k.Role, "levels": k.Levels} {
@@ -52,8 +52,7 @@ func (k keySettings) body() (map[string]any, error) {
 	return body, nil
 }
 
-// parseEnd parses the value of --expires. It returns nil for "never", else a
-// time.Time in UTC.
+// parseEnd parses the value of --expires. It returns nil for "never", otherwise a time.Time in UTC.
 func parseEnd(text string) (any, error) {
 	if text == "never" {
 		return nil, nil
@@ -68,8 +67,8 @@ func parseEnd(text string) (any, error) {
 	return end.UTC(), nil
 }
 
-// parseLimits parses the values of --limit. It returns the number of requests by
-// class and window, and an empty map for "none".
+// parseLimits parses the values of --limit. It returns how many requests are allowed, by class and window. For
+// "none" it returns an empty map.
 func parseLimits(texts []string) (map[string]map[string]int64, error) {
 	limits := map[string]map[string]int64{}
 	for _, text := range texts {

@@ -53,7 +53,7 @@ type newLogKey struct {
 	Origin     string `help:"Name of the log. By default a new one below the registry's address, HOST/log/1a2b3c4d."`
 }
 
-// Run makes a key file. It refuses an existing one.
+// Run makes a key file. If the file exists, it returns an error.
 func (c newLogKey) Run(p *program) error {
 	if c.Origin == "" {
 		if !p.urlGiven {
@@ -88,7 +88,7 @@ carry a signature of each key, so readers with either public key accept them.
 
 3. "log key retire FILE" removes the older keys. Restart the services again.`
 
-// Run puts a new key in front.
+// Run puts a new key in front of the others.
 func (c rotateLogKey) Run(p *program) error {
 	if err := logkey.Rotate(c.File); err != nil {
 		return err
@@ -103,7 +103,7 @@ type retireLogKey struct {
 // Help explains how to rotate the keys.
 func (retireLogKey) Help() string { return rotationHelp }
 
-// Run removes the older keys.
+// Run removes all keys but the newest.
 func (c retireLogKey) Run(p *program) error {
 	if err := logkey.Retire(c.File); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// newLogPolicy makes the policy files of a log and of witnesses on the same machine.
+// newLogPolicy makes the policy files of a log, and of witnesses on the same machine.
 type newLogPolicy struct {
 	File    string   `arg:"" out:"" help:"Policy file of the log. An existing one is replaced."`
 	LogKey  string   `required:"" placeholder:"FILE" in:"" help:"Key file of the log, as assetsvc reads it."`
@@ -20,7 +20,7 @@ type newLogPolicy struct {
 	Owner   int      `default:"-1" least:"-1" help:"User id that gets the directories of witnesses. By default they stay."`
 }
 
-// Help describes the files.
+// Help describes the files that the command makes.
 func (newLogPolicy) Help() string {
 	return `Each directory gets a key, unless it has one, and a policy for "registryctl witness": the files "key"
 and "policy". The witness has the name of its directory. FILE demands the cosignature of each witness.
@@ -28,22 +28,22 @@ and "policy". The witness has the name of its directory. FILE demands the cosign
 Run the command again after a change of the log's keys, and restart its witnesses and the log.`
 }
 
-// place is a witness of newLogPolicy.
+// place is where newLogPolicy puts a witness.
 type place struct {
 	dir, address string
 	key          translog.PublicKey
 }
 
-// The files in the directory of a witness, and the name of the group of all.
+// The files in the directory of a witness, and the name of the group that contains all witnesses.
 const (
 	witnessKeyFile = "key"
 	witnessPolicy  = "policy"
 	witnessGroup   = "witnesses"
 
-	publicMode = 0o644 // of policies
+	publicMode = 0o644 // mode of policy files
 )
 
-// Run makes the keys and writes the policies, that of the log last.
+// Run makes the keys of the witnesses and writes the policies. It writes the policy of the log last.
 func (c newLogPolicy) Run(p *program) error {
 	keys, err := logkey.Read(c.LogKey)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c newLogPolicy) prepare(text, policy string) (place, error) {
 	return place{dir, address, key.Public()}, nil
 }
 
-// witnessLines returns the lines about the witnesses in the policy of the log.
+// witnessLines returns the lines about the witnesses for the policy of the log.
 func witnessLines(places []place) string {
 	var text strings.Builder
 	names := make([]string, len(places))

@@ -20,7 +20,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// policyArguments returns the command line that makes a policy for two witnesses.
+// policyArguments returns the command line that makes a policy with two witnesses.
 func policyArguments(dir string, addresses ...string) []string {
 	arguments := []string{"log", "policy", filepath.Join(dir, "log.policy"), "--log-key", filepath.Join(dir, "log.key"),
 		"--owner", strconv.Itoa(os.Getuid())}
@@ -85,8 +85,8 @@ func startWitness(t *testing.T, arguments ...string) {
 	})
 }
 
-// TestPolicyFollowsTheKeysOfTheLog keeps the witnesses' keys and takes the log's new
-// one.
+// TestPolicyFollowsTheKeysOfTheLog makes the policy again after the log has a new key. The witnesses must keep
+// their keys.
 func TestPolicyFollowsTheKeysOfTheLog(t *testing.T) {
 	dir := t.TempDir()
 	keyFile := filepath.Join(dir, "log.key")

@@ -22,15 +22,14 @@ import (
 
 const testOrigin = "registry.example/log"
 
-// logged is a change with its leaf.
+// logged is a change, and its leaf in the log.
 type logged struct {
 	leaf  translog.Leaf
 	salt  translog.Salt
 	asset []byte
 }
 
-// testRegistry is a registry with a public log over HTTP. A test may change what it
-// answers.
+// testRegistry is a registry with a public log, which answers over HTTP. A test may change its answers.
 type testRegistry struct {
 	*httptest.Server
 	key     translog.Key
@@ -40,10 +39,10 @@ type testRegistry struct {
 	signed  []byte
 
 	mu      sync.Mutex
-	now     map[string][]byte // the assets as they are now
+	now     map[string][]byte // current assets
 	list    []string          // ids, in the order of the feed
-	answers map[string]string // by URL, in place of the usual ones
-	empty   map[string]int    // statuses of answers without a body, by URL
+	answers map[string]string // by URL: answers that replace the usual ones
+	empty   map[string]int    // by URL: the status of an answer without a body
 }
 
 func newTestKey(t testing.TB, use translog.Use, name string, seed byte) translog.Key {
@@ -55,8 +54,8 @@ func newTestKey(t testing.TB, use translog.Use, name string, seed byte) translog
 	return key
 }
 
-// newTestRegistry returns a registry with a log of 40 assets, which have 300 changes.
-// Asset 7 was withdrawn, and asset 8 withdrawn and published again.
+// newTestRegistry returns a registry whose log has 40 assets with 300 changes. Asset 7 is withdrawn; asset 8
+// was withdrawn and published again.
 func newTestRegistry(t testing.TB, seed int) *testRegistry {
 	t.Helper()
 	r := &testRegistry{
@@ -75,7 +74,7 @@ func newTestRegistry(t testing.TB, seed int) *testRegistry {
 		}
 		title := fmt.Sprintf("change %d", i)
 		if i == 3 {
-			title = fmt.Sprintf("seed %d", seed) // logs of other seeds differ in one leaf
+			title = fmt.Sprintf("seed %d", seed) // logs with different seeds differ in this leaf
 		}
 		r.change(t, kind, i%40, title)
 	}
@@ -87,7 +86,7 @@ func newTestRegistry(t testing.TB, seed int) *testRegistry {
 
 func idOf(asset int) string { return fmt.Sprintf("%032x", asset) }
 
-// change appends a change to the log, unsigned.
+// change appends a change to the log, without signing the log.
 func (r *testRegistry) change(t testing.TB, kind translog.Kind, asset int, title string) {
 	t.Helper()
 	id, mode := idOf(asset), ""
@@ -98,7 +97,7 @@ func (r *testRegistry) change(t testing.TB, kind translog.Kind, asset int, title
 	r.append(t, kind, id, at, assetJSON(id, mode, title, at))
 }
 
-// append appends an asset to the log, unsigned.
+// append appends an asset to the log, without signing the log.
 func (r *testRegistry) append(t testing.TB, kind translog.Kind, id string, at int64, asset []byte) {
 	t.Helper()
 	c := logged{
@@ -116,13 +115,13 @@ func (r *testRegistry) append(t testing.TB, kind translog.Kind, id string, at in
 	r.set(id, c.asset, kind != translog.Withdraw)
 }
 
-// assetJSON returns an asset. Its numbers and its text have more than one form.
+// assetJSON returns an asset. It is not in canonical form: its numbers and texts could be written differently.
 func assetJSON(id, mode, title string, at int64) []byte {
 	return fmt.Appendf(nil, `{"title":%q,%s"id":%q,"items":[{"quantity":240.50}],"dateModified":%q}`, title, mode, id,
 		time.UnixMicro(at).UTC().Format("2006-01-02T15:04:05.000000-07:00"))
 }
 
-// set sets an asset as it is now, and whether the feed lists it.
+// set sets the current state of an asset, and whether the feed lists it.
 func (r *testRegistry) set(id string, asset []byte, listed bool) {
 	r.now[id] = asset
 	r.list = slices.DeleteFunc(r.list, func(other string) bool { return other == id })
@@ -134,7 +133,7 @@ func (r *testRegistry) set(id string, asset []byte, listed bool) {
 	}
 }
 
-// modified returns the dateModified of an asset as it is now.
+// modified returns the dateModified of the current asset.
 func (r *testRegistry) modified(id string) string {
 	var asset struct{ DateModified string }
 	if err := json.Unmarshal(r.now[id], &asset); err != nil {
@@ -143,7 +142,7 @@ func (r *testRegistry) modified(id string) string {
 	return asset.DateModified
 }
 
-// sign adds the changes to the tree, and signs a checkpoint.
+// sign adds all changes to the tree, and signs a checkpoint of it.
 func (r *testRegistry) sign(t testing.TB, keys ...translog.Key) {
 	t.Helper()
 	var leaves [][]byte
@@ -175,7 +174,7 @@ func (r *testRegistry) ReadPart(_ context.Context, tile translog.Tile) ([]byte, 
 	return nil, fs.ErrNotExist
 }
 
-// proof returns the registry's answer with the proof of a change.
+// proof returns the registry's answer to a request for the proof of a change.
 func (r *testRegistry) proof(index int64) string {
 	c := r.changes[index]
 	answer := r.bare(index)
@@ -185,10 +184,10 @@ func (r *testRegistry) proof(index int64) string {
 	return dataOf(answer)
 }
 
-// erased returns the proof of a change whose content is erased.
+// erased returns the proof of a change whose content was erased.
 func (r *testRegistry) erased(index int64) string { return dataOf(r.bare(index)) }
 
-// bare returns a proof without content.
+// bare returns a proof that has no content.
 func (r *testRegistry) bare(index int64) map[string]any {
 	path, err := translog.Include(context.Background(), r.checkpoint(), index, r)
 	if err != nil {
@@ -222,10 +221,10 @@ func (r *testRegistry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		text = `{"status":"error","errors":[{"location":"url","name":"revision","description":"There is none."}]}`
 	}
-	_, _ = w.Write([]byte(text)) // the client may have left
+	_, _ = w.Write([]byte(text)) // an error only means that the client has left
 }
 
-// answer returns the usual answer, "" if there is none.
+// answer returns the usual answer, or "" for an unknown address.
 func (r *testRegistry) answer(request *http.Request) string {
 	path := request.URL.Path
 	id := strings.TrimPrefix(path, "/api/2.5/assets/")
@@ -238,7 +237,7 @@ func (r *testRegistry) answer(request *http.Request) string {
 		return r.page(request.URL.Query().Get("offset"))
 	case strings.HasSuffix(path, "/proof"):
 		id = strings.TrimSuffix(id, "/proof")
-		revision, _ := strconv.ParseInt(request.URL.Query().Get("revision"), 10, 64) // 0 if there is none
+		revision, _ := strconv.ParseInt(request.URL.Query().Get("revision"), 10, 64) // 0 if the request has no revision
 		for i := len(r.changes) - 1; i >= 0; i-- {
 			if l := r.changes[i].leaf; l.Asset == id && (revision == 0 || revision == l.Revision) {
 				return r.proof(int64(i))
@@ -252,9 +251,9 @@ func (r *testRegistry) answer(request *http.Request) string {
 	}
 }
 
-// page returns a page of 15 entries, which begins behind the place offset in the list.
+// page returns a page of 15 entries. Its first entry follows the place offset in the list.
 func (r *testRegistry) page(offset string) string {
-	first, _ := strconv.Atoi(offset) // 0 at the beginning
+	first, _ := strconv.Atoi(offset) // 0 for the beginning of the list
 	data := []map[string]string{}
 	for _, id := range r.list[first:min(first+15, len(r.list))] {
 		data = append(data, map[string]string{"id": id, "dateModified": r.modified(id)})
@@ -267,7 +266,7 @@ func (r *testRegistry) page(offset string) string {
 	return string(text)
 }
 
-// file writes a file of its own directory.
+// file writes a file into a new directory, and returns its path.
 func file(t testing.TB, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

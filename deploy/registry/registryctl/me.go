@@ -47,7 +47,7 @@ func (showMe) Run(ctx context.Context, p *program) error {
 
 type showVersion struct{}
 
-// Run prints the version of this program, then asks the registry for its own.
+// Run prints the version of this program, then the version of the registry.
 func (showVersion) Run(ctx context.Context, p *program) error {
 	build := buildinfo.Read()
 	if err := p.note("registryctl %s", build); err != nil {

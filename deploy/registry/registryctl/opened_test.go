@@ -9,7 +9,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// counter counts the checkpoints that it opens. It refuses "bad".
+// counter counts the checkpoints that it is asked to open. It refuses "bad".
 type counter struct{ opened int }
 
 func (c *counter) Open(checkpoint []byte) (translog.Signed, error) {
@@ -26,9 +26,9 @@ func TestACheckpointIsOpenedOnce(t *testing.T) {
 	text := make([]byte, 1)
 	for _, step := range []struct {
 		text   string
-		opened int // so far
+		opened int // total of the calls after this step
 	}{{"a", 1}, {"a", 1}, {"b", 2}, {"b", 2}, {"bad", 3}, {"bad", 4}, {"b", 4}, {"", 5}, {"", 5}, {"a", 6}} {
-		text = append(text[:0], step.text...) // callers may reuse their memory
+		text = append(text[:0], step.text...) // reuses the memory of text, as callers may do
 		signed, err := l.Open(text)
 		if want := step.text == "bad"; errors.Is(err, translog.ErrSignature) != want || err != nil && !want {
 			t.Errorf("%q: got %v, want an error: %t", step.text, err, want)

@@ -11,15 +11,16 @@ import (
 	"asset-registry.example/client"
 )
 
-// answer is what commands about one asset print as JSON. It is also the content of an
-// access file, which needs the asset's id and the tokens only.
+// answer is the JSON that commands about one asset print. An access file has the same form; it needs only the
+// asset's id and the tokens.
 type answer struct {
 	Data     *client.Asset    `json:"data,omitempty"`
 	Access   *client.Access   `json:"access,omitempty"`
-	Transfer *client.Transfer `json:"transfer,omitempty"` // that accept has made
+	Transfer *client.Transfer `json:"transfer,omitempty"` // the transfer that the command accept has made
 }
 
-// without returns the answer without the tokens, if they are in a file.
+// without returns the answer without its tokens if the tokens are in a file. If file is "", it returns the
+// whole answer.
 func (a answer) without(file string) answer {
 	if file != "" {
 		a.Access = nil
@@ -27,13 +28,13 @@ func (a answer) without(file string) answer {
 	return a
 }
 
-// ownerToken are the flags of commands that an asset's owner runs.
+// ownerToken has the flags with which the owner of an asset gives the owner token.
 type ownerToken struct {
 	Token  string `env:"REGISTRYCTL_TOKEN" help:"Owner token. The process list shows flags: set the variable."`
 	Access string `placeholder:"FILE" in:"" help:"File with the asset's tokens, as create and accept write it."`
 }
 
-// secret returns the owner token of an asset, "" if there is none.
+// secret returns the owner token for an asset, or "" if no token was given.
 func (o ownerToken) secret(id string) (client.Secret, error) {
 	if o.Token != "" || o.Access == "" {
 		return client.Secret(o.Token), nil
@@ -51,7 +52,7 @@ type transferAsset struct {
 	Secret  string `name:"transfer" env:"REGISTRYCTL_TRANSFER" help:"Transfer token, if no file has it. Set the variable."`
 }
 
-// Help explains both sides of a change of owner.
+// Help describes both sides of a change of owner.
 func (transferAsset) Help() string { return ownershipHelp }
 
 const ownershipHelp = `1. The owner runs "assets transfer ID". It prints the asset's transfer token, which create or
@@ -62,7 +63,7 @@ in secret.
 with an API key of its own that has level 3. The asset then belongs to it. FILE has the asset's new
 tokens; the old ones no longer work.`
 
-// Run prints what the new owner needs.
+// Run prints what the new owner needs to take the asset over.
 func (a transferAsset) Run(ctx context.Context, p *program) error {
 	token := client.Secret(a.Secret)
 	if a.Access != "" {
@@ -108,11 +109,11 @@ type acceptAsset struct {
 	Secret  string `name:"transfer" env:"REGISTRYCTL_TRANSFER" help:"Transfer token from the owner. Set the variable."`
 }
 
-// Help explains both sides of a change of owner.
+// Help describes both sides of a change of owner.
 func (acceptAsset) Help() string { return ownershipHelp }
 
-// Run makes a transfer, keeps its tokens, then takes the asset over. After an
-// interruption, the same command with the same file goes on with the same transfer.
+// Run makes a transfer, stores its tokens, and then takes the asset over. After an interruption, the same
+// command with the same file continues with the same transfer.
 func (a acceptAsset) Run(ctx context.Context, p *program) error {
 	if a.Secret == "" {
 		return errors.New("no transfer token: set REGISTRYCTL_TRANSFER to the one that the owner sent")
@@ -125,7 +126,7 @@ func (a acceptAsset) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if a.Access == "" && p.output != asJSON { // the tokens are lost if they are printed only after the change
+	if a.Access == "" && p.output != asJSON { // printed before the change: an interruption loses no tokens
 		if err := p.printTokens(held, nil); err != nil {
 			return err
 		}
@@ -141,7 +142,8 @@ func (a acceptAsset) Run(ctx context.Context, p *program) error {
 	return p.printAssets(held.without(a.Access), asset)
 }
 
-// transfer returns the transfer of the access file, or makes one and keeps it there.
+// transfer returns the transfer that the access file records. If the file records none, transfer makes one and
+// records it in the file.
 func (a acceptAsset) transfer(ctx context.Context, c *client.Client) (answer, error) {
 	if a.Access != "" {
 		held, err := readAccess(a.Access, a.ID)
@@ -164,21 +166,21 @@ func (a acceptAsset) transfer(ctx context.Context, c *client.Client) (answer, er
 	return held, file.write(held)
 }
 
-// printTokens prints the tokens of an answer, also if err says that they could not be
-// used or stored. It returns err.
+// printTokens prints the tokens of an answer, even if err says that they could not be used or stored. It
+// returns err.
 func (p *program) printTokens(a answer, err error) error {
 	if p.output == asJSON {
 		if err != nil {
 			return errors.Join(err, p.printJSON(a, "  "))
 		}
-		return nil // they are part of what the command prints
+		return nil // the command prints the tokens as part of its JSON
 	}
 	return errors.Join(err, p.note("The owner token, which cannot be shown again:\n\n  %s\n\n"+
 		"The transfer token, likewise:\n\n  %s\n", plain(string(a.Access.Token)), plain(string(a.Access.Transfer))))
 }
 
-// readAccess reads the tokens of an asset from a file: that of one asset, or that of an import. Of several
-// tokens of the asset, the last are good.
+// readAccess reads the tokens of an asset from a file. The file is the access file of one asset, or the file of
+// an import. If it has several entries for the asset, the last one counts.
 func readAccess(name, id string) (held answer, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -189,7 +191,7 @@ func readAccess(name, id string) (held answer, err error) {
 	for decoder := json.NewDecoder(file); ; {
 		var next answer
 		if err := decoder.Decode(&next); err != nil {
-			break // the end; a file that an import is writing may end within a line
+			break // end of the file; while an import writes it, the file may end within a line
 		}
 		if next.Data == nil || next.Access == nil {
 			continue
@@ -207,12 +209,12 @@ func readAccess(name, id string) (held answer, err error) {
 	return held, fmt.Errorf("%s has the tokens of another asset, %s", name, other)
 }
 
-// accessFile is a new file for tokens. It exists before the request whose answer it
-// keeps, because that answer comes once. A nil *accessFile keeps nothing.
+// accessFile is a new file for tokens. It is created before the request, because the registry gives the tokens
+// only once, in the answer. A nil *accessFile stores nothing.
 type accessFile struct{ *os.File }
 
-// newAccessFile creates a file that only the user may access. It refuses an existing
-// one. It returns nil for an empty name.
+// newAccessFile creates a file that only the user can access. It refuses a file that exists. If name is empty,
+// it returns nil.
 func newAccessFile(name string) (*accessFile, error) {
 	if name == "" {
 		return nil, nil
@@ -224,7 +226,7 @@ func newAccessFile(name string) (*accessFile, error) {
 	return &accessFile{file}, nil
 }
 
-// write stores the id and the tokens, and closes the file.
+// write writes the id and the tokens to the file, and closes it.
 func (f *accessFile) write(a answer) error {
 	if f == nil {
 		return nil
@@ -237,7 +239,7 @@ func (f *accessFile) write(a answer) error {
 	return nil
 }
 
-// discard removes the file after a request that failed with err, and returns err.
+// discard removes the file, because the request failed with err, and returns err.
 func (f *accessFile) discard(err error) error {
 	if f == nil {
 		return err

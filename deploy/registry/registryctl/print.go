@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/command"
 )
 
-// plain makes a text harmless for a terminal.
+// plain removes the characters of a text that a terminal could interpret as a command.
 var plain = command.Plain
 
 // row is one line of a table.
@@ -37,8 +37,7 @@ func (p *program) print(answer any, header row, rows ...row) error {
 	return w.Flush()
 }
 
-// printJSON prints a value as JSON that ends in a newline. It is one line if indent
-// is empty.
+// printJSON prints a value as JSON with a newline at the end. If indent is empty, the JSON is on one line.
 func (p *program) printJSON(value any, indent string) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -51,10 +50,10 @@ func (p *program) printJSON(value any, indent string) error {
 	return err
 }
 
-// escaped returns the same JSON without control characters, save line feeds between values.
+// escaped returns the same JSON with control characters escaped, except line feeds between values.
 func escaped(text []byte) []byte {
 	if !bytes.ContainsFunc(text, func(r rune) bool { return r >= '\u007f' && command.IsControl(r) }) {
-		return text // JSON itself escapes C0 in its strings
+		return text // no change is needed, because JSON itself escapes C0 characters in strings
 	}
 	var out []byte
 	for _, r := range string(text) {
@@ -67,7 +66,7 @@ func escaped(text []byte) []byte {
 	return out
 }
 
-// note prints lines with a table, without control characters. JSON output has no notes.
+// note prints text that comes with a table, without control characters. With JSON output it prints nothing.
 func (p *program) note(format string, args ...any) error {
 	if p.output == asJSON {
 		return nil
@@ -76,7 +75,7 @@ func (p *program) note(format string, args ...any) error {
 	return err
 }
 
-// stamp formats a time in UTC, "" for nil and the zero time.
+// stamp formats a time in UTC. It returns "" for nil and for the zero time.
 func stamp(t *time.Time) string {
 	if t == nil || t.IsZero() {
 		return ""

@@ -16,14 +16,14 @@ type proveAsset struct {
 	Revision int64 `least:"0" help:"Number of the change, as revisions lists it. By default the newest public one."`
 }
 
-// Help says how the proof is used.
+// Help describes how the proof is used.
 func (proveAsset) Help() string {
 	return `Write the proof into a file: registryctl prove ID > ID.tlog-proof. It holds the asset as it was public
 after the change, and all that shows that the public log has this change. "registryctl verify FILE" checks it
 without a network.`
 }
 
-// Run prints the proof of a change of an asset as a proof file.
+// Run prints the proof for a change of an asset, in the form of a proof file.
 func (c proveAsset) Run(ctx context.Context, p *program) error {
 	registry, err := p.public(false)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c proveAsset) Run(ctx context.Context, p *program) error {
 	return err
 }
 
-// proofOf returns the registry's answer in the form of a proof file.
+// proofOf converts the registry's answer to a proof as a proof file contains it.
 func proofOf(got client.Proof) (translog.Proof, error) {
 	evidence := translog.Evidence{Leaf: jsontext.Value(got.Leaf), Asset: jsontext.Value(got.Asset)}
 	if got.Salt != "" {
@@ -79,7 +79,7 @@ const (
 	withdrawn = "none: the asset was withdrawn"
 )
 
-// provenFacts are what a proof proves.
+// provenFacts are the facts that a proof proves.
 type provenFacts struct {
 	Origin   string   `json:"origin"`
 	Size     int64    `json:"size"`
@@ -92,7 +92,7 @@ type provenFacts struct {
 	Cosigned []string `json:"cosigned"`
 }
 
-// verifyProof verifies a proof file and prints what it proves.
+// verifyProof verifies a proof file, and prints the facts that it proves.
 func (p *program) verifyProof(file string, policy *translog.Policy) error {
 	text, err := readUpTo(file, translog.MaxProof)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *program) verifyProof(file string, policy *translog.Policy) error {
 	return err
 }
 
-// report prints an object as JSON or with one field a line.
+// report prints an object as JSON, or as text with one field in each line.
 func (p *program) report(object any) error {
 	if p.output == asJSON {
 		return p.printJSON(object, "  ")

@@ -10,7 +10,7 @@ type recoverAsset struct {
 	Access  string `required:"" placeholder:"FILE" out:"" help:"New file for the tokens, which are not printed."`
 }
 
-// Help says what a recovery does.
+// Help describes what a recovery does.
 func (recoverAsset) Help() string {
 	return `For an owner who has lost the tokens of an asset. The asset gets a new owner token and a new transfer token;
 the old ones end at once. The owner stays. It needs a key of role administrator. FILE has the new tokens: send it
@@ -18,8 +18,8 @@ to the owner, in secret. After an error, run the command again with another file
 recovery are good.`
 }
 
-// Run gives the asset new tokens. The file is there before the request, because its answer comes once. After
-// an error the file stays only if it has tokens.
+// Run gives the asset new tokens. It creates the file before it sends the request, because the registry gives
+// the tokens only once. After an error it keeps the file only if the file has tokens.
 func (a recoverAsset) Run(ctx context.Context, p *program) error {
 	c, err := p.public(true)
 	if err != nil {

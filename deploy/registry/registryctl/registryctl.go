@@ -1,6 +1,5 @@
-// Package registryctl is the command-line client of the registry. Operators use
-// it to call the admin API, brokers to read and write assets. Its commands print
-// tables or JSON.
+// Package registryctl is the command-line client of the registry. Operators call the admin API with it; brokers
+// read and write assets. Its commands print tables or JSON.
 package registryctl
 
 import (
@@ -25,7 +24,7 @@ type program struct {
 	config string
 	output string
 	settings
-	urlGiven bool // URL is not the default
+	urlGiven bool // URL was set, so it is not the default
 }
 
 // The output formats.
@@ -34,8 +33,7 @@ const (
 	asJSON  = "json"
 )
 
-// commands declares the flags and commands. Config and Output are valid with
-// every command.
+// commands declares the flags and commands. Config and Output may be used with every command.
 type commands struct {
 	Build  config.PrintVersion `name:"version" hidden:"" help:"Print the version of registryctl and exit."`
 	Config string              `placeholder:"FILE" help:"YAML file with addresses and keys, of mode 0600."`
@@ -73,11 +71,10 @@ Flags override the environment, and the environment overrides the file. The defa
 registryctl/config.yaml in your configuration directory. Only you may have access to it.
 Keep keys in the file: every user of the machine can see flags in the process list.`
 
-// Run parses args, which exclude the program's name, and runs the command. errOut is
-// for what a command says beside its output. Without a command, or with the name of a
-// group only, it prints help. --help prints help and exits the process with 0. ExitCode tells what
-// the process returns after an error: one before the first request is of the command line, unless
-// it is a verdict.
+// Run parses args, which do not contain the program's name, and runs the command. Messages that are not output
+// go to errOut. Without a command, or with only the name of a group, it prints help. --help prints help and
+// exits the process with 0. ExitCode returns the exit code for an error. An error before the first request is a
+// fault of the command line, unless it is a verdict.
 func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) error {
 	var asks atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: func(string) { asks.Store(true) }})
@@ -88,7 +85,7 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	return usageError{err}
 }
 
-// parseAndRun runs the command of args.
+// parseAndRun parses args and runs their command.
 func parseAndRun(ctx context.Context, args []string, p *program) error {
 	var c commands
 	parser, err := newParser(&c, p.out)
@@ -112,7 +109,8 @@ func parseAndRun(ctx context.Context, args []string, p *program) error {
 	return parsed.Run(p)
 }
 
-// helpOf prints the help of a command, or of a group with that of the command that it stands for.
+// helpOf prints the help of a command. For a group with a default command, it prints the help of that command
+// too.
 func helpOf(o kong.HelpOptions, of *kong.Context) error {
 	group := of.Selected()
 	if group == nil || group.DefaultCmd == nil {
@@ -154,7 +152,7 @@ func newParser(c *commands, out io.Writer) (*kong.Kong, error) {
 // its argument, the error names the argument.
 func explain(err error) error {
 	var parse *kong.ParseError
-	if !errors.As(err, &parse) || parse.Context.Error != nil { // Context.Error: a word is wrong, none is missing
+	if !errors.As(err, &parse) || parse.Context.Error != nil { // Context.Error is nil if a word is missing
 		return err
 	}
 	node := parse.Context.Selected()
@@ -169,8 +167,8 @@ func explain(err error) error {
 	return err
 }
 
-// missingValue returns an error if the last word is a flag that lacks its value.
-// Kong takes the value as "", because values may start with a hyphen.
+// missingValue returns an error if the last word is a flag that lacks its value. Kong does not notice it: with the
+// option that lets values start with a hyphen, it sets the value to "".
 func missingValue(parsed *kong.Context, args []string) error {
 	flag := parsed.Path[len(parsed.Path)-1].Flag
 	if flag == nil || flag.IsBool() {

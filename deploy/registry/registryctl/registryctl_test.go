@@ -43,7 +43,7 @@ func TestParseLimits(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		texts []string
-		want  map[string]map[string]int64 // nil: an error
+		want  map[string]map[string]int64 // nil: parsing fails
 	}{
 		{"two limits of a class", []string{"write:1s=5", "write:1m=100"},
 			map[string]map[string]int64{"write": {"1s": 5, "1m": 100}}},
@@ -91,8 +91,8 @@ func TestPrintReplacesControlCharacters(t *testing.T) {
 	}
 }
 
-// adminAPI starts a server that answers every request with text. It returns the flags
-// of registryctl that select this server, and the requests that it receives.
+// adminAPI starts a server that answers every request with text. It returns the flags that make registryctl use
+// this server, and the list of requests that the server receives.
 func adminAPI(t *testing.T, text string) (flags []string, requests *[]string) {
 	requests = &[]string{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

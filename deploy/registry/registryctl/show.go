@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// show prints an object with all its fields, one a line. The fields of an object
-// within it are indented, and elements of a list stand behind a hyphen.
+// show prints an object with all its fields, one in each line. The fields of an inner object are indented, and
+// each element of a list has a hyphen in front.
 func (p *program) show(object any) error {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -16,37 +16,37 @@ func (p *program) show(object any) error {
 	}
 	s := &shower{decoder: json.NewDecoder(bytes.NewReader(text))}
 	s.decoder.UseNumber()
-	s.token() // {
+	s.token() // the opening {
 	s.fields("", "")
 	_, err = p.out.Write(s.out.Bytes())
 	return err
 }
 
-// shower reads valid JSON token by token, so that fields keep their order.
+// shower prints valid JSON. It reads the JSON token by token, so that fields keep their order.
 type shower struct {
 	decoder *json.Decoder
 	out     bytes.Buffer
 }
 
-// token returns the next token. There is one, because the JSON is valid.
+// token returns the next token. A token always follows, because the JSON is valid.
 func (s *shower) token() json.Token {
 	t, _ := s.decoder.Token()
 	return t
 }
 
-// fields prints the fields of an object up to its end. first comes before the first
-// field, indent before the other ones.
+// fields prints the fields of an object up to its end. The text first is printed before the first field, and the
+// text indent before each other field.
 func (s *shower) fields(first, indent string) {
 	for s.decoder.More() {
 		fmt.Fprintf(&s.out, "%s%s:", first, plain(fmt.Sprint(s.token())))
 		s.value(" ", "\n"+indent+"  ", indent+"  ")
 		first = indent
 	}
-	s.token() // }
+	s.token() // the closing }
 }
 
-// value prints the next value: a scalar behind inline, the first field of an object
-// behind block. Everything else is indented.
+// value prints the next value. The text inline is printed before a scalar, and the text block before the first
+// field of an object. Everything else is indented.
 func (s *shower) value(inline, block, indent string) {
 	switch t := s.token(); {
 	case !s.decoder.More() && (t == json.Delim('{') || t == json.Delim('[')):
@@ -66,7 +66,7 @@ func (s *shower) value(inline, block, indent string) {
 	}
 }
 
-// lines returns the lines of a text without control characters.
+// lines splits a text into lines, and removes the control characters.
 func lines(text string) []string {
 	all := strings.Split(text, "\n")
 	for i := range all {

@@ -36,7 +36,7 @@ type syncCopy struct {
 	trust        `embed:""`
 }
 
-// Help says how the copy is made.
+// Help describes how the copy is made.
 func (syncCopy) Help() string {
 	return `The copy has all listed assets, those in test mode too. It begins with the registry's newest snapshot, if there
 is one, and goes on with each change as it comes. It may be interrupted or killed at any moment: the same command goes
@@ -53,7 +53,7 @@ id, a dash and digits of the SHA-256. With --verify it reads them all again.
 Only one command at a time may use the directory.`
 }
 
-// reconnect is the pause after the registry did not answer.
+// reconnect is the pause before the next try if the registry did not answer.
 const reconnect = 5 * time.Second
 
 // Run synchronises the copy.
@@ -75,7 +75,7 @@ func (s syncCopy) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	shown := newSyncProgress(p.errOut)
-	defer func() { copied.Close() }() // --restart replaces it; each change of it is durable
+	defer func() { copied.Close() }() // a closure, because --restart replaces copied
 	for {
 		err = s.once(ctx, p, copied, source, shown)
 		if !errors.Is(err, replica.ErrOtherData) {
@@ -103,13 +103,13 @@ func (s syncCopy) Run(ctx context.Context, p *program) error {
 	return errors.Join(v.run(ctx, p), s.checkFiles(ctx, p, copied))
 }
 
-// say tells about the command on the standard error.
+// say prints a message to the standard error.
 func (p *program) say(format string, args ...any) error {
 	_, err := fmt.Fprintln(p.errOut, strings.Join(lines(fmt.Sprintf(format, args...)), "\n"))
 	return err
 }
 
-// interrupted tells how far the copy is. To end the following of a registry is no error.
+// interrupted says how far the copy is. If the user ends the following of a registry, this is not an error.
 func (p *program) interrupted(ctx context.Context, copied *replica.Replica, once bool, err error) error {
 	state := copied.State()
 	switch {
@@ -121,7 +121,7 @@ func (p *program) interrupted(ctx context.Context, copied *replica.Replica, once
 	return p.say("The copy has everything up to %s.", plain(string(state.Position.Offset)))
 }
 
-// open opens the copy, and returns the registry that it is of.
+// open opens the copy, and returns the registry that the copy is made from.
 func (s syncCopy) open(p *program) (*replica.Replica, replica.Source, error) {
 	copied, err := replica.Open(s.Dir)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s syncCopy) open(p *program) (*replica.Replica, replica.Source, error) {
 	return copied, replica.Source{Client: c, Address: p.URL, Pause: s.Pause}, nil
 }
 
-// anew replaces the copy by an empty one.
+// anew replaces the copy with an empty one.
 func (s syncCopy) anew(copied *replica.Replica) (*replica.Replica, error) {
 	if err := errors.Join(copied.Close(), replica.Remove(s.Dir)); err != nil {
 		return copied, err
@@ -152,8 +152,8 @@ func (s syncCopy) anew(copied *replica.Replica) (*replica.Replica, error) {
 	return empty, nil
 }
 
-// once brings the copy to the end of the feed, and follows it from there unless --once is
-// given. While the registry does not answer, it waits, unless --once is given.
+// once brings the copy to the end of the feed. Without --once, it then follows the feed, and waits while the
+// registry does not answer.
 func (s syncCopy) once(
 	ctx context.Context, p *program, copied *replica.Replica, source replica.Source, shown syncProgress,
 ) error {
@@ -185,7 +185,7 @@ func (s syncCopy) once(
 	}
 }
 
-// away reports whether err passes once the registry is back.
+// away reports whether err is temporary: it ends when the registry answers again.
 func away(err error) bool {
 	for _, lasts := range []error{
 		replica.ErrNotStored, replica.ErrOtherData, replica.ErrEntry, replica.ErrUnsound, client.ErrSegment,

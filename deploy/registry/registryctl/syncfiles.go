@@ -12,14 +12,14 @@ import (
 	"asset-registry/shared/replica"
 )
 
-// openFiles opens the copies of the files that the assets of the copy name.
+// openFiles opens the copies of the files that the assets of the copy refer to.
 func (s syncCopy) openFiles(p *program, copied *replica.Replica) (*filesvc.Copies, error) {
 	return filesvc.OpenCopies(filesvc.CopiesConfig{
 		Dir: s.Files, Of: p.URL, Transport: newTransport(), UserAgent: "registryctl", Assets: copied, MaxFile: s.MaxFile,
 	})
 }
 
-// copyFiles copies all files that the copy names now.
+// copyFiles copies all files that the copy refers to now.
 func (s syncCopy) copyFiles(
 	ctx context.Context, p *program, copied *replica.Replica, shown syncProgress,
 ) (err error) {
@@ -45,7 +45,7 @@ func (s syncCopy) copyFiles(
 	}
 }
 
-// following calls follow, and copies files until it ends.
+// following calls the function follow, and copies files until this function returns.
 func (s syncCopy) following(
 	ctx context.Context, p *program, copied *replica.Replica, follow func(context.Context) error,
 ) (err error) {
@@ -67,7 +67,7 @@ func (s syncCopy) following(
 			defer mu.Unlock()
 			if err != nil && time.Since(said) > time.Minute {
 				said = time.Now()
-				_ = p.say("%s", command.Words(err)) // whoever closed the standard error does not want to know
+				_ = p.say("%s", command.Words(err)) // an error only means that the standard error is closed
 			}
 		}
 		files.Run(copying, tell, tell)
@@ -78,7 +78,7 @@ func (s syncCopy) following(
 	return err
 }
 
-// checkFiles compares all files with their SHA-256.
+// checkFiles compares the SHA-256 of all files with their documents.
 func (s syncCopy) checkFiles(ctx context.Context, p *program, copied *replica.Replica) (err error) {
 	if s.Files == "" {
 		return nil

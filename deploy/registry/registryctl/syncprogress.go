@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	drawEvery = 200 * time.Millisecond // on a terminal
-	tellEvery = 10 * time.Second       // elsewhere
+	drawEvery = 200 * time.Millisecond // time between two updates on a terminal
+	tellEvery = 10 * time.Second       // time between two lines elsewhere
 )
 
-// line shows how far a command is: on a terminal in one line that is drawn again, elsewhere
-// in a line each 10 s.
+// line shows how far a command is. On a terminal it redraws one line; elsewhere it prints a new line every
+// 10 seconds.
 type line struct {
 	out      io.Writer
 	terminal bool
@@ -35,8 +35,8 @@ func newLine(out io.Writer) *line {
 	return p
 }
 
-// show shows a text if it is time. The text gets the time since the command began. A failure
-// to show it does not matter.
+// show shows the result of the function text, unless it is too early for the next line. The function gets the
+// time since the command began. Errors of writing are ignored.
 func (p *line) show(text func(in time.Duration) string) {
 	now := time.Now()
 	if now.Before(p.next) {
@@ -52,7 +52,7 @@ func (p *line) show(text func(in time.Duration) string) {
 	_, _ = fmt.Fprintln(p.out, line)
 }
 
-// end removes the line.
+// end removes the line from the terminal.
 func (p *line) end() {
 	if p.drawn {
 		_, _ = fmt.Fprint(p.out, "\r\x1b[K")
@@ -69,7 +69,8 @@ func (p syncProgress) tell(done replica.Progress) {
 	p.show(func(in time.Duration) string { return progressLine(done, in) })
 }
 
-// progressLine says what was done in a time, and how long the rest of a snapshot takes.
+// progressLine says what was done, and how long the rest of a snapshot will take. The argument in is the time
+// since the command began.
 func progressLine(done replica.Progress, in time.Duration) string {
 	const mib = 1 << 20
 	rate := float64(done.Bytes) / mib / max(in.Seconds(), 0.001)

@@ -15,32 +15,32 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// mostSteps bounds how many changes of an asset are looked at to find the copy's state.
+// mostSteps is how many changes of an asset are checked at most to find the state that the copy has.
 const mostSteps = 64
 
-// copyReport is what the verification of a copy found.
+// copyReport is the result of verifying a copy.
 type copyReport struct {
-	Assets   int   `json:"assets"` // of the copy
+	Assets   int   `json:"assets"` // assets of the copy
 	Matched  int64 `json:"matched"`
-	Test     int64 `json:"test"`     // in test mode; they have no proofs
-	Changed  int64 `json:"changed"`  // whose state in the copy is far behind the newest
-	Erased   int64 `json:"erased"`   // whose content the registry has erased
-	Differs  int64 `json:"differs"`  // named on the standard error
-	Unproven int64 `json:"unproven"` // of a copy that a sample was taken of
+	Test     int64 `json:"test"`     // assets in test mode; these have no proofs
+	Changed  int64 `json:"changed"`  // assets whose state in the copy is many changes older than the newest
+	Erased   int64 `json:"erased"`   // assets whose content the registry has erased
+	Differs  int64 `json:"differs"`  // assets that differ; the standard error names them
+	Unproven int64 `json:"unproven"` // assets that are not in the sample, if a sample was taken
 }
 
-// copyVerifier checks the assets of a copy against the public log.
+// copyVerifier checks the assets of a copy with the public log.
 type copyVerifier struct {
 	registry *client.Client
 	policy   *lastOpened
 	copied   *replica.Replica
-	sample   int // 0: all
+	sample   int // number of assets in the sample; 0: all assets
 
 	mu     sync.Mutex
 	report copyReport
 }
 
-// outcome is what the check of one asset found.
+// outcome is the result of checking one asset.
 type outcome int
 
 const (
@@ -50,7 +50,7 @@ const (
 	contentErased
 )
 
-// errDiffers is returned for an asset that is not the one of the log.
+// errDiffers is returned for an asset whose state in the copy is not the state in the log.
 var errDiffers = errors.New("differs from the public log")
 
 // run checks the copy and prints the report. It fails if an asset differs.
@@ -85,7 +85,7 @@ func (v *copyVerifier) run(ctx context.Context, p *program) error {
 	return nil
 }
 
-// each calls check for each asset of the sample, or of the copy.
+// each calls the function check for each asset: of the sample, or, without a sample, of the whole copy.
 func (v *copyVerifier) each(check func(replica.Entry) error) error {
 	if v.sample == 0 {
 		return v.copied.Walk(check)
@@ -106,7 +106,8 @@ func (v *copyVerifier) each(check func(replica.Entry) error) error {
 	return nil
 }
 
-// one checks an asset, and counts and names it. The error is one of the check itself.
+// one checks an asset, counts the result, and names the asset if it differs. It returns an error only if the
+// asset could not be checked.
 func (v *copyVerifier) one(ctx context.Context, p *program, asset replica.Entry) error {
 	found, err := v.check(ctx, asset)
 	differs := errors.Is(err, errDiffers)
@@ -132,8 +133,8 @@ func (v *copyVerifier) one(ctx context.Context, p *program, asset replica.Entry)
 	return nil
 }
 
-// check looks for the leaf of the copy's state of an asset, from the newest leaf back. A
-// state that the log does not have differs.
+// check looks for the leaf that has the copy's state of an asset, from the newest leaf backwards. If no leaf
+// has that state, it returns errDiffers.
 func (v *copyVerifier) check(ctx context.Context, asset replica.Entry) (outcome, error) {
 	var shown struct {
 		Mode client.Mode `json:"mode"`
@@ -146,7 +147,7 @@ func (v *copyVerifier) check(ctx context.Context, asset replica.Entry) (outcome,
 		got, err := v.registry.Proof(ctx, asset.ID, revision)
 		switch {
 		case hasNoLeaf(err) && revision > 1:
-			revision-- // a change in test mode has no leaf
+			revision-- // changes in test mode have no leaf
 			continue
 		case hasNoLeaf(err) && test:
 			return inTest, nil
@@ -156,13 +157,13 @@ func (v *copyVerifier) check(ctx context.Context, asset replica.Entry) (outcome,
 			return 0, err
 		}
 		if _, err := v.policy.Open([]byte(got.Checkpoint)); err != nil {
-			return 0, err // the fault of the registry or of the policy, and not of the copy
+			return 0, err // the registry or the policy is wrong, not the copy
 		}
 		leaf, evidence, err := v.open(got, asset.ID)
 		if err != nil {
 			return 0, fmt.Errorf("%w: %w", errDiffers, err)
 		}
-		if steps == 0 && leaf.Kind != translog.Withdraw && evidence.Salt == nil { // only past changes are erased
+		if steps == 0 && leaf.Kind != translog.Withdraw && evidence.Salt == nil { // only older changes can be erased
 			return 0, fmt.Errorf("%w: the registry gives no salt of its newest change", errDiffers)
 		}
 		if leaf.Position <= asset.Position || leaf.Revision == 1 {
@@ -173,8 +174,8 @@ func (v *copyVerifier) check(ctx context.Context, asset replica.Entry) (outcome,
 	return changedSince, nil
 }
 
-// hasNoLeaf reports that an asset or its revision has no leaf. A registry without a
-// public log has another error.
+// hasNoLeaf reports whether err is the answer about an asset or a revision without a leaf. A registry without a
+// public log returns a different error.
 func hasNoLeaf(err error) bool {
 	refusal, ok := errors.AsType[*client.Error](err)
 	if !ok || !client.IsNotFound(err) {
@@ -184,7 +185,7 @@ func hasNoLeaf(err error) bool {
 	return !noLog
 }
 
-// compareCopied compares an asset of the copy with the newest leaf that is not later.
+// compareCopied compares an asset of the copy with a leaf: the newest leaf that is not later than the asset.
 func compareCopied(asset replica.Entry, test bool, leaf translog.Leaf, evidence translog.Evidence) (outcome, error) {
 	withdrawn := leaf.Kind == translog.Withdraw
 	switch {

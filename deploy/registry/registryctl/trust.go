@@ -10,13 +10,13 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// trust are the flags that say which checkpoints to trust.
+// trust has the flags that say which checkpoints the user trusts.
 type trust struct {
 	PublicKey []string `sep:"none" placeholder:"KEY" help:"Public key of the log. May be repeated."`
 	Policy    string   `placeholder:"FILE" in:"" help:"Policy file (C2SP tlog-policy) with the log's key and witnesses."`
 }
 
-// policy returns the policy that the flags name.
+// policy returns the policy that the flags describe.
 func (t trust) policy() (*translog.Policy, error) {
 	switch {
 	case t.Policy != "" && len(t.PublicKey) > 0:
@@ -37,7 +37,7 @@ func (t trust) policy() (*translog.Policy, error) {
 	return translog.LogPolicy(keys...)
 }
 
-// readLogs returns the keys of the logs of a policy file.
+// readLogs returns the keys of the logs that a policy file lists.
 func readLogs(file string) ([]translog.PublicKey, error) {
 	policy, err := logclient.ReadPolicy(file)
 	if err != nil {

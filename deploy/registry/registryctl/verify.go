@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// parallel is the most requests of one verification at the same time.
+// parallel is the greatest number of requests that one verification sends at the same time.
 const parallel = 8
 
 type verifyLog struct {
@@ -59,17 +59,17 @@ func (v verifyLog) Run(ctx context.Context, p *program) error {
 	return p.verifyProof(v.File, policy)
 }
 
-// logReport is what the verification of a whole log found.
+// logReport is the result of verifying a whole log.
 type logReport struct {
 	Origin    string          `json:"origin"`
 	Size      int64           `json:"size"`
 	Root      string          `json:"root"`
 	Cosigned  []string        `json:"cosigned"`
-	Continues *int64          `json:"continues,omitempty"` // the size that was remembered
+	Continues *int64          `json:"continues,omitempty"` // the remembered size
 	Registry  *registryReport `json:"registry,omitempty"`
 }
 
-// whole verifies the whole log (docs/log.md, "Verification").
+// whole verifies the whole public log (docs/log.md, "Verification").
 func (v verifyLog) whole(ctx context.Context, p *program, policy *translog.Policy) error {
 	if v.Log == "" {
 		v.Log = strings.TrimSuffix(p.URL, "/") + "/log"
@@ -113,8 +113,8 @@ func (v verifyLog) whole(ctx context.Context, p *program, policy *translog.Polic
 	return p.report(report)
 }
 
-// keepConflict keeps a checkpoint that does not continue the remembered one. It
-// returns err, with the name of the file.
+// keepConflict writes a checkpoint that does not continue the remembered one to a file. It returns err,
+// extended with the name of the file.
 func (v verifyLog) keepConflict(source *keepingSource, err error) error {
 	if v.Remember == "" || !errors.Is(err, translog.ErrConsistency) {
 		return err
@@ -126,9 +126,9 @@ func (v verifyLog) keepConflict(source *keepingSource, err error) error {
 	return fmt.Errorf("%w; keep %s and %s as evidence", err, v.Remember, file)
 }
 
-// readRemembered returns the checkpoint in a file. known is false if there is none. Its
-// signatures were verified when it was remembered, perhaps with keys that are
-// retired now.
+// readRemembered returns the checkpoint in a file. The result known is false if the file does not exist. The
+// signatures of the checkpoint were verified when it was remembered, perhaps with keys that are retired now, so
+// they are not verified again.
 func readRemembered(file string) (c translog.Checkpoint, known bool, err error) {
 	if file == "" {
 		return c, false, nil
@@ -146,7 +146,7 @@ func readRemembered(file string) (c translog.Checkpoint, known bool, err error) 
 	return c, true, nil
 }
 
-// registryOf returns the address of the registry that serves a log.
+// registryOf returns the address of the registry that serves the log at this address.
 func registryOf(log string) string {
 	log = strings.TrimSuffix(log, "/")
 	if at := strings.LastIndex(log+"/", "/log/"); at >= 0 {
@@ -155,11 +155,11 @@ func registryOf(log string) string {
 	return log
 }
 
-// keepingSource keeps the checkpoint that it reads.
+// keepingSource remembers the checkpoint that it reads.
 type keepingSource struct {
 	*logclient.Source
 	checkpoint []byte
-	parsed     translog.Checkpoint // unverified
+	parsed     translog.Checkpoint // its signatures are not verified
 }
 
 func newKeepingSource(prefix string) (*keepingSource, error) {
@@ -170,15 +170,14 @@ func newKeepingSource(prefix string) (*keepingSource, error) {
 	return &keepingSource{Source: source}, nil
 }
 
-// newTransport returns a transport that keeps the connections of parallel requests.
+// newTransport returns a transport that keeps enough connections open for parallel requests.
 func newTransport() *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 2 * parallel
 	return transport
 }
 
-// ReadCheckpoint returns the newest signed checkpoint. A log without one has no
-// leaves yet.
+// ReadCheckpoint returns the newest signed checkpoint. A log without a checkpoint has no leaves yet.
 func (s *keepingSource) ReadCheckpoint(ctx context.Context) ([]byte, error) {
 	signed, err := s.Source.ReadCheckpoint(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -192,13 +191,13 @@ func (s *keepingSource) ReadCheckpoint(ctx context.Context) ([]byte, error) {
 	return signed, nil
 }
 
-// progress shows how many leaves are verified, and the time that one takes.
+// progress shows how many leaves are verified, and how long each takes on average.
 type progress struct {
 	*line
 	source *keepingSource
 }
 
-// leaf counts a leaf. Its error is always nil.
+// leaf counts a leaf. It always returns nil.
 func (p progress) leaf(index int64, _ translog.Leaf) error {
 	p.show(func(in time.Duration) string {
 		each := float64(in.Microseconds()) / 1000 / float64(index+1)
@@ -207,7 +206,7 @@ func (p progress) leaf(index int64, _ translog.Leaf) error {
 	return nil
 }
 
-// timeOf formats a position in UTC.
+// timeOf formats a position as a time in UTC.
 func timeOf(position int64) string {
 	return time.UnixMicro(position).UTC().Format("2006-01-02 15:04:05.000000")
 }

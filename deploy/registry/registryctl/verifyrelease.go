@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	releaseSums    = "SHA256SUMS" // the file of a release with the checksums of all others
+	releaseSums    = "SHA256SUMS" // file of a release that has the checksums of all other files
 	maxReleaseSums = 1 << 20      // bytes
 )
 
@@ -31,7 +31,7 @@ signed. A file that is absent is left out, so a part of a release can be checked
 have, not the one of the release.`
 }
 
-// Run verifies the files. It fails for a file that differs or that was not signed.
+// Run verifies the files. It returns an error if a file differs or was not signed.
 func (v verifyRelease) Run(p *program) error {
 	signed, by, err := openSums(filepath.Join(v.Dir, releaseSums), v.PublicKey)
 	if err != nil {
@@ -70,7 +70,8 @@ func (v verifyRelease) Run(p *program) error {
 	return p.note("%d of %d files are here, as %s signed them", checked, len(signed), by)
 }
 
-// openSums reads the signed checksums: hexadecimal digits by the name of a file, and who signed.
+// openSums reads the signed checksums. It returns them as hexadecimal digits, by file name, and the name of the
+// signer.
 func openSums(file, key string) (sums map[string]string, by string, err error) {
 	verifier, err := note.NewVerifier(key)
 	if err != nil {

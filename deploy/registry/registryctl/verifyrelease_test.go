@@ -13,7 +13,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// TestAReleaseIsVerified checks a release, a part of it, and releases that somebody has changed.
+// TestAReleaseIsVerified checks a whole release, a part of one, and releases that somebody has changed. A
+// changed release must be an error.
 func TestAReleaseIsVerified(t *testing.T) {
 	secret, public, err := note.GenerateKey(rand.Reader, "asset-registry.example/release")
 	if err != nil {

@@ -80,7 +80,7 @@ func (n newWebhook) Run(ctx context.Context, p *program) error {
 	return p.printNewWebhook(made)
 }
 
-// filtersOf returns filters that were written as NAME=VALUE.
+// filtersOf parses filters that are written as NAME=VALUE.
 func filtersOf(written []string) (f client.WebhookFilters, err error) {
 	values := map[string][]string{}
 	for _, one := range written {
@@ -102,7 +102,7 @@ func filtersOf(written []string) (f client.WebhookFilters, err error) {
 	return f, nil
 }
 
-// The states that a client can ask for.
+// The states that a client can set.
 const (
 	active   = "active"
 	disabled = "disabled"
@@ -181,7 +181,7 @@ type rotateWebhook struct {
 	webhookID `embed:""`
 }
 
-// Run replaces the secrets of a webhook.
+// Run gives a webhook new secrets.
 func (r rotateWebhook) Run(ctx context.Context, p *program) error {
 	c, err := p.public(true)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/command"
 )
 
-// runWitness runs a witness of public logs until it is told to end.
+// runWitness runs a witness of public logs until the process gets a signal to end.
 type runWitness struct {
 	Addr    string `default:"127.0.0.1:8090" help:"Address on which the witness answers."`
 	KeyFile string `required:"" placeholder:"FILE" out:"" help:"Secret key of the witness. --name makes an absent one."`
@@ -19,7 +19,7 @@ type runWitness struct {
 	State   string `required:"" placeholder:"DIR" help:"Memory of the witness. Never restore an older copy of it."`
 }
 
-// Run prints the witness's public key as the line of a policy file, then answers.
+// Run prints the witness's public key in the form of a policy file's line. Then it answers requests.
 func (c runWitness) Run(ctx context.Context, p *program) error {
 	logs, err := readLogs(c.Policy)
 	if err != nil {

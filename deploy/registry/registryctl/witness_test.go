@@ -19,7 +19,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// freeAddress returns an address on which nobody listens.
+// freeAddress returns an address on which no process listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	address, err := porttest.FreeAddr()
@@ -91,13 +91,13 @@ func TestWitnessCosignsForALogAndEnds(t *testing.T) {
 	}
 }
 
-// waitFor waits until an address answers.
+// waitFor waits until a server at the address answers 200.
 func waitFor(t *testing.T, address string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		answer, err := http.Get(address)
 		if err == nil {
-			_, _ = io.Copy(io.Discard, answer.Body) // the status suffices
+			_, _ = io.Copy(io.Discard, answer.Body) // only the status is needed
 			if err := answer.Body.Close(); err == nil && answer.StatusCode == http.StatusOK {
 				return
 			}

@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// most is the most requests that are answered at the same time.
+// most is the greatest number of requests that are answered at the same time.
 const most = 64
 
 // Handler returns the witness's HTTP API: POST /add-checkpoint, and /livez and
@@ -30,14 +30,14 @@ func (w *Witness) Handler() http.Handler {
 		w.addCheckpoint(answer, r)
 	})
 	alive := func(answer http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(answer, "ok\n") // the client may have left
+		_, _ = io.WriteString(answer, "ok\n") // an error only means that the client has left
 	}
 	mux.HandleFunc("GET /livez", alive)
 	mux.HandleFunc("GET /readyz", alive)
 	return mux
 }
 
-// addCheckpoint answers a submission and logs it.
+// addCheckpoint answers a request with a submission, and logs the result.
 func (w *Witness) addCheckpoint(answer http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	status := http.StatusOK
@@ -46,7 +46,7 @@ func (w *Witness) addCheckpoint(answer http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil:
 		answer.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = answer.Write(line) // the client may have left
+		_, _ = answer.Write(line) // an error only means that the client has left
 	case errors.As(err, &stale):
 		status = http.StatusConflict
 		answer.Header().Set("Content-Type", "text/x.tlog.size")
@@ -68,7 +68,7 @@ func (w *Witness) addCheckpoint(answer http.ResponseWriter, r *http.Request) {
 		"error", err)
 }
 
-// cosignBody cosigns the submission in a request's body.
+// cosignBody cosigns the submission that the body of a request contains.
 func (w *Witness) cosignBody(r io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(r)
 	if err != nil {
@@ -81,7 +81,7 @@ func (w *Witness) cosignBody(r io.Reader) ([]byte, error) {
 	return w.Cosign(s)
 }
 
-// statusOf returns the status that tlog-witness gives to an error.
+// statusOf returns the HTTP status that tlog-witness requires for an error.
 func statusOf(err error) int {
 	var tooLong *http.MaxBytesError
 	switch {

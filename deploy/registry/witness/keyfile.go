@@ -12,9 +12,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// ReadKey reads the secret key of a witness from a file. If the file does not exist
-// and a name is given, ReadKey makes a key of that name and writes it, readable by
-// its owner only.
+// ReadKey reads the secret key of a witness from a file. If the file does not exist and name is not empty,
+// ReadKey makes a key with this name and writes it to the file, which only its owner can read.
 func ReadKey(file, name string) (translog.Key, error) {
 	key, err := readKey(file)
 	if errors.Is(err, fs.ErrNotExist) && name != "" {
@@ -44,8 +43,8 @@ func readKey(file string) (translog.Key, error) {
 	return translog.ParseKey(strings.TrimSpace(string(text)))
 }
 
-// makeKey writes a new key, completely or not at all. If another process makes the
-// file at the same time, the first one stays.
+// makeKey writes a new key, completely or not at all. If another process makes the file at the same time, the
+// file that was first stays.
 func makeKey(file, name string) error {
 	key, err := translog.GenerateKey(translog.ForWitness, name)
 	if err != nil {

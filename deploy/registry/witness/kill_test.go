@@ -19,7 +19,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// reader reads the tiles of a log of a size.
+// reader reads the tiles of a log, as the log was when it had this size.
 type reader struct {
 	log  *testLog
 	size int64
@@ -38,7 +38,7 @@ func (r reader) ReadPart(_ context.Context, tile translog.Tile) ([]byte, error) 
 
 const stateVariable = "WITNESS_TEST_STATE"
 
-// TestMain runs a witness as a process of its own if a test asks for it.
+// TestMain runs a witness instead of the tests if a test has started this process for that.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(stateVariable); dir != "" {
 		fmt.Println(serve(dir))
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve runs a witness until the process is killed. It prints its address.
+// serve runs a witness until the process is killed. It prints the address of the witness.
 func serve(dir string) error {
 	key, errKey := translog.NewKey(translog.ForWitness, "witness.example/w", []byte(strings.Repeat("\x01", 32)))
 	log, errLog := translog.NewKey(translog.ForLog, origin, []byte(strings.Repeat("\x02", 32)))
@@ -66,7 +66,7 @@ func serve(dir string) error {
 	return http.Serve(listener, w.Handler())
 }
 
-// start starts a witness as a process and returns its address.
+// start starts a witness in a new process, and returns its address.
 func start(t *testing.T, dir string) (*exec.Cmd, string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0])
@@ -85,8 +85,8 @@ func start(t *testing.T, dir string) (*exec.Cmd, string) {
 	return command, strings.TrimSpace(address)
 }
 
-// TestAKilledWitnessForgetsNoCosignature kills a witness again and again while a log
-// grows. After each start it must refuse a fork of all that it cosigned.
+// TestAKilledWitnessForgetsNoCosignature kills a witness again and again while a log grows. After each start,
+// the witness must refuse a fork of the trees that it has cosigned.
 func TestAKilledWitnessForgetsNoCosignature(t *testing.T) {
 	const kills, most = 20, 4000
 	dir := t.TempDir()
@@ -128,28 +128,27 @@ func TestAKilledWitnessForgetsNoCosignature(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-done
-		_ = command.Wait() // it was killed
+		_ = command.Wait() // the error only says that the process was killed
 		acknowledged = last.Load()
 	}
 	t.Logf("%d cosignatures, %d kills", acknowledged, kills)
 }
 
-// accepts reports whether the witness cosigns a size. It returns false without an
-// answer.
+// accepts reports whether the witness cosigns a size. If the witness does not answer, it returns false.
 func accepts(t *testing.T, l *testLog, address string, older, size int64) bool {
 	body := l.submission(t, older, size).Encode()
 	r, err := http.Post(address+"/add-checkpoint", "text/plain", strings.NewReader(string(body)))
 	if err != nil {
 		return false
 	}
-	defer func() { _ = r.Body.Close() }() // the status suffices
+	defer func() { _ = r.Body.Close() }() // only the status is needed
 	return r.StatusCode == http.StatusOK
 }
 
-// sizeOf asks a witness for the size that it cosigned last.
+// sizeOf asks a witness for the size of the checkpoint that it has cosigned last.
 func sizeOf(t *testing.T, l *testLog, address string) int64 {
 	t.Helper()
-	// The witness never cosigned the largest size, so it refuses this and tells.
+	// The witness never cosigned the largest size, so it refuses this submission, and its answer has the size.
 	status, _, answer := post(t, address, translog.Submission{Old: whole(l), Checkpoint: l.signed(t, whole(l))}.Encode())
 	var size int64
 	if _, err := fmt.Sscanf(answer, "%d\n", &size); err != nil || status != http.StatusConflict {

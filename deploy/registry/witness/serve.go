@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The limits of a connection, and of the wait for requests under way at the end.
+// Time limits of a connection, and of the wait for the last requests when Serve ends.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 15 * time.Second

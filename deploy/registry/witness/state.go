@@ -16,8 +16,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// The files of a witness's memory. Each log has a file: a checksum, and the last
-// checkpoint that was cosigned.
+// The files of a witness's memory. Each log has one file, with a checksum and the last checkpoint that was
+// cosigned.
 const (
 	lockFile = "lock"
 	suffix   = ".checkpoint"
@@ -25,7 +25,7 @@ const (
 	directoryMode = 0o700
 )
 
-// directory is the memory of a witness. One process at a time may use it.
+// directory is the memory of a witness. Only one process at a time may use it.
 type directory struct {
 	path string
 	lock *os.File
@@ -50,7 +50,7 @@ func openDirectory(path string) (*directory, error) {
 	return d, nil
 }
 
-// clean removes what a killed process left.
+// clean removes unfinished files that a killed process left behind.
 func (d *directory) clean() error {
 	left, err := filepath.Glob(filepath.Join(d.path, "*"+durable.Unfinished+"*"))
 	for _, file := range left {
@@ -61,14 +61,14 @@ func (d *directory) clean() error {
 
 func (d *directory) close() error { return d.lock.Close() }
 
-// file returns the path of a log's file. Origins may have any character.
+// file returns the path of a log's file. The name is a hash, because an origin may contain any character.
 func (d *directory) file(origin string) string {
 	sum := sha256.Sum256([]byte(origin))
 	return filepath.Join(d.path, hex.EncodeToString(sum[:])+suffix)
 }
 
-// load returns the checkpoint that was cosigned last, and the empty log's if none
-// was.
+// load returns the last cosigned checkpoint of a log. If none was cosigned, it returns the checkpoint of the
+// empty log.
 func (d *directory) load(origin string) (translog.Checkpoint, error) {
 	file, err := os.Open(d.file(origin))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,8 +90,8 @@ func (d *directory) load(origin string) (translog.Checkpoint, error) {
 	return c, nil
 }
 
-// save stores a signed checkpoint as the last one. When it returns, the checkpoint
-// outlives a crash of the machine. With an error, either one may be stored.
+// save stores a signed checkpoint as the last one of a log. After it has returned nil, the checkpoint survives
+// a crash of the machine. After an error, the old or the new one may be stored.
 func (d *directory) save(origin string, signed []byte) error {
 	return durable.WriteFile(d.file(origin), []byte(checksum(string(signed))+"\n"+string(signed)), 0o600)
 }

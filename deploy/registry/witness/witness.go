@@ -1,7 +1,6 @@
-// Package witness is a witness of public logs (C2SP tlog-witness). It cosigns a
-// checkpoint of a log that it knows if that continues the checkpoint that it
-// cosigned before. So a log that shows different trees to different readers gets no
-// cosignature for one of them.
+// Package witness is a witness of public logs (C2SP tlog-witness). It cosigns a new checkpoint of a log only if
+// the checkpoint continues the one that it cosigned before. So if a log shows different trees to different
+// readers, only one of the trees gets cosignatures.
 package witness
 
 import (
@@ -16,31 +15,31 @@ import (
 
 // Config configures a witness. Log and Now have defaults.
 type Config struct {
-	Key   translog.Key // for a witness
+	Key   translog.Key // a key for witnesses
 	Logs  []translog.PublicKey
-	State string           // the directory of the witness's memory; no other process may use it
-	Log   *slog.Logger     // nil discards the log
-	Now   func() time.Time // nil is time.Now
+	State string           // directory of the witness's memory; no other process may use it
+	Log   *slog.Logger     // nil: nothing is logged
+	Now   func() time.Time // nil: time.Now
 }
 
 // Witness cosigns checkpoints. Its methods may be called concurrently.
 type Witness struct {
 	key   translog.Key
-	logs  map[string]*known // by origin; fixed after New
+	logs  map[string]*known // by origin; New sets it, and nothing changes it later
 	state *directory
 	log   *slog.Logger
 	now   func() time.Time
 }
 
-// known is a log that the witness knows.
+// known is the state of a log that the witness knows.
 type known struct {
-	policy *translog.Policy // its keys
+	policy *translog.Policy // keys of the log
 
 	mu       sync.Mutex
-	cosigned translog.Checkpoint // the last one
+	cosigned translog.Checkpoint // last checkpoint that was cosigned
 }
 
-// New opens the witness's memory. It refuses to start if a part of it is damaged.
+// New opens the witness's memory. If a part of the memory is damaged, it returns an error.
 func New(c Config) (*Witness, error) {
 	if c.Key.Public().Use() != translog.ForWitness {
 		return nil, fmt.Errorf("%q is not the key of a witness", c.Key.Public().Name())
@@ -76,30 +75,28 @@ func New(c Config) (*Witness, error) {
 	return w, nil
 }
 
-// Close releases the memory for another process. No call may be under way.
+// Close releases the memory for another process. No call of another method may be in progress.
 func (w *Witness) Close() error { return w.state.close() }
 
-// The errors of Cosign, besides the causes of translog.Policy.Open.
+// Errors of Cosign, in addition to the errors that translog.Policy.Open wraps.
 var (
 	ErrUnknownLog = errors.New("the log is not known")
 	ErrOldSize    = errors.New("the old size is greater than that of the checkpoint")
 	ErrFork       = errors.New("another checkpoint of this size was cosigned")
 )
 
-// StaleError is the error for a submission that does not start from the checkpoint
-// that was cosigned last.
+// StaleError is the error for a submission whose old size is not that of the last cosigned checkpoint.
 type StaleError struct {
-	Size int64 // of the checkpoint that was cosigned last, 0 if none
+	Size int64 // size of the last cosigned checkpoint; 0: none was cosigned
 }
 
 func (e *StaleError) Error() string {
 	return fmt.Sprintf("the last cosigned checkpoint has size %d", e.Size)
 }
 
-// Cosign checks a submission, remembers its checkpoint durably, and returns the
-// line with the cosignature. A submission whose proof is wrong gives an error with
-// the cause translog.ErrConsistency. Nothing is cosigned or remembered with an
-// error.
+// Cosign checks a submission, durably remembers its checkpoint, and returns the line with the cosignature. If
+// the submission's proof is wrong, the error wraps translog.ErrConsistency. After an error, nothing was
+// cosigned.
 func (w *Witness) Cosign(s translog.Submission) ([]byte, error) {
 	claimed, err := translog.Unverified(s.Checkpoint)
 	if err != nil {

@@ -38,11 +38,11 @@ func witnessKey(t testing.TB) translog.Key {
 	return newKey(t, translog.ForWitness, "witness.example/w", 1)
 }
 
-// testLog is a log with all its trees. A fork has other leaves.
+// testLog is a log with all trees that it ever had. A fork is a log with other leaves.
 type testLog struct {
 	key   translog.Key
 	parts map[string][]byte
-	trees []translog.Tree // by size
+	trees []translog.Tree // trees by size
 }
 
 func newTestLog(t testing.TB, size int, leaf string) *testLog {
@@ -74,7 +74,7 @@ func (l *testLog) signed(t testing.TB, size int64, keys ...translog.Key) []byte 
 	return signed
 }
 
-// submission continues an older size.
+// submission returns a submission that continues the log from an older size.
 func (l *testLog) submission(t testing.TB, older, size int64) translog.Submission {
 	t.Helper()
 	proof, err := translog.Consistent(t.Context(), older, l.checkpoint(size), reader{l, size})
@@ -84,7 +84,7 @@ func (l *testLog) submission(t testing.TB, older, size int64) translog.Submissio
 	return translog.Submission{Old: older, Proof: proof, Checkpoint: l.signed(t, size)}
 }
 
-// newWitness returns a witness of the log origin, with a state in a directory.
+// newWitness returns a witness that knows the log origin and has its state in dir.
 func newWitness(t testing.TB, dir string) *Witness {
 	t.Helper()
 	w, err := New(Config{
@@ -94,7 +94,7 @@ func newWitness(t testing.TB, dir string) *Witness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = w.Close() }) // a test may have closed it
+	t.Cleanup(func() { _ = w.Close() }) // fails if a test has closed it already, which does no harm
 	return w
 }
 
@@ -103,7 +103,7 @@ func TestAWitnessCosignsALogThatGrows(t *testing.T) {
 	l := newTestLog(t, 600, "leaf")
 	older := int64(0)
 	for _, size := range []int64{0, 0, 1, 1, 255, 256, 600} {
-		w := newWitness(t, dir) // each time with what it remembers
+		w := newWitness(t, dir) // a new witness each time, which must remember the last size
 		s := l.submission(t, older, size)
 		line, err := w.Cosign(s)
 		if err != nil {
@@ -207,7 +207,8 @@ func TestOtherRequests(t *testing.T) {
 	}
 }
 
-// TestARequestUnderWayIsAnsweredAtTheEnd ends a witness while it reads a request.
+// TestARequestUnderWayIsAnsweredAtTheEnd stops a witness while it reads a request. The request must still be
+// answered.
 func TestARequestUnderWayIsAnsweredAtTheEnd(t *testing.T) {
 	w := newWitness(t, t.TempDir())
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -229,7 +230,7 @@ func TestARequestUnderWayIsAnsweredAtTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	answers := bufio.NewReader(connection)
-	// The server answers 100 once the handler reads the body.
+	// The server answers 100 when the handler starts to read the body.
 	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") {
 		t.Fatalf("got %q, %v, want 100", line, err)
 	}
@@ -237,7 +238,7 @@ func TestARequestUnderWayIsAnsweredAtTheEnd(t *testing.T) {
 	for {
 		probe, err := net.Dial("tcp", listener.Addr().String())
 		if err != nil {
-			break // the witness takes no more connections
+			break // the witness accepts no more connections
 		}
 		if err := probe.Close(); err != nil {
 			t.Fatal(err)
@@ -277,7 +278,8 @@ func TestARotatedKeyOfALogIsKnown(t *testing.T) {
 	}
 }
 
-// TestOfManySubmissionsOneTreeIsCosigned races two forks.
+// TestOfManySubmissionsOneTreeIsCosigned submits two forks at the same time. Only one of them may get a
+// cosignature.
 func TestOfManySubmissionsOneTreeIsCosigned(t *testing.T) {
 	w := newWitness(t, t.TempDir())
 	forks := []*testLog{newTestLog(t, 40, "leaf"), newTestLog(t, 40, "other")}

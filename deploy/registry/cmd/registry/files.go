@@ -16,7 +16,7 @@ type moveFiles struct {
 	To   string `required:"" placeholder:"s3+https://HOST/BUCKET" help:"Bucket, or directory for the data directory."`
 }
 
-// directory is the name of the data directory as a target.
+// directory is the target that means the data directory itself.
 const directory = "directory"
 
 func (m moveFiles) run(ctx context.Context) error {

@@ -16,8 +16,8 @@ type newKey struct {
 	Store  string `help:"Store of the auth service: redis://HOST:PORT/DB, or file:DIR/tokens.db of a stopped registry."`
 }
 
-// run creates the key. It adds the key to the store and prints it, or without a
-// store prints the entry of a keys file.
+// run creates a key. If a store is given, it adds the key to the store and prints the key. Otherwise it prints
+// the entry for a keys file.
 func (n newKey) run(ctx context.Context) error {
 	key, hash := authsvc.NewKey()
 	i := identity.Identity{KeyID: n.ID, Broker: n.Broker, Role: identity.Role(n.Role), Levels: n.Levels}

@@ -39,8 +39,8 @@ func (m migrate) run(ctx context.Context) error {
 
 const progressInterval = 100 * time.Millisecond
 
-// progress returns functions that show and clear a line of progress on the standard
-// error output. They do nothing unless it is a terminal.
+// progress returns functions that show and remove a line with the progress on the standard error output. If
+// that is not a terminal, both functions do nothing.
 func progress() (show func(done, total int), clearLine func()) {
 	info, err := os.Stderr.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
