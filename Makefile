@@ -61,7 +61,7 @@ SHELL       := bash
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
 	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-release test-oneprocess test-files test-alerts test-log test-webhooks test-search test-std test-compose \
-	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-files bench-live bench-probes bench-search bench-webhooks bench-gateway soak release images clean
+	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-data bench-files bench-live bench-probes bench-search bench-webhooks bench-gateway soak release images clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -263,6 +263,11 @@ bench-live: build ## how changes reach 100, 1,000 and 10,000 followers, beside a
 bench-copy: build ## a first copy of ASSETS assets in three ways, and the making of a snapshot
 	go build -o bin/bench-fill ./assetsvc/internal/fill
 	go run ./deploy/bench/copy -bin bin -assets $(ASSETS)
+
+bench-data: build ## whole copies of ASSETS assets: making them, with a writer meanwhile, and downloads beside nginx
+	@deploy/test/setup.sh $@
+	go build -o bin/bench-fill ./assetsvc/internal/fill
+	go run ./deploy/bench/copy -bin bin -assets $(ASSETS) -data
 
 bench-files: build ## readings and uploads of files beside nginx and the bare disk, 3 minutes
 	@deploy/test/setup.sh $@

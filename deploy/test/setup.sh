@@ -18,6 +18,7 @@ absent() { # COMMAND...
 	local command
 	for command; do
 		[ "$command" = hunspell-uk ] && [ -e /usr/share/hunspell/uk_UA.dic ] && continue # a dictionary
+		[ "$command" = python3-pandas ] && /usr/bin/python3 -c 'import pandas' 2>/dev/null && continue # a library
 		command -v "$command" >/dev/null || echo "$command"
 	done
 }
@@ -43,6 +44,8 @@ for command in $missing; do
 	hatchling) packages+=(python3-hatchling) ;;
 	pip3) packages+=(python3-pip) ;;
 	promtool) packages+=(prometheus) ;;
+	psql) packages+=(postgresql) ;;
+	ssconvert) packages+=(gnumeric) ;;
 	systemd-analyze) packages+=(systemd) ;;
 	*) packages+=("$command") ;;
 	esac

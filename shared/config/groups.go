@@ -14,7 +14,7 @@ var groups = []struct{ title, names string }{
 	{"Keys", "keys-file transfer-lifetime key-ttl"},
 	{"Public log", "log-key-file log-policy public-key"},
 	{"Assets", "server-id zone asset-types code-lists hide"},
-	{"Snapshots", "snapshot-dir snapshot-interval snapshot-keep whole-copies"},
+	{"Snapshots", "snapshot-dir snapshot-interval snapshot-keep whole-copies data-licence data-publisher"},
 	{"Files", "max-file broker-files waiting-files"},
 	{"Site", "synonyms map-url map-search-url sale-url"},
 	{"Webhooks", "webhook-networks webhook-http"},

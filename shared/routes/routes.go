@@ -214,6 +214,7 @@ func Site() []Route {
 	for _, r := range []Route{
 		{Pattern: "/uk", Class: Read}, {Pattern: "/uk/*path", Class: List},
 		{Pattern: "/en", Class: Read}, {Pattern: "/en/*path", Class: List}, {Pattern: AnyLanguage, Class: Read},
+		{Pattern: Data, Class: Read},
 		{Pattern: "/sitemap.xml", Class: List}, {Pattern: "/sitemap/:part", Class: List},
 		{Pattern: "/robots.txt", Class: Read}, {Pattern: "/site/*file", Class: Read},
 	} {

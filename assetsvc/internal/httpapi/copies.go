@@ -12,6 +12,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/snapshot"
 	"asset-registry/shared/export"
 	"asset-registry/shared/fault"
@@ -26,6 +27,7 @@ const (
 
 // routeCopies adds the routes of whole copies (docs/contract.md, "Whole copies").
 func (a *API) routeCopies(r gin.IRoutes) {
+	routeRead(r, export.ManifestPath, httpserver.Handle(a.copiesManifest))
 	routeRead(r, routes.Copy, httpserver.Handle(a.newestCopy))
 	routeRead(r, routes.CopyByHash, httpserver.Handle(func(c *gin.Context) error {
 		return a.copy(c, c.Param("name"), c.Param("file"), true)
@@ -46,6 +48,25 @@ func (a *API) newestCopies() (snapshot.Manifest, error) {
 		return m, noCopy("There is no whole copy: ask again later, or search.")
 	}
 	return m, err
+}
+
+// copiesManifest answers with the list of the newest whole copies.
+func (a *API) copiesManifest(c *gin.Context) error {
+	m, err := a.newestCopies()
+	if err != nil {
+		return err
+	}
+	c.Header("Cache-Control", "no-cache")
+	if done, err := unchanged(c, fmt.Sprintf(`"%d"`, m.Begun)); done || err != nil {
+		return err
+	}
+	list := export.Manifest{Date: asset.FormatTime(m.Time(), a.zone), Position: printPosition(m.Position, a.zone)}
+	for _, f := range m.Copies {
+		list.Files = append(list.Files, export.File{
+			Name: f.Name, Path: routes.Data + "/" + f.SHA256 + "/" + f.Name, SHA256: f.SHA256, Bytes: f.Bytes, Rows: f.Rows,
+		})
+	}
+	return httpserver.JSON(c, http.StatusOK, map[string]any{"data": list})
 }
 
 // newestCopy answers with the newest whole copy of a name. A client that resumes a download names, in If-Range,

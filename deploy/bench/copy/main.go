@@ -1,7 +1,7 @@
 // Command copy measures how long it takes to copy a whole registry with many assets for the first time, in
 // three ways: with pages and a request for each asset, with pages that have all fields, and with a snapshot. It
-// also measures how long it takes to make the snapshot. The registry is one process, on the same machine as the
-// readers (deploy/bench/README.md).
+// also measures how long it takes to make the snapshot. With -data it measures whole copies instead. The registry
+// is one process, on the same machine as the readers (deploy/bench/README.md).
 package main
 
 import (
@@ -44,6 +44,7 @@ func run(ctx context.Context, args []string) (err error) {
 	flags.StringVar(&b.dir, "dir", "", "folder for the data, which is kept and used again; empty: one that is removed")
 	flags.IntVar(&b.assets, "assets", 100_000, "assets of the registry")
 	flags.IntVar(&b.part, "part", 100_000, "most assets that are read one by one")
+	data := flags.Bool("data", false, "measure whole copies instead")
 	flags.IntVar(&b.readers, "readers", 16, "requests for single assets at the same time")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -56,6 +57,9 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 	if err := b.fill(ctx); err != nil {
 		return fmt.Errorf("fill the registry: %w", err)
+	}
+	if *data {
+		return b.measureData(ctx)
 	}
 	return b.measure(ctx)
 }
@@ -82,7 +86,7 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("copy by pages: %w", err)
 	}
-	if err := r.makeSnapshot(ctx, b); err != nil {
+	if _, err := r.makeSnapshot(ctx, b); err != nil {
 		return fmt.Errorf("make the snapshot: %w", err)
 	}
 	snapshot, err := r.measure(func(through string) (int, error) { return b.sync(ctx, through, "snapshot") })
@@ -149,13 +153,13 @@ func (b *bench) sync(ctx context.Context, address, name string) (int, error) {
 }
 
 // start starts the registry on a data directory. The registry makes snapshots only on demand.
-func (b *bench) start(ctx context.Context, data string) (*registry, error) {
+func (b *bench) start(ctx context.Context, data string, args ...string) (*registry, error) {
 	r := &registry{data: data}
 	var err error
 	if r.addr, r.metrics, err = freeAddresses(); err != nil {
 		return nil, err
 	}
 	r.process, err = processes.Standalone(ctx, b.bin, r.addr, data, &r.output,
-		"--snapshot-interval", "0", "--log-level", "error", "--metrics-addr", r.metrics)
+		append(args, "--snapshot-interval", "0", "--log-level", "error", "--metrics-addr", r.metrics)...)
 	return r, err
 }

@@ -91,11 +91,11 @@ func (r *registry) rest(ctx context.Context) error {
 	}
 }
 
-// makeSnapshot makes a snapshot and prints its cost.
-func (r *registry) makeSnapshot(ctx context.Context, b *bench) error {
+// makeSnapshot makes a snapshot and prints its cost. It returns how long that took.
+func (r *registry) makeSnapshot(ctx context.Context, b *bench) (took time.Duration, err error) {
 	before, err := usageOf(r.process.ID())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	begun := time.Now()
 	ended := make(chan error, 1)
@@ -112,20 +112,20 @@ func (r *registry) makeSnapshot(ctx context.Context, b *bench) error {
 		case <-tick.C:
 			now, err := usageOf(r.process.ID())
 			if err != nil {
-				return err
+				return 0, err
 			}
 			most.memory = max(most.memory, now.memory)
 		case err := <-ended:
 			tick.Stop()
-			took := time.Since(begun)
+			took = time.Since(begun)
 			after, usageErr := usageOf(r.process.ID())
 			if err := errors.Join(err, usageErr); err != nil {
-				return err
+				return 0, err
 			}
 			const says = "the snapshot took %.1f s and %.1f s of processor time; " +
 				"memory %.0f MiB before, at most %.0f MiB during\n"
 			fmt.Printf(says, took.Seconds(), (after.cpu - before.cpu).Seconds(), mib(before.memory), mib(most.memory))
-			return nil
+			return took, nil
 		}
 	}
 }

@@ -13,10 +13,14 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-const segmentShare = 16 // how many segments one address may read at the same time (docs/contract.md, "Snapshot")
+const (
+	segmentShare = 16 // segments that one address may read at once (docs/contract.md, "Snapshot")
+	copyShare    = 4  // whole copies that one address may read at once (docs/contract.md, "Whole copies")
+)
 
-// TestStandaloneWithstandsReadersOfSegments runs clients that ask for segments of the snapshot, whole or in parts,
-// and never read the answers.
+// TestStandaloneWithstandsReadersOfSegments has clients ask for segments of the snapshot, whole and in parts, and for
+// whole copies. They read nothing of the answers.
+// Promises: whole-bounds
 func TestStandaloneWithstandsReadersOfSegments(t *testing.T) {
 	bin, addr, data := build(t), freeAddr(t), t.TempDir()
 	one := start(t, "registry", addr, filepath.Join(bin, "registry"), "serve", "--sandbox", "--no-limits",
@@ -35,6 +39,12 @@ func TestStandaloneWithstandsReadersOfSegments(t *testing.T) {
 		t.Fatal(err)
 	}
 	clients, each := scale(8, 28), 3*segmentShare
+	copies := []string{"/data/assets.csv", "/data/assets.jsonl.gz"}
+	for _, path := range copies {
+		if text, err := r.write(t.Context(), http.MethodGet, path, "", ""); err != nil || len(text) < buffered {
+			t.Fatalf("%s: got %d bytes, %v; want more than %d", path, len(text), err, buffered)
+		}
+	}
 	withstand(t, r, attack{"unread segments", 20 * time.Second, func(ctx context.Context) *Outcome {
 		o := r.hold(ctx, clients, each, func(_, n int) (path, header string) {
 			return paths[n%len(paths)], fmt.Sprintf("Range: bytes=%d-", n/len(paths))
@@ -44,9 +54,22 @@ func TestStandaloneWithstandsReadersOfSegments(t *testing.T) {
 		}
 		return o
 	}}, []member{one})
+	withstand(t, r, attack{"unread whole copies", 20 * time.Second, func(ctx context.Context) *Outcome {
+		o := r.hold(ctx, clients, 3*copyShare, func(_, n int) (path, header string) {
+			return copies[n%len(copies)], "Accept: */*"
+		})
+		if got, most := o.Answered(), int64(clients*copyShare); got == 0 || got > most {
+			t.Errorf("got %d answers to %d clients at once, want some and at most %d", got, clients, most)
+		}
+		return o
+	}}, []member{one})
 }
 
-// fillSegments publishes one small asset, and assets of nearly 1 MB that zstd cannot compress well.
+// buffered is how many bytes of an answer the kernel buffers at most.
+const buffered = 512 << 10
+
+// fillSegments publishes one small asset, and assets of nearly 1 MB that zstd cannot make
+// small.
 func (r *Registry) fillSegments(ctx context.Context, assets int) error {
 	small, err := r.publish(ctx, "small")
 	if err != nil {
@@ -82,7 +105,6 @@ func (r *Registry) segments(ctx context.Context) (paths []string, err error) {
 	if err := json.Unmarshal(text, &manifest); err != nil {
 		return nil, err
 	}
-	const buffered = 512 << 10
 	for _, s := range manifest.Data.Segments {
 		if s.Bytes > buffered {
 			paths = append(paths, s.Path)

@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/gateway/internal/answers"
 	"asset-registry/gateway/internal/apikey"
+	"asset-registry/gateway/internal/catalog"
 	"asset-registry/gateway/internal/concurrency"
 	"asset-registry/gateway/internal/docspage"
 	"asset-registry/gateway/internal/limits"
@@ -22,6 +23,7 @@ import (
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/static"
 )
 
 // Config has the parts of an API. A field may be zero where its comment says so.
@@ -64,7 +66,10 @@ type API struct {
 	copies   *concurrency.Shares // whole copies that are being read
 	uploads  *concurrency.Shares // uploads that are not finished, by broker
 	exports  *concurrency.Shares // exports that are not finished
-	cookie   []string            // value of Set-Cookie for clients without the cookie; all answers share it
+	// descriptions describe the files of whole copies, by path.
+	descriptions map[string]*static.File
+
+	cookie []string // value of Set-Cookie for clients without the cookie; all answers share it
 
 	unregister []func() error // functions that end the metrics
 	ending     chan struct{}  // closed by Drain
@@ -87,6 +92,9 @@ func New(c Config) (a *API, err error) {
 	}
 	a.drain = sync.OnceFunc(func() { close(a.ending) })
 	if a.docs, err = docspage.New(a.docsOptions()); err != nil {
+		return nil, err
+	}
+	if a.descriptions, err = catalog.Descriptions(); err != nil {
 		return nil, err
 	}
 	a.overrun, err = c.Meter.Int64Counter("registry.gateway.crowded", metric.WithUnit("{request}"),

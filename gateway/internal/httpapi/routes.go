@@ -25,6 +25,7 @@ func (a *API) Route(engine *gin.Engine) {
 	a.routeLog(engine)
 	a.routeFiles(engine)
 	a.routeCopies(engine)
+	a.routeCatalog(engine)
 	engine.NoRoute(a.pipeline(route{class: routes.Read, answer: httpserver.NoRoute}))
 	engine.NoMethod(a.noMethod())
 	for _, v := range routes.Versions() {

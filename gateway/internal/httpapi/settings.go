@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"asset-registry/gateway/internal/catalog"
 	"asset-registry/shared/routes"
 )
 
@@ -19,6 +20,7 @@ type Settings struct {
 	CORSOrigins    []string          `name:"cors-origins" default:"*" help:"${cors_origins}"`
 	Deprecated     map[string]string `placeholder:"VERSION=DATE" help:"${deprecated}"`
 	Sunset         map[string]string `placeholder:"VERSION=DATE" help:"${sunset}"`
+	Data           catalog.Settings  `embed:""`
 }
 
 // HelpTexts implements config.HelpTexts.
@@ -55,5 +57,5 @@ func (s Settings) Validate() error {
 			}
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, s.Data.Validate())...)
 }

@@ -32,7 +32,7 @@ func (a *API) routeSite(engine *gin.Engine) {
 	})
 	for _, r := range routes.Site() {
 		answer := page(r.Class)
-		if r.Pattern == routes.AnyLanguage {
+		if r.Pattern == routes.AnyLanguage || r.Pattern == routes.Data {
 			engine.Handle(r.Method, r.Pattern, func(c *gin.Context) {
 				c.Writer.Header().Add("Vary", "Accept-Language")
 				answer(c)

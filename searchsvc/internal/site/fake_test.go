@@ -90,6 +90,7 @@ type registry struct {
 	feed      int            // number of entries
 	status    int            // status of every answer; 0: the usual one
 	pictures  map[string]int // status of paths below /get, by path
+	catalogue string         // the catalogue of whole copies; "": the registry has none
 
 	mu       sync.Mutex
 	visitors []string // X-Forwarded-For of each request
@@ -131,6 +132,8 @@ func (r *registry) answer(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(r.status)
 	case r.pictures[req.URL.Path] != 0 && req.Method == http.MethodHead:
 		w.WriteHeader(r.pictures[req.URL.Path])
+	case req.URL.Path == "/data/catalog.jsonld" && r.catalogue != "":
+		io.WriteString(w, r.catalogue)
 	case path == "":
 		r.page(w, req)
 	case path == "/"+id && last.asset != nil:

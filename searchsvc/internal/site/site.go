@@ -114,10 +114,12 @@ func (s *Site) route() {
 		s.mux.Handle(root+"/assets/{id}/changes", s.page(l, s.changes))
 		s.mux.Handle(root+"/statistics", s.page(l, s.statistics))
 		s.mux.Handle(root+"/about", s.page(l, s.about))
+		s.mux.Handle(root+dataPath, s.page(l, s.data))
 		s.mux.Handle(root+"/feed.atom", s.page(l, s.feed))
 		s.mux.Handle("/"+string(l)+"/", s.page(l, noPage))
 	}
 	s.mux.Handle("GET /assets/{id}", s.negotiatedTo(anyLanguage))
+	s.mux.Handle("GET "+dataPath, s.negotiatedTo(anyData))
 	s.mux.Handle("GET /sitemap.xml", s.page(Ukrainian, s.siteMap))
 	s.mux.Handle("GET /sitemap/{offset}", s.page(Ukrainian, s.siteMapPart))
 	s.mux.Handle("GET /robots.txt", http.HandlerFunc(s.robots))

@@ -11,6 +11,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/assetfilter"
+	"asset-registry/shared/export"
 	"asset-registry/shared/routes"
 )
 
@@ -75,6 +76,9 @@ func TestEveryTextIsThereInBothLanguages(t *testing.T) {
 	for _, path := range routes.Exports {
 		_, form, _ := strings.Cut(path, ".")
 		made = append(made, "search.export."+form)
+	}
+	for _, file := range export.Whole {
+		made = append(made, "data.file."+file.Name)
 	}
 	for _, name := range made {
 		if _, known := texts[name]; !known {

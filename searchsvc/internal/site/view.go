@@ -83,7 +83,7 @@ func filePath(name string) (string, error) {
 type views map[Lang]map[string]*template.Template
 
 // pages are the names of the templates of pages.
-var pages = []string{"search", "asset", "changes", "statistics", "about", "problem"}
+var pages = []string{"search", "asset", "changes", "statistics", "about", "data", "problem"}
 
 func parseViews() (views, error) {
 	all := views{}

@@ -64,14 +64,15 @@ func send(t *testing.T, method, url, token, body string) []byte {
 
 // start starts a registry, creates an asset for each of texts, and waits until a search finds all of them. It
 // returns the address of the registry.
-func start(t *testing.T) string {
+func start(t *testing.T, args ...string) string {
 	t.Helper()
 	addr, err := porttest.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var output processes.Output
-	registry, err := processes.Standalone(t.Context(), *bin, addr, filepath.Join(t.TempDir(), "data"), &output, "--search")
+	registry, err := processes.Standalone(t.Context(), *bin, addr, filepath.Join(t.TempDir(), "data"), &output,
+		append(args, "--search")...)
 	if err != nil {
 		t.Fatal(err)
 	}

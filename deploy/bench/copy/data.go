@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"asset-registry.example/client"
+	"asset-registry/shared/export"
+	"asset-registry/shared/porttest"
+	"asset-registry/shared/sleep"
+)
+
+// measureData measures whole copies (docs/data.md, "Whole copies"): the making of a snapshot without and with
+// them, with one writer meanwhile, the size of each file, and downloads beside nginx with the same file, in
+// turns.
+func (b *bench) measureData(ctx context.Context) error {
+	plain, err := b.makeWithout(ctx)
+	if err != nil {
+		return fmt.Errorf("make a snapshot without whole copies: %w", err)
+	}
+	r, err := b.start(ctx, b.data())
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.measureCopies(ctx, r, plain), r.stop())
+}
+
+// makeWithout makes the first snapshot of a registry, without whole copies.
+func (b *bench) makeWithout(ctx context.Context) (took time.Duration, err error) {
+	if err := os.RemoveAll(filepath.Join(b.data(), "snapshots")); err != nil {
+		return 0, err
+	}
+	r, err := b.start(ctx, b.data(), "--no-whole-copies")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, r.stop()) }()
+	if err := r.rest(ctx); err != nil {
+		return 0, err
+	}
+	err = r.write(ctx, "nothing beside it", func() error { sleep.For(ctx, 10*time.Second); return ctx.Err() })
+	if err != nil {
+		return 0, err
+	}
+	err = r.write(ctx, "a snapshot beside it", func() error { took, err = r.makeSnapshot(ctx, b); return err })
+	return took, err
+}
+
+func (b *bench) measureCopies(ctx context.Context, r *registry, plain time.Duration) error {
+	if err := r.rest(ctx); err != nil {
+		return err
+	}
+	var took time.Duration
+	err := r.write(ctx, "a snapshot and whole copies beside it", func() (err error) {
+		took, err = r.makeSnapshot(ctx, b) // few segments have changed, so nearly all of the time is that of the copies
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("whole copies: %.2f of the time of the first snapshot (goal 1.3)\n", took.Seconds()/plain.Seconds())
+	resp, err := http.Get("http://" + r.addr + export.ManifestPath)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var newest struct{ Data export.Manifest }
+	if err := json.NewDecoder(resp.Body).Decode(&newest); err != nil {
+		return err
+	}
+	beside, stop, err := startNginx(ctx, filepath.Join(b.data(), "snapshots", "copies"))
+	if err != nil {
+		return err
+	}
+	fmt.Println("file                  rows       MB    MB/s  x nginx (goal 0.8)")
+	for _, f := range newest.Data.Files {
+		var rates, ratios []float64
+		for range 5 {
+			own, err := download(ctx, "http://"+r.addr+"/data/"+f.Name, f.Bytes)
+			if err != nil {
+				return errors.Join(err, stop())
+			}
+			other, err := download(ctx, "http://"+beside+"/"+f.SHA256+"-"+f.Name, f.Bytes)
+			if err != nil {
+				return errors.Join(err, stop())
+			}
+			rates, ratios = append(rates, own), append(ratios, own/other)
+		}
+		slices.Sort(rates)
+		slices.Sort(ratios)
+		fmt.Printf("%-16s %9d %8.1f %7.0f %8.2f\n", f.Name, f.Rows, float64(f.Bytes)/1e6, rates[2], ratios[2])
+	}
+	return stop()
+}
+
+// write prints how long one writer waits for its changes while do runs.
+func (r *registry) write(ctx context.Context, beside string, do func() error) error {
+	c, err := client.New(client.Config{URL: "http://" + r.addr, Key: "broker"})
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Data client.Fields `json:"data"`
+	}
+	if err := json.Unmarshal(example, &body); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	var waits []time.Duration
+	for {
+		select {
+		case err := <-done:
+			slices.Sort(waits)
+			fmt.Printf("creations with %s: p50 %.1f ms, p99 %.1f ms, longest %.1f ms\n", beside,
+				ms(waits[len(waits)/2]), ms(waits[len(waits)*99/100]), ms(waits[len(waits)-1]))
+			return err
+		default:
+		}
+		begun := time.Now()
+		if _, err := c.CreateFields(ctx, body.Data, ""); err != nil {
+			return err
+		}
+		waits = append(waits, time.Since(begun))
+		sleep.For(ctx, 20*time.Millisecond)
+	}
+}
+
+func ms(d time.Duration) float64 { return d.Seconds() * 1000 }
+
+// download returns the speed of a download in MB a second.
+func download(ctx context.Context, address string, bytes int64) (float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	resp, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	n, err := io.Copy(io.Discard, resp.Body)
+	if err != nil || n != bytes || resp.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("%s: got %d with %d bytes, %v; want %d", address, resp.StatusCode, n, err, bytes)
+	}
+	return float64(n) / 1e6 / time.Since(begun).Seconds(), nil
+}
+
+// startNginx starts nginx with the files of a directory.
+func startNginx(ctx context.Context, files string) (addr string, stop func() error, err error) {
+	if addr, err = porttest.FreeAddr(); err != nil {
+		return "", nil, err
+	}
+	dir, err := os.MkdirTemp("", "nginx")
+	if err != nil {
+		return "", nil, err
+	}
+	config := filepath.Join(dir, "nginx.conf")
+	user := ""
+	if os.Geteuid() == 0 {
+		user = "user root;"
+	}
+	if files, err = filepath.Abs(files); err != nil {
+		return "", nil, err
+	}
+	const form = "daemon off; %s pid %s/pid; error_log %[2]s/log error; events {}\n" +
+		"http { access_log off; sendfile on; client_body_temp_path %[2]s/1; proxy_temp_path %[2]s/2;\n" +
+		"fastcgi_temp_path %[2]s/3;\n" +
+		"uwsgi_temp_path %[2]s/4; scgi_temp_path %[2]s/5; server { listen %[3]s; root %[4]s; } }\n"
+	if err := os.WriteFile(config, fmt.Appendf(nil, form, user, dir, addr, files), 0o600); err != nil {
+		return "", nil, err
+	}
+	nginx := exec.CommandContext(ctx, "nginx", "-c", config)
+	nginx.Stderr = os.Stderr
+	if err := nginx.Start(); err != nil {
+		return "", nil, fmt.Errorf("start nginx: %w", err)
+	}
+	for range 100 { // until it listens
+		if resp, err := http.Get("http://" + addr); err == nil {
+			_ = resp.Body.Close()
+			break
+		}
+		sleep.For(ctx, 20*time.Millisecond)
+	}
+	return addr, func() error {
+		err := nginx.Process.Signal(syscall.SIGTERM) // a kill would leave its workers
+		return errors.Join(err, nginx.Wait(), os.RemoveAll(dir))
+	}, nil
+}

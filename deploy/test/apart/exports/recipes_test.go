@@ -1,0 +1,209 @@
+package exports
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/xuri/excelize/v2"
+
+	"asset-registry/shared/needtest"
+)
+
+// recipes returns the recipes of docs/data.md, "Load the data": the shell commands and programs, in their order.
+func recipes(t *testing.T) (shell, python []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "data.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "### Load the data\n")
+	section, _, _ = strings.Cut(section, "\n### ")
+	for _, block := range regexp.MustCompile("(?s)```(sh|python)\n(.*?)```").FindAllStringSubmatch(section, -1) {
+		if block[1] == "sh" {
+			shell = append(shell, block[2])
+		} else {
+			python = append(python, block[2])
+		}
+	}
+	if len(shell) != 4 || len(python) != 1 {
+		t.Fatalf("got %d recipes for a shell and %d for Python, want 4 and 1", len(shell), len(python))
+	}
+	return shell, python
+}
+
+// workshop runs commands in a folder.
+type workshop struct {
+	dir string
+	env []string
+}
+
+func (w workshop) run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir, cmd.Env = w.dir, append(os.Environ(), w.env...)
+	var faults strings.Builder
+	cmd.Stderr = &faults
+	out, err := cmd.Output()
+	if err != nil || faults.String() != "" {
+		t.Fatalf("%s %.300q: %v: %s%s", name, args, err, out, faults.String())
+	}
+	return string(out)
+}
+
+// startPostgreSQL starts a server with a new database, and returns the variables by which psql finds it.
+func startPostgreSQL(t *testing.T) (env []string) {
+	t.Helper()
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if err != nil || len(found) == 0 {
+		needtest.Missing(t, "psql", "there is no /usr/lib/postgresql")
+	}
+	bin := found[len(found)-1]
+	dir, err := os.MkdirTemp("", "postgresql") // t.TempDir is closed to other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	var as *syscall.Credential
+	if os.Geteuid() == 0 { // the server refuses to run as root
+		nobody, err := user.Lookup("nobody")
+		if err != nil {
+			t.Fatal(err)
+		}
+		uid, _ := strconv.Atoi(nobody.Uid)
+		gid, _ := strconv.Atoi(nobody.Gid)
+		as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		if err := os.Chown(dir, uid, gid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := func(name string, args ...string) *exec.Cmd {
+		cmd := exec.Command(filepath.Join(bin, name), args...)
+		cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as}
+		return cmd
+	}
+	data := filepath.Join(dir, "data")
+	if out, err := server("initdb", "-D", data, "-U", "reader", "-E", "UTF8", "--no-sync").CombinedOutput(); err != nil {
+		t.Fatalf("initdb: %v: %s", err, out)
+	}
+	run := server("postgres", "-D", data, "-k", dir, "-h", "")
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = run.Process.Signal(syscall.SIGINT)
+		_ = run.Wait()
+	})
+	env = []string{"PGHOST=" + dir, "PGUSER=reader", "PGDATABASE=postgres"}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		ask := exec.Command("psql", "-c", "SELECT 1")
+		ask.Env = append(os.Environ(), env...)
+		out, err := ask.CombinedOutput()
+		if err == nil {
+			return env
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("psql: %v: %s", err, out)
+		}
+	}
+}
+
+// TestRecipes loads whole copies as docs/data.md says, and compares the titles and the quantities.
+func TestRecipes(t *testing.T) {
+	needtest.Commands(t, "curl", "sqlite3", "psql", "python3", "ssconvert")
+	if *bin == "" {
+		t.Fatal("name the folder of the programs with -bin; make test-search does so")
+	}
+	base := strings.TrimSuffix(start(t, "--snapshot-interval", "1s"), "/api/2.5/")
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		resp, err := http.Get(base + "/data/manifest.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var newest struct {
+			Data struct{ Files []struct{ Rows int } }
+		}
+		err = json.NewDecoder(resp.Body).Decode(&newest)
+		resp.Body.Close()
+		if err == nil && len(newest.Data.Files) > 0 && newest.Data.Files[0].Rows == len(texts) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("got no whole copy with %d assets within 30 s", len(texts))
+		}
+	}
+	var titles, exact, quantities []string
+	for i, text := range texts {
+		titles, exact = append(titles, text.want), append(exact, text.sent)
+		quantities = append(quantities, quantity(i))
+	}
+	slices.Sort(titles)
+	slices.Sort(exact)
+	slices.Sort(quantities)
+	shell, python := recipes(t)
+	w := workshop{t.TempDir(), append(startPostgreSQL(t), "REGISTRY="+base)}
+	if err := os.Chmod(w.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, recipe := range shell {
+		w.run(t, "bash", "-euo", "pipefail", "-c", recipe)
+	}
+	same := func(what string, got, want []string) {
+		t.Helper()
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+	}
+	list := func(text string) (values []string) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(text), &values); err != nil {
+			t.Fatalf("got %s, %v; want a list of texts", text, err)
+		}
+		return values
+	}
+	const titlesOf, quantitiesOf = `SELECT %s(title) FROM assets`, `SELECT %s(quantity) FROM items`
+	same("SQLite: titles", list(w.run(t, "sqlite3", "registry.db", fmt.Sprintf(titlesOf, "json_group_array"))), titles)
+	same("SQLite: quantities", list(w.run(t, "sqlite3", "registry.db", fmt.Sprintf(quantitiesOf, "json_group_array"))), quantities)
+	same("PostgreSQL: titles", list(w.run(t, "psql", "-Atc", fmt.Sprintf(titlesOf, "json_agg"))), titles)
+	same("PostgreSQL: quantities", list(w.run(t, "psql", "-Atc", fmt.Sprintf(quantitiesOf, "json_agg"))), quantities)
+	const program = "\nimport json, sys\nprint(json.dumps(list(records['title'])), file=sys.stderr)\n"
+	if err := os.WriteFile(filepath.Join(w.dir, "recipe.py"), []byte(python[0]+program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const python3 = "/usr/bin/python3" // Debian's, which has pandas; another may come first in PATH
+	if _, err := exec.Command(python3, "-c", "import pandas").Output(); err != nil {
+		needtest.Missing(t, "python3-pandas", err)
+	}
+	said := w.run(t, "bash", "-c", python3+" recipe.py 2>&1 >sums")
+	same("pandas: titles", list(said), exact)
+	sheet, err := excelize.OpenFile(filepath.Join(w.dir, "assets.xlsx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sheet.Close()
+	rows, err := sheet.GetRows(sheet.GetSheetName(0))
+	if err != nil || len(rows) != len(texts)+1 {
+		t.Fatalf("got %d rows in the spreadsheet, %v; want %d", len(rows), err, len(texts)+1)
+	}
+	at := slices.Index(rows[0], "title")
+	var shown, cells []string
+	for i, row := range rows[1:] {
+		// A spreadsheet takes the ' in front for the mark of a text. Gnumeric does not escape _x0041_ in its XLSX files.
+		cell := strings.ReplaceAll(strings.TrimPrefix(titles[i], "'"), "_x0041_", "A")
+		shown, cells = append(shown, row[at]), append(cells, cell)
+	}
+	slices.Sort(cells)
+	same("spreadsheet: titles", shown, cells)
+}

@@ -1,0 +1,195 @@
+// Package catalog describes the whole copies to programs that look for open data (docs/data.md, "The catalogue"):
+// a catalogue (DCAT-AP), the columns of each table (CSVW), and the fields of a line of JSON (JSON Schema).
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+
+	"asset-registry/gateway/internal/openapi"
+	"asset-registry/shared/export"
+	"asset-registry/shared/routes"
+	"asset-registry/shared/static"
+)
+
+// Paths of the descriptions. The columns of a table are at the table's path and "-metadata.json" (CSVW, 5.3).
+const (
+	Path       = routes.Data + "/catalog.jsonld"
+	SchemaPath = routes.Data + "/assets.schema.json"
+	csvwEnd    = "-metadata.json"
+)
+
+// ContentType is the media type of a catalogue.
+const ContentType = "application/ld+json"
+
+// Settings are what the operator says about the data. With the tags, the fields are flags of a command.
+type Settings struct {
+	DataLicence   string `placeholder:"URL" help:"Address of the licence of the data, for /data; by default none."`
+	DataPublisher string `placeholder:"NAME" help:"Name of the publisher of the data, for /data; by default none."`
+}
+
+// Validate returns a fault unless the licence has an address of the web.
+func (s Settings) Validate() error {
+	if s.DataLicence == "" {
+		return nil
+	}
+	u, err := url.Parse(s.DataLicence)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || len(s.DataLicence) > maxText {
+		return fmt.Errorf("--data-licence: %.200q must be an address that begins with https://", s.DataLicence)
+	}
+	return nil
+}
+
+// maxText is the most bytes of an address of a licence.
+const maxText = 2000
+
+// object is an object of JSON.
+type object map[string]any
+
+func id(address string) object { return object{"@id": address} }
+
+// both is a text in both languages.
+func both(uk, en string) []object {
+	return []object{{"@value": uk, "@language": "uk"}, {"@value": en, "@language": "en"}}
+}
+
+// vocabularies are the prefixes of the terms of a catalogue.
+var vocabularies = object{
+	"dcat": "http://www.w3.org/ns/dcat#", "dct": "http://purl.org/dc/terms/", "foaf": "http://xmlns.com/foaf/0.1/",
+	"rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "spdx": "http://spdx.org/rdf/terms#",
+	"xsd": "http://www.w3.org/2001/XMLSchema#",
+}
+
+const (
+	fileTypes = "http://publications.europa.eu/resource/authority/file-type/"
+	languages = "http://publications.europa.eu/resource/authority/language/"
+	media     = "https://www.iana.org/assignments/media-types/"
+)
+
+// about says what a file of a whole copy is.
+type about struct {
+	uk, en   string
+	media    string // registered at IANA, below media
+	fileType string // of the EU's list, below fileTypes
+	schema   string // path of its description; "": none
+}
+
+var files = map[string]about{
+	"assets.csv": {"Таблиця активів", "Table of assets", "text/csv", "CSV", csvw("assets.csv")},
+	"items.csv": {
+		"Таблиця об'єктів у складі активів", "Table of items of assets",
+		"text/csv", "CSV", csvw("items.csv")},
+	"documents.csv": {"Таблиця документів", "Table of documents", "text/csv", "CSV", csvw("documents.csv")},
+	"assets.jsonl.gz": {
+		"Повні записи, рядок JSON на актив", "Whole records, a line of JSON for each asset",
+		"application/json", "JSON", SchemaPath},
+	"assets.geojson": {"Активи з координатами", "Assets with coordinates", "application/geo+json", "GEOJSON", ""},
+}
+
+// zipped is the media type of files in gzip.
+const zipped = "application/gzip"
+
+func csvw(table string) string { return routes.Data + "/" + table + csvwEnd }
+
+// JSONLD returns the catalogue of the newest whole copies. Base is the public address of the registry. A text of
+// the operator is a value of JSON, in which < > and & are escaped.
+func JSONLD(s Settings, base string, m export.Manifest) ([]byte, error) {
+	named := func(o object) object {
+		if s.DataPublisher != "" {
+			o["dct:publisher"] = object{"@type": "foaf:Organization", "foaf:name": s.DataPublisher}
+		}
+		if s.DataLicence != "" {
+			o["dct:license"] = id(s.DataLicence)
+		}
+		return o
+	}
+	modified := object{"@value": m.Date, "@type": "xsd:dateTime"}
+	var distributions []object
+	for _, f := range m.Files {
+		a, isKnown := files[f.Name]
+		if !isKnown {
+			continue // of a newer asset service
+		}
+		lasting := base + routes.Data + "/" + f.Name
+		d := object{
+			"@id": base + Path + "#" + f.Name, "@type": "dcat:Distribution", "dct:title": both(a.uk, a.en),
+			"dcat:accessURL": id(base + routes.Data), "dcat:downloadURL": id(lasting), "dct:modified": modified,
+			"dcat:mediaType": id(media + a.media), "dct:format": id(fileTypes + a.fileType),
+			"dcat:byteSize": object{"@value": fmt.Sprint(f.Bytes), "@type": "xsd:nonNegativeInteger"},
+			"dct:extent":    object{"@type": "dct:SizeOrDuration", "rdf:value": f.Rows},
+			"spdx:checksum": object{
+				"@type": "spdx:Checksum", "spdx:algorithm": id("spdx:checksumAlgorithm_sha256"),
+				"spdx:checksumValue": object{"@value": f.SHA256, "@type": "xsd:hexBinary"},
+			},
+		}
+		if a.schema != "" {
+			d["dct:conformsTo"] = id(base + a.schema)
+		}
+		if f.Name == "assets.jsonl.gz" {
+			d["dcat:compressFormat"] = id(media + zipped)
+		}
+		delete(named(d), "dct:publisher") // a distribution has none
+		distributions = append(distributions, d)
+	}
+	dataset := named(object{
+		"@id": base + Path + "#dataset", "@type": "dcat:Dataset",
+		"dct:title": both("Активи реєстру", "Assets of the registry"),
+		"dct:description": both("Усі опубліковані активи: державне й комунальне майно, яке пропонують до приватизації.",
+			"All published assets: state and municipal property that is put up for privatisation."),
+		"dct:modified": modified, "dcat:landingPage": id(base + routes.Data), "dcat:distribution": distributions,
+		"dct:language": []object{id(languages + "UKR"), id(languages + "ENG")},
+	})
+	return json.Marshal(named(object{
+		"@context": vocabularies, "@id": base + Path, "@type": "dcat:Catalog",
+		"dct:title":       both("Відкриті дані реєстру активів", "Open data of the asset registry"),
+		"dct:description": both("Цілі копії реєстру активів.", "Whole copies of the asset registry."),
+		"dct:modified":    modified, "foaf:homepage": id(base + "/"), "dcat:dataset": []object{dataset},
+	}))
+}
+
+// Descriptions returns the descriptions of tables and lines by their paths.
+func Descriptions() (map[string]*static.File, error) {
+	found := map[string]*static.File{}
+	add := func(path, contentType string, value any) error {
+		text, err := json.MarshalIndent(value, "", " ")
+		if err != nil {
+			return fmt.Errorf("describe %s: %w", path, err)
+		}
+		found[path] = static.New(contentType, "no-cache", append(text, '\n'))
+		return nil
+	}
+	for _, t := range export.Tables {
+		if err := add(csvw(t.Name+".csv"), "application/csvm+json", table(t)); err != nil {
+			return nil, err
+		}
+	}
+	schema, err := lineSchema(openapi.JSON(routes.Current))
+	if err != nil {
+		return nil, fmt.Errorf("describe the lines of JSON: %w", err)
+	}
+	return found, add(SchemaPath, "application/schema+json", schema)
+}
+
+// table returns the description of a table (Metadata Vocabulary for Tabular Data).
+func table(t export.Table) object {
+	var columns []object
+	for _, c := range t.Columns() {
+		kind := "string"
+		if c.IsNumber {
+			kind = "number"
+		}
+		columns = append(columns, object{"name": c.Name, "titles": c.Name, "datatype": kind})
+	}
+	schema := object{"columns": columns, "primaryKey": "id"}
+	if t.Name != export.Tables[0].Name {
+		schema["primaryKey"] = []string{export.OfAsset, "id"}
+		schema["foreignKeys"] = []object{{
+			"columnReference": export.OfAsset, "reference": object{"resource": "assets.csv", "columnReference": "id"},
+		}}
+	}
+	return object{
+		"@context": "http://www.w3.org/ns/csvw", "url": t.Name + ".csv", "tableSchema": schema,
+		"dialect": object{"lineTerminators": []string{"\r\n"}},
+	}
+}

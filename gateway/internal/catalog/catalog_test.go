@@ -1,0 +1,191 @@
+package catalog
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"asset-registry/shared/export"
+)
+
+// manifest has every file of a whole copy, and one of a newer asset service.
+func manifest() export.Manifest {
+	m := export.Manifest{Date: "2026-11-22T15:00:00.000000+02:00", Position: "2026-11-22T14:59:00.000000+02:00"}
+	for i, f := range export.Whole {
+		m.Files = append(m.Files, export.File{
+			Name: f.Name, SHA256: strings.Repeat("0", 63) + string(rune(49+i)), Bytes: int64(100 + i), Rows: 10 + i})
+	}
+	m.Files = append(m.Files, export.File{Name: "assets.parquet"})
+	return m
+}
+
+// at returns the value at a path of members and indices.
+func at(value any, path ...any) any {
+	for _, step := range path {
+		switch s := step.(type) {
+		case string:
+			object, _ := value.(map[string]any)
+			value = object[s]
+		case int:
+			list, _ := value.([]any)
+			if s >= len(list) {
+				return nil
+			}
+			value = list[s]
+		}
+	}
+	return value
+}
+
+// TestTheCatalogueHasEachFile makes a catalogue with texts that could end an element.
+// Promises: whole-catalogue
+func TestTheCatalogueHasEachFile(t *testing.T) {
+	text, err := JSONLD(Settings{DataLicence: "https://licence.example/4.0", DataPublisher: `Фонд </script><b>`}, "https://registry.example", manifest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(string(text), "<>") {
+		t.Errorf("got %s, want < and > escaped", text)
+	}
+	var got any
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	list, _ := at(got, "dcat:dataset", 0, "dcat:distribution").([]any)
+	if len(list) != len(export.Whole) {
+		t.Fatalf("got %d files, want %d", len(list), len(export.Whole))
+	}
+	for i, f := range export.Whole {
+		for path, want := range map[string]any{
+			"dcat:downloadURL/@id":                    "https://registry.example/data/" + f.Name,
+			"dcat:byteSize/@value":                    "10" + string(rune(48+i)),
+			"dct:extent/rdf:value":                    float64(10 + i),
+			"spdx:checksum/spdx:checksumValue/@value": strings.Repeat("0", 63) + string(rune(49+i)),
+			"dct:license/@id":                         "https://licence.example/4.0",
+			"dct:modified/@value":                     "2026-11-22T15:00:00.000000+02:00",
+			"dct:publisher":                           nil,
+		} {
+			var steps []any
+			for _, s := range strings.Split(path, "/") {
+				steps = append(steps, s)
+			}
+			if got := at(list[i], steps...); got != want {
+				t.Errorf("%s: %s: got %v, want %v", f.Name, path, got, want)
+			}
+		}
+	}
+	for _, path := range [][]any{{}, {"dcat:dataset", 0}} {
+		if got := at(at(got, path...), "dct:publisher", "foaf:name"); got != `Фонд </script><b>` {
+			t.Errorf("got the publisher %v, want the operator's", got)
+		}
+	}
+}
+
+func TestACatalogueWithoutLicenceNamesNone(t *testing.T) {
+	text, err := JSONLD(Settings{}, "http://127.0.0.1:8080", manifest())
+	if err != nil || strings.Contains(string(text), "license") || strings.Contains(string(text), "publisher") {
+		t.Errorf("got %s, %v; want neither a licence nor a publisher", text, err)
+	}
+}
+
+func TestALicenceIsAnAddress(t *testing.T) {
+	for licence, isGood := range map[string]bool{
+		"": true, "https://creativecommons.org/licenses/by/4.0/": true, "http://a.example/x": true,
+		"CC BY 4.0": false, "javascript:alert(1)": false, "https://": false, "//a.example": false, "data:text/html,x": false,
+		"https://a.example/" + strings.Repeat("x", 2000): false,
+	} {
+		if err := (Settings{DataLicence: licence}).Validate(); (err == nil) != isGood {
+			t.Errorf("%.60q: got %v, want an error: %t", licence, err, !isGood)
+		}
+	}
+}
+
+// TestEachTableIsDescribed compares the described columns with the header of each table.
+// Promises: whole-schemas
+func TestEachTableIsDescribed(t *testing.T) {
+	files, err := Descriptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"/data/assets.csv-metadata.json", "/data/assets.schema.json", "/data/documents.csv-metadata.json",
+		"/data/items.csv-metadata.json"}
+	if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, want) {
+		t.Fatalf("got the descriptions %q, want %q", got, want)
+	}
+	for _, table := range export.Tables {
+		w := httptest.NewRecorder()
+		files["/data/"+table.Name+".csv-metadata.json"].ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		var got struct {
+			URL         string `json:"url"`
+			TableSchema struct {
+				Columns []struct{ Name, Titles, Datatype string }
+			}
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		var header strings.Builder
+		whole := export.Whole[slices.IndexFunc(export.Whole, func(f export.Form) bool { return f.Name == got.URL })]
+		if _, err := whole.Open(&header); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, c := range got.TableSchema.Columns {
+			names = append(names, c.Titles)
+		}
+		if want := strings.TrimSpace(header.String()); strings.Join(names, ",") != want {
+			t.Errorf("%s: got the columns %q, want those of the file, %s", table.Name, names, want)
+		}
+	}
+}
+
+// TestTheSchemaOfALineIsWhole looks for references that lead nowhere.
+func TestTheSchemaOfALineIsWhole(t *testing.T) {
+	files, err := Descriptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	files[SchemaPath].ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	var schema struct {
+		Ref  string         `json:"$ref"`
+		Defs map[string]any `json:"$defs"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	refs := []string{schema.Ref}
+	var walk func(any)
+	walk = func(value any) {
+		switch v := value.(type) {
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case map[string]any:
+			for name, e := range v {
+				if to, isText := e.(string); isText && name == "$ref" {
+					refs = append(refs, to)
+				}
+				walk(e)
+			}
+		}
+	}
+	for _, d := range schema.Defs {
+		walk(d)
+	}
+	if len(refs) < 5 {
+		t.Errorf("got %d references, want at least 5", len(refs))
+	}
+	for _, to := range refs {
+		if name, isOurs := strings.CutPrefix(to, "#/$defs/"); !isOurs || schema.Defs[name] == nil {
+			t.Errorf("got the reference %s, which leads nowhere", to)
+		}
+	}
+	if _, err := lineSchema([]byte(`{"components":{"schemas":{"Asset":{"$ref":"#/components/schemas/None"}}}}`)); err == nil {
+		t.Error("got no error for a schema that is missing")
+	}
+}

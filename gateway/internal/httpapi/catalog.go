@@ -1,0 +1,59 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/gateway/internal/catalog"
+	"asset-registry/shared/export"
+	"asset-registry/shared/routes"
+)
+
+// manifestBytes is the most bytes of a manifest of whole copies.
+const manifestBytes = 64 << 10
+
+// routeCatalog adds the manifest of whole copies and their descriptions. A mirror has none.
+func (a *API) routeCatalog(engine *gin.Engine) {
+	add := func(path string, answer handler) {
+		if a.isMirror() {
+			answer = a.toOrigin
+		}
+		engine.Match(reading, path, a.pipeline(route{class: routes.Read, answer: answer}))
+	}
+	add(export.ManifestPath, a.forwardTo(a.config.Assets, samePath))
+	add(catalog.Path, a.answerCatalog)
+	for path, file := range a.descriptions {
+		add(path, func(c *gin.Context) error {
+			file.ServeHTTP(c.Writer, c.Request)
+			return nil
+		})
+	}
+	if a.config.Search == nil {
+		add(routes.Data, func(c *gin.Context) error {
+			c.Redirect(http.StatusFound, catalog.Path)
+			return nil
+		})
+	}
+}
+
+// answerCatalog answers with the catalogue of the newest whole copies.
+func (a *API) answerCatalog(c *gin.Context) error {
+	text, err := a.config.Assets.Read(c.Request.Context(), export.ManifestPath, nil, manifestBytes)
+	if err != nil {
+		return err
+	}
+	var newest struct{ Data export.Manifest }
+	if err := json.Unmarshal(text, &newest); err != nil {
+		return fmt.Errorf("read the manifest of whole copies: %w", err)
+	}
+	body, err := catalog.JSONLD(a.config.Settings.Data, a.baseURL(c.Request), newest.Data)
+	if err != nil {
+		return fmt.Errorf("make the catalogue: %w", err)
+	}
+	c.Header("Cache-Control", "no-cache")
+	c.Data(http.StatusOK, catalog.ContentType, append(body, '\n'))
+	return nil
+}

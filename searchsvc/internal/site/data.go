@@ -1,0 +1,158 @@
+package site
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"asset-registry.example/client"
+)
+
+// dataPath is the path of the page about whole copies, after the language, and of the page in any language.
+const dataPath = "/data"
+
+// dataPage is the body of the page about whole copies (docs/data.md, "The catalogue").
+type dataPage struct {
+	Base      string
+	Catalogue string       // path
+	Publisher string       // "": not known
+	Licence   template.URL // "": none
+	Files     []dataFile
+	At        time.Time // of the copies; zero: there are none
+}
+
+// dataFile is one whole copy.
+type dataFile struct {
+	Name, Path, Schema string // Schema is a path, or ""
+	Rows               int64
+	Size, SHA256       string
+}
+
+// anyData leads to the page in the language of the request.
+func anyData(w http.ResponseWriter, r request) error {
+	return redirect(w, r, "/"+string(r.lang)+dataPath, nil)
+}
+
+// data shows the newest whole copies.
+func (s *Site) data(w http.ResponseWriter, r request) error {
+	end, err := s.registry.turns.take(r.Context())
+	if err != nil {
+		return err
+	}
+	defer end()
+	p := dataPage{Base: r.base, Catalogue: cataloguePath}
+	c, err := s.registry.catalogue(r.Context())
+	switch {
+	case errors.Is(err, errNoCopies):
+	case err != nil:
+		return err
+	default:
+		p.fill(r, c)
+	}
+	v := s.view(r, texts["data.title"].in(r.lang), p)
+	v.About, v.Section = texts["data.about"].in(r.lang), "data"
+	return s.show(w, r, http.StatusOK, "data", v)
+}
+
+// fill adds what a catalogue says. It is of the registry, but each text of it is shortened, and a link is checked.
+func (p *dataPage) fill(r request, c catalogue) {
+	p.Licence, p.Publisher = safeLink(c.Licence.ID), shorten(c.Publisher.Name, maxTitle)
+	p.At = timeOf(client.Timestamp(c.Modified.Value))
+	for _, d := range c.Dataset {
+		for _, f := range d.Distribution {
+			name := lastOf(f.Download.ID)
+			file := dataFile{
+				Name: name, Path: dataPath + "/" + name, Rows: f.Extent.Value, Size: size(r.lang, f.Bytes.Value),
+				SHA256: shorten(f.Checksum.Value.Value, maxTitle),
+			}
+			if f.Conforms.ID != "" {
+				file.Schema = dataPath + "/" + lastOf(f.Conforms.ID)
+			}
+			if _, isKnown := texts["data.file."+name]; isKnown {
+				p.Files = append(p.Files, file)
+			}
+		}
+	}
+}
+
+// lastOf returns the last part of the path of an address.
+func lastOf(address string) string {
+	for i := len(address) - 1; i >= 0; i-- {
+		if address[i] == '/' {
+			return address[i+1:]
+		}
+	}
+	return address
+}
+
+// cataloguePath is the path of the catalogue at the gateway.
+const cataloguePath = dataPath + "/catalog.jsonld"
+
+// errNoCopies is returned by a registry that has no whole copies.
+var errNoCopies = errors.New("the registry has no whole copies")
+
+type identified struct {
+	ID string `json:"@id"`
+}
+
+type literal struct {
+	Value string `json:"@value"`
+}
+
+// catalogue is what a page needs of the catalogue (DCAT-AP).
+type catalogue struct {
+	Modified  literal    `json:"dct:modified"`
+	Licence   identified `json:"dct:license"`
+	Publisher struct {
+		Name string `json:"foaf:name"`
+	} `json:"dct:publisher"`
+	Dataset []struct {
+		Distribution []struct {
+			Download identified `json:"dcat:downloadURL"`
+			Conforms identified `json:"dct:conformsTo"`
+			Bytes    literal    `json:"dcat:byteSize"`
+			Extent   struct {
+				Value int64 `json:"rdf:value"`
+			} `json:"dct:extent"`
+			Checksum struct {
+				Value literal `json:"spdx:checksumValue"`
+			} `json:"spdx:checksum"`
+		} `json:"dcat:distribution"`
+	} `json:"dcat:dataset"`
+}
+
+// catalogue reads the catalogue of the newest whole copies. A mirror has none.
+func (r *registry) catalogue(ctx context.Context) (c catalogue, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readWithin)
+	defer cancel()
+	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+cataloguePath, nil)
+	if err != nil {
+		return c, err
+	}
+	resp, err := r.http.Do(ask)
+	if err != nil {
+		return c, asFault(err)
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound, http.StatusMisdirectedRequest:
+		return c, errNoCopies
+	default:
+		return c, asFault(errors.New("the catalogue: status " + strconv.Itoa(resp.StatusCode)))
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return c, asFault(err)
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return c, fmt.Errorf("read the catalogue: %w", err)
+	}
+	return c, nil
+}
