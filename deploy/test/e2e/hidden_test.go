@@ -199,7 +199,6 @@ func (s *shownTexts) wholeCopies(t *testing.T, a api, c created) {
 }
 
 // expectCatalogue compares the files of whole copies with the catalogue, and with the page for people.
-// Promises: whole-catalogue
 func (a api) expectCatalogue(t *testing.T) {
 	t.Helper()
 	page := a.do(t, call{method: "GET", path: "/en/data"}).text
