@@ -80,7 +80,7 @@ func (c Config) Validate() error {
 	}
 	if c.BaseURL != "" && !publicAddress.MatchString(c.BaseURL) {
 		faults = append(faults, errors.New("the base URL must start with http:// or https:// and name a host, "+
-			"without a query")) // without the URL, which may have a password
+			"without a query")) // does not quote the URL, which may have a password
 	}
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))

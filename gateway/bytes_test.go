@@ -163,7 +163,7 @@ func TestABodyThatIsNotReadCostsNoBytes(t *testing.T) {
 		}
 	}
 	got := post(s, "key", jsonType, 100, body()).Header().Get("RateLimit")
-	// The write with key counts as 110 bytes, and three of the writes above as 10 each.
+	// This write counts as 110 bytes. Three of the writes above count as 10 each.
 	if want := `"tenant-bytes-1m";r=860;`; !strings.HasPrefix(got, want) {
 		t.Errorf("got RateLimit %s, want %s", got, want)
 	}

@@ -36,7 +36,7 @@ type Config struct {
 	Files      http.Handler                   // a file service in this process; replaces FilesURLs
 	AuthURLs   []string                       // addresses of the auth services, which share a store
 	Auth       http.RoundTripper              // transport to the auth service, used instead of AuthURLs; nil: not used
-	Secrets    keyring.Ring                   // sign identities; all services have the same
+	Secrets    keyring.Ring                   // secrets that sign identities; the same for all services
 
 	ServerID       string        // value of the cookie SERVER_ID; "": made from the secret, which needs a single secret
 	BaseURL        string        // beginning of each link in answers; "": taken from the address of the request

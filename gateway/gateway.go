@@ -74,7 +74,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{
 		config:  c,
 		current: concurrency.New(c.Settings.MaxConcurrent),
-		bodies:  memory.NewBudget(max(c.Memory/8, 4*c.MaxBody)), // room for three large bodies of three keys
+		bodies:  memory.NewBudget(max(c.Memory/8, 4*c.MaxBody)), // room for three large bodies, each of another key
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.open(signer); err != nil {

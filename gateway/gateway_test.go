@@ -295,8 +295,8 @@ func TestTooManyRequestsAreTold(t *testing.T) {
 	}
 }
 
-// TestOnlyTheEdgeMakesSeeds sends each request with the header that is for seeds. The asset service must get
-// seeds of the gateway, or no seeds.
+// TestOnlyTheEdgeMakesSeeds sends each request with a forged seed header. The asset service must get the
+// gateway's seeds, or none.
 func TestOnlyTheEdgeMakesSeeds(t *testing.T) {
 	var got string
 	s := start(t, func(c *Config) {

@@ -63,8 +63,8 @@ func NewService(store Store, sealer *audit.Sealer, log *slog.Logger, now func() 
 // attempts is the greatest number of tries to make a change, while other changes keep coming first.
 const attempts = 20
 
-// change makes the change that work returns, and appends its audit entry. If another change came first, it
-// calls work again.
+// change commits the Change that work returns, with its audit entry. If another change came first, it calls
+// work again.
 func (s *Service) change(ctx context.Context, by Actor, action string, work func(now time.Time) (Change, error)) error {
 	if by.Role != apikey.Operator {
 		return fault.New(fault.Forbidden, fault.Header, "Authorization", "This key may only read here.")
@@ -84,7 +84,7 @@ func (s *Service) change(ctx context.Context, by Actor, action string, work func
 
 // try makes a change, or returns ErrStale if another change came first.
 func (s *Service) try(ctx context.Context, by Actor, action string, work func(now time.Time) (Change, error)) error {
-	head, err := s.store.Head(ctx) // before all other reads, so that Commit notices any change since
+	head, err := s.store.Head(ctx) // read first, so that Commit notices every later change
 	if err != nil {
 		return fmt.Errorf("%s: %w", action, err)
 	}

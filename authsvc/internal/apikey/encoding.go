@@ -67,7 +67,7 @@ func (k Key) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// DecodeKey decodes a text of Key.Encode.
+// DecodeKey decodes a text that Key.Encode has made.
 func DecodeKey(text []byte) (Key, error) {
 	var e encodedKey
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -92,7 +92,7 @@ func (b Broker) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// DecodeBroker decodes a text of Broker.Encode.
+// DecodeBroker decodes a text that Broker.Encode has made.
 func DecodeBroker(text []byte) (Broker, error) {
 	var e encodedBroker
 	if err := json.Unmarshal(text, &e); err != nil {

@@ -8,8 +8,8 @@ import (
 	"asset-registry/shared/authapi"
 )
 
-// The errors of stores that callers act on. Any other error of a store means
-// that it could not answer, or that nobody knows whether it made a change.
+// The errors of stores that mean something to callers. Any other error of a store means that it could not
+// answer, or that nobody knows whether it made a change.
 var (
 	ErrNotFound = errors.New("there is no such key or broker")
 	ErrExists   = errors.New("a key with this id, or this key, exists already")

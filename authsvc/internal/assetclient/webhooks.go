@@ -33,7 +33,7 @@ type Webhook struct {
 // WebhookAction is something that the console does to a webhook. The audit log names it by the same text.
 type WebhookAction string
 
-// The actions.
+// The actions on webhooks.
 const (
 	StopWebhook   WebhookAction = "webhook.stop"
 	ResumeWebhook WebhookAction = "webhook.resume"

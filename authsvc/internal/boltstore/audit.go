@@ -58,7 +58,7 @@ func (s *Store) Commit(ctx context.Context, want adminapi.Head, c admin.Change) 
 	})
 }
 
-// exists reports whether the store has the broker or key before the change.
+// exists reports whether the store has the broker or key that a change changes.
 func exists(tx *bbolt.Tx, c admin.Change) bool {
 	if c.Broker != nil {
 		return tx.Bucket(brokerBucket).Get([]byte(c.Broker.Name)) != nil

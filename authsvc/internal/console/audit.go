@@ -34,7 +34,8 @@ type auditPage struct {
 	Actions     []string
 	Days        []option
 	CSV, NDJSON string // paths of exports of the search
-	// The search stopped after it had read ReadMost entries, before the entry Until. 0: it did not stop.
+	// If the search stopped early: how many entries it had read, and the number of the entry before which it
+	// stopped. Otherwise both are 0.
 	ReadMost, Until int64
 }
 

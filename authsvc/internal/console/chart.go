@@ -105,7 +105,8 @@ func (c *chart) draw() {
 	}
 }
 
-// niceStep returns a step for the axis: 1, 2 or 5 times a power of ten, such that at most five steps reach n.
+// niceStep returns a step for the axis: 1, 2 or 5 times a power of ten. At most five such steps are needed to
+// reach n.
 func niceStep(n int64) int64 {
 	for power := int64(1); ; power *= 10 {
 		for _, digit := range []int64{1, 2, 5} {

@@ -24,7 +24,7 @@ func (r Record) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// Decode decodes the record of an asset from a text of Record.Encode.
+// Decode decodes the record of an asset from a text that Record.Encode has made.
 func Decode(assetID string, text []byte) (Record, error) {
 	var e encoded
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -54,7 +54,7 @@ func (t Transfer) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// DecodeTransfer decodes the transfer with an id from a text of Transfer.Encode.
+// DecodeTransfer decodes the transfer with an id from a text that Transfer.Encode has made.
 func DecodeTransfer(id string, text []byte) (Transfer, error) {
 	var e encodedTransfer
 	if err := json.Unmarshal(text, &e); err != nil {

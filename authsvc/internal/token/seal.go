@@ -70,7 +70,7 @@ func (s *Sealer) Seal(r Record) (string, error) {
 	return sealed, nil
 }
 
-// Unseal returns the record in a text of Seal, or ErrForged for any other text.
+// Unseal returns the record in a text that Seal has made, or ErrForged for any other text.
 func (s *Sealer) Unseal(sealed string) (Record, error) {
 	if strings.ContainsAny(sealed, "\r\n") { // the decoder of base64 ignores them
 		return Record{}, ErrForged

@@ -104,7 +104,7 @@ func (k *kept) Write(p []byte) (int, error) {
 // Flush implements http.Flusher.
 func (k *kept) Flush() {}
 
-// answer returns the answer in the form that an HTTP client returns.
+// answer returns the kept answer as an *http.Response.
 func (k *kept) answer() *http.Response {
 	return &http.Response{StatusCode: k.status, Header: k.header, Body: io.NopCloser(&k.body)}
 }

@@ -16,7 +16,7 @@ type step func(next handler) handler
 
 // route says which steps the requests of a route pass. A field that is zero adds no step.
 type route struct {
-	version routes.Version // the version in whose path the route is
+	version routes.Version // the version in the path of the route
 	class   routes.Class   // cost and importance of a request; "": the handler answer has its own limits
 	key     bool           // a request needs an API key
 	body    bool           // requests have a body

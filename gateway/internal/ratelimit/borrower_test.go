@@ -139,7 +139,7 @@ func TestAClockThatWasWrongLocksNobodyOut(t *testing.T) {
 	}
 }
 
-// TestAnUnreadableRecordIsOneKeysOnly replaces the record of one key by values that nobody can decode. Other
+// TestAnUnreadableRecordIsOneKeysOnly replaces the record of one key by values that cannot be decoded. Other
 // keys must still work.
 func TestAnUnreadableRecordIsOneKeysOnly(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "no")

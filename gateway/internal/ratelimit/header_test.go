@@ -14,7 +14,7 @@ func stateOf(name string, limit, left int64, next time.Duration) State {
 	return State{Rate: limiter.Rate{Formatted: name, Limit: limit}, Left: left, Next: next}
 }
 
-// headers are the headers of an answer, in the order of Headers.
+// headers has the headers of an answer, in the order of Headers.
 type headers [5]string
 
 func of(h http.Header) (all headers) {
@@ -27,7 +27,7 @@ func of(h http.Header) (all headers) {
 // TestTheOldHeadersTellOfTheTightestRate has answers about one rate and about several ones. The older headers
 // must show the rate that refuses, or else the rate with the least left.
 func TestTheOldHeadersTellOfTheTightestRate(t *testing.T) {
-	now := time.Unix(1000, 1) // the time of a reset is rounded up
+	now := time.Unix(1000, 1) // the fraction shows that the time of a reset is rounded up
 	const next = 1500 * time.Millisecond
 	for _, c := range []struct {
 		name    string
@@ -67,7 +67,7 @@ func TestBytesThatAreCountedLaterAreInTheHeaders(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		before Verdict // no states: no headers yet
+		before Verdict // without states: there are no headers yet
 		v      Verdict
 		want   headers
 	}{

@@ -32,9 +32,9 @@
 // an eighth of every limit and share it equally. Each admits requests from its share without Redis. The limit
 // of a client that uses only one gateway is then lower by the shares of the others.
 //
-// BenchmarkBorrower was run on two idle cores. If each request asks Redis, a request takes 34 times as long as
-// with loans for one client, and 24 times as long for 100 clients. With loans, 1 request in 4,000 asks Redis
-// for one client, and 1 in 190 for 100 clients.
+// BenchmarkBorrower was run on two idle cores. For one client, a request that asks Redis takes 34 times as long
+// as one with loans; for 100 clients, 24 times as long. With loans and one client, 1 request in 4,000 asks
+// Redis; with 100 clients, 1 in 190.
 //
 // # Limits of the guarantees
 //

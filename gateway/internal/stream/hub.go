@@ -32,7 +32,7 @@ type Selection struct {
 func (s Selection) IsChosen() bool { return s.Fields != "" && s.Fields != "*" }
 
 // Source is the feed at the asset services. The messages of both methods end with the
-// error of the reader that a method returns. The caller must close this reader.
+// error with which the returned io.ReadCloser ends. The caller must close the io.ReadCloser.
 type Source interface {
 	// Page returns up to limit entries after an offset; "" stands for the start of the feed. Before the entries
 	// comes a bookmark with the offset itself. At the end comes a bookmark up to which the entries are
