@@ -15,7 +15,7 @@ import (
 )
 
 // ask sends a request with a SERVER_ID cookie. It returns the answer and the SERVER_ID that the answer sets. In
-// both places "" means that there is no cookie.
+// both places "" stands for no cookie.
 func ask(t *testing.T, s *Server, method, path, cookie string) (*httptest.ResponseRecorder, string) {
 	t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader("body"))

@@ -121,9 +121,9 @@ func isHex(text string, digits int) bool {
 	return len(text) == digits && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// Snapshot reads the list of the newest snapshot's files. IsNotFound reports that there is no snapshot. The
-// error wraps ErrSnapshot if the files do not add up to what the snapshot says, or if the list or a file is
-// larger than a registry would make it.
+// Snapshot reads the list of the newest snapshot's files. IsNotFound is true for the error of a registry without
+// a snapshot. The error wraps ErrSnapshot if the files do not add up to the numbers of the snapshot, or if the
+// list or a file is larger than a registry would make it.
 func (c *Client) Snapshot(ctx context.Context) (Snapshot, error) {
 	r := read(path("snapshot"), nil)
 	body, err := call[Snapshot](ctx, c, r)

@@ -50,7 +50,7 @@ func (f *File) stopped() error {
 }
 
 // succeeded notes that a commit succeeded. On a full disk a small change may still find room in the file. So
-// after an error about a full disk, only a probe shows that there is room again.
+// after an error about a full disk, only a probe shows that the disk has room again.
 func (f *File) succeeded() {
 	f.note(func(h *health) {
 		if !errors.Is(h.failing, syscall.ENOSPC) {

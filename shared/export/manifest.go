@@ -1,8 +1,5 @@
 package export
 
-// ManifestPath is the path of the manifest of the newest whole copies.
-const ManifestPath = "/data/manifest.json"
-
 // Manifest lists the newest whole copies (docs/contract.md, "Whole copies").
 type Manifest struct {
 	Date     string `json:"date"`     // when the snapshot of the copies was begun, in ISO 8601

@@ -39,7 +39,7 @@ func growthFor(live uint64) int {
 	return int(min(max(100*garbage/max(live, 1), leastGrowth), mostGrowth))
 }
 
-// liveBytes returns the size of what the last collection found alive, with the stacks.
+// liveBytes returns how many bytes the last collection found alive, with the stacks.
 func liveBytes() uint64 {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}}
 	metrics.Read(samples)

@@ -264,6 +264,9 @@ const (
 	Data       = "/data"
 	Copy       = Data + "/:name"
 	CopyByHash = Data + "/:name/:file" // the hash of the file, and its name
+
+	CopyManifest = Data + "/manifest.json"  // the list of the newest whole copies
+	Catalogue    = Data + "/catalog.jsonld" // the same with the operator's texts (DCAT-AP)
 )
 
 // PublicPath is a path that readers from outside may ask a gateway for.

@@ -27,7 +27,7 @@ const (
 
 // routeCopies adds the routes of whole copies (docs/contract.md, "Whole copies").
 func (a *API) routeCopies(r gin.IRoutes) {
-	routeRead(r, export.ManifestPath, httpserver.Handle(a.copiesManifest))
+	routeRead(r, routes.CopyManifest, httpserver.Handle(a.copiesManifest))
 	routeRead(r, routes.Copy, httpserver.Handle(a.newestCopy))
 	routeRead(r, routes.CopyByHash, httpserver.Handle(func(c *gin.Context) error {
 		return a.copy(c, c.Param("name"), c.Param("file"), true)

@@ -51,7 +51,7 @@ func newSnapshots() *snapshots {
 	return &snapshots{readers: make(chan struct{}, maxSegmentReaders), copiers: make(chan struct{}, maxCopyReaders)}
 }
 
-// ServeSnapshots makes the API serve the given snapshots. Without this call, the API answers that there are no
+// ServeSnapshots makes the API serve the given snapshots. Without this call, the API answers with 404 for
 // snapshots. ServeSnapshots must be called before Route.
 func (a *API) ServeSnapshots(kept Snapshots) { a.snapshots.kept = kept }
 

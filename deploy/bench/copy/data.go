@@ -17,6 +17,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/shared/export"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/routes"
 	"asset-registry/shared/sleep"
 )
 
@@ -69,7 +70,7 @@ func (b *bench) measureCopies(ctx context.Context, r *registry, plain time.Durat
 		return err
 	}
 	fmt.Printf("whole copies: %.2f of the time of the first snapshot (goal 1.3)\n", took.Seconds()/plain.Seconds())
-	resp, err := http.Get("http://" + r.addr + export.ManifestPath)
+	resp, err := http.Get("http://" + r.addr + routes.CopyManifest)
 	if err != nil {
 		return err
 	}

@@ -196,7 +196,7 @@ func (h *history) measureLive() {
 	}
 }
 
-// printLive prints a table of what the live followers got.
+// printLive prints a table of the entries that live followers got.
 func printLive(r *report) {
 	if len(r.live) == 0 {
 		return

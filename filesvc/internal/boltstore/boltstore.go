@@ -104,7 +104,7 @@ func get(tx *bbolt.Tx, id string) (file.File, error) {
 }
 
 // put replaces the stored file old by the file f, and updates the counts of their brokers. A zero value of old
-// or f means that there is no file.
+// or f stands for no file.
 func put(tx *bbolt.Tx, old, f file.File) error {
 	if f.ID == "" {
 		if err := tx.Bucket(filesBucket).Delete([]byte(old.ID)); err != nil {

@@ -16,7 +16,7 @@ const MaxRemoved = 1000
 
 // ListRemoved returns ids of files that were taken down, sorted: at most limit ids, all greater than the
 // argument after. For next, see List. It sees every removal that was acknowledged before. The list is public,
-// because anyone who asks for a removed file learns that it was removed.
+// because a request for a removed file is answered with 410.
 func (s *Service) ListRemoved(ctx context.Context, after string, limit int) (ids []string, next string, err error) {
 	ids, err = s.bytes.Removed(ctx, after, limit)
 	if err != nil {

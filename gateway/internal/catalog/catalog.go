@@ -13,9 +13,9 @@ import (
 	"asset-registry/shared/static"
 )
 
-// Paths of the descriptions. The columns of a table are at the table's path and "-metadata.json" (CSVW, 5.3).
+// SchemaPath is the path of the JSON Schema of a line. The description of a table is at the table's path and csvwEnd
+// (CSVW, 5.3).
 const (
-	Path       = routes.Data + "/catalog.jsonld"
 	SchemaPath = routes.Data + "/assets.schema.json"
 	csvwEnd    = "-metadata.json"
 )
@@ -23,7 +23,7 @@ const (
 // ContentType is the media type of a catalogue.
 const ContentType = "application/ld+json"
 
-// Settings are what the operator says about the data. With the tags, the fields are flags of a command.
+// Settings are the texts of the operator about the data. The tags make the fields flags of a command.
 type Settings struct {
 	DataLicence   string `placeholder:"URL" help:"Address of the licence of the data, for /data; by default none."`
 	DataPublisher string `placeholder:"NAME" help:"Name of the publisher of the data, for /data; by default none."`
@@ -95,14 +95,17 @@ func csvw(table string) string { return routes.Data + "/" + table + csvwEnd }
 // JSONLD returns the catalogue of the newest whole copies. Base is the public address of the registry. A text of
 // the operator is a value of JSON, in which < > and & are escaped.
 func JSONLD(s Settings, base string, m export.Manifest) ([]byte, error) {
-	named := func(o object) object {
-		if s.DataPublisher != "" {
-			o["dct:publisher"] = object{"@type": "foaf:Organization", "foaf:name": s.DataPublisher}
-		}
+	licensed := func(o object) object {
 		if s.DataLicence != "" {
 			o["dct:license"] = id(s.DataLicence)
 		}
 		return o
+	}
+	published := func(o object) object {
+		if s.DataPublisher != "" {
+			o["dct:publisher"] = object{"@type": "foaf:Organization", "foaf:name": s.DataPublisher}
+		}
+		return licensed(o)
 	}
 	modified := object{"@value": m.Date, "@type": "xsd:dateTime"}
 	var distributions []object
@@ -113,7 +116,7 @@ func JSONLD(s Settings, base string, m export.Manifest) ([]byte, error) {
 		}
 		lasting := base + routes.Data + "/" + f.Name
 		d := object{
-			"@id": base + Path + "#" + f.Name, "@type": "dcat:Distribution", "dct:title": both(a.uk, a.en),
+			"@id": base + routes.Catalogue + "#" + f.Name, "@type": "dcat:Distribution", "dct:title": both(a.uk, a.en),
 			"dcat:accessURL": id(base + routes.Data), "dcat:downloadURL": id(lasting), "dct:modified": modified,
 			"dcat:mediaType": id(media + a.media), "dct:format": id(fileTypes + a.fileType),
 			"dcat:byteSize": object{"@value": fmt.Sprint(f.Bytes), "@type": "xsd:nonNegativeInteger"},
@@ -129,19 +132,18 @@ func JSONLD(s Settings, base string, m export.Manifest) ([]byte, error) {
 		if f.Name == "assets.jsonl.gz" {
 			d["dcat:compressFormat"] = id(media + zipped)
 		}
-		delete(named(d), "dct:publisher") // a distribution has none
-		distributions = append(distributions, d)
+		distributions = append(distributions, licensed(d))
 	}
-	dataset := named(object{
-		"@id": base + Path + "#dataset", "@type": "dcat:Dataset",
+	dataset := published(object{
+		"@id": base + routes.Catalogue + "#dataset", "@type": "dcat:Dataset",
 		"dct:title": both("Активи реєстру", "Assets of the registry"),
 		"dct:description": both("Усі опубліковані активи: державне й комунальне майно, яке пропонують до приватизації.",
 			"All published assets: state and municipal property that is put up for privatisation."),
 		"dct:modified": modified, "dcat:landingPage": id(base + routes.Data), "dcat:distribution": distributions,
 		"dct:language": []object{id(languages + "UKR"), id(languages + "ENG")},
 	})
-	return json.Marshal(named(object{
-		"@context": vocabularies, "@id": base + Path, "@type": "dcat:Catalog",
+	return json.Marshal(published(object{
+		"@context": vocabularies, "@id": base + routes.Catalogue, "@type": "dcat:Catalog",
 		"dct:title":       both("Відкриті дані реєстру активів", "Open data of the asset registry"),
 		"dct:description": both("Цілі копії реєстру активів.", "Whole copies of the asset registry."),
 		"dct:modified":    modified, "foaf:homepage": id(base + "/"), "dcat:dataset": []object{dataset},

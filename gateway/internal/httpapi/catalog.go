@@ -23,8 +23,8 @@ func (a *API) routeCatalog(engine *gin.Engine) {
 		}
 		engine.Match(reading, path, a.pipeline(route{class: routes.Read, answer: answer}))
 	}
-	add(export.ManifestPath, a.forwardTo(a.config.Assets, samePath))
-	add(catalog.Path, a.answerCatalog)
+	add(routes.CopyManifest, a.forwardTo(a.config.Assets, samePath))
+	add(routes.Catalogue, a.answerCatalog)
 	for path, file := range a.descriptions {
 		add(path, func(c *gin.Context) error {
 			file.ServeHTTP(c.Writer, c.Request)
@@ -33,7 +33,7 @@ func (a *API) routeCatalog(engine *gin.Engine) {
 	}
 	if a.config.Search == nil {
 		add(routes.Data, func(c *gin.Context) error {
-			c.Redirect(http.StatusFound, catalog.Path)
+			c.Redirect(http.StatusFound, routes.Catalogue)
 			return nil
 		})
 	}
@@ -41,7 +41,7 @@ func (a *API) routeCatalog(engine *gin.Engine) {
 
 // answerCatalog answers with the catalogue of the newest whole copies.
 func (a *API) answerCatalog(c *gin.Context) error {
-	text, err := a.config.Assets.Read(c.Request.Context(), export.ManifestPath, nil, manifestBytes)
+	text, err := a.config.Assets.Read(c.Request.Context(), routes.CopyManifest, nil, manifestBytes)
 	if err != nil {
 		return err
 	}

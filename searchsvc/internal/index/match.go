@@ -355,7 +355,7 @@ func spanOf(t search.Times) span {
 	return s
 }
 
-// has reports whether a time is in the range. 0 means that there is no time, which is in no range.
+// has reports whether a time is in the range. 0 stands for no time, which is in no range.
 func (s span) has(at int64) bool { return at != 0 && at >= s.from && at < s.until }
 
 // each passes the assets of a set to the function visit, in their order and several thousand in one call, until

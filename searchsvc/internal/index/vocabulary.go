@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/ukrainian"
 )
 
-// Limits of what second tries may look up in the vocabulary for one search.
+// Limits of the look-ups that second tries make in the vocabulary for one search.
 const (
 	mostLookups  = 3000 // terms that are looked up
 	mostNear     = 6    // words of a question that are compared with all terms

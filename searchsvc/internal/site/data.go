@@ -8,14 +8,15 @@ import (
 	"html/template"
 	"io"
 	"net/http"
-	"strconv"
+	"path"
 	"time"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/routes"
 )
 
 // dataPath is the path of the page about whole copies, after the language, and of the page in any language.
-const dataPath = "/data"
+const dataPath = routes.Data
 
 // dataPage is the body of the page about whole copies (docs/data.md, "The catalogue").
 type dataPage struct {
@@ -46,7 +47,7 @@ func (s *Site) data(w http.ResponseWriter, r request) error {
 		return err
 	}
 	defer end()
-	p := dataPage{Base: r.base, Catalogue: cataloguePath}
+	p := dataPage{Base: r.base, Catalogue: routes.Catalogue}
 	c, err := s.registry.catalogue(r.Context())
 	switch {
 	case errors.Is(err, errNoCopies):
@@ -60,19 +61,19 @@ func (s *Site) data(w http.ResponseWriter, r request) error {
 	return s.show(w, r, http.StatusOK, "data", v)
 }
 
-// fill adds what a catalogue says. It is of the registry, but each text of it is shortened, and a link is checked.
+// fill adds the values of a catalogue. It shortens each text, and checks the address of the licence.
 func (p *dataPage) fill(r request, c catalogue) {
 	p.Licence, p.Publisher = safeLink(c.Licence.ID), shorten(c.Publisher.Name, maxTitle)
 	p.At = timeOf(client.Timestamp(c.Modified.Value))
 	for _, d := range c.Dataset {
 		for _, f := range d.Distribution {
-			name := lastOf(f.Download.ID)
+			name := path.Base(f.Download.ID)
 			file := dataFile{
 				Name: name, Path: dataPath + "/" + name, Rows: f.Extent.Value, Size: size(r.lang, f.Bytes.Value),
 				SHA256: shorten(f.Checksum.Value.Value, maxTitle),
 			}
 			if f.Conforms.ID != "" {
-				file.Schema = dataPath + "/" + lastOf(f.Conforms.ID)
+				file.Schema = dataPath + "/" + path.Base(f.Conforms.ID)
 			}
 			if _, isKnown := texts["data.file."+name]; isKnown {
 				p.Files = append(p.Files, file)
@@ -80,19 +81,6 @@ func (p *dataPage) fill(r request, c catalogue) {
 		}
 	}
 }
-
-// lastOf returns the last part of the path of an address.
-func lastOf(address string) string {
-	for i := len(address) - 1; i >= 0; i-- {
-		if address[i] == '/' {
-			return address[i+1:]
-		}
-	}
-	return address
-}
-
-// cataloguePath is the path of the catalogue at the gateway.
-const cataloguePath = dataPath + "/catalog.jsonld"
 
 // errNoCopies is returned by a registry that has no whole copies.
 var errNoCopies = errors.New("the registry has no whole copies")
@@ -105,7 +93,7 @@ type literal struct {
 	Value string `json:"@value"`
 }
 
-// catalogue is what a page needs of the catalogue (DCAT-AP).
+// catalogue has the fields of a catalogue (DCAT-AP) that the page shows.
 type catalogue struct {
 	Modified  literal    `json:"dct:modified"`
 	Licence   identified `json:"dct:license"`
@@ -131,7 +119,7 @@ type catalogue struct {
 func (r *registry) catalogue(ctx context.Context) (c catalogue, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
-	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+cataloguePath, nil)
+	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+routes.Catalogue, nil)
 	if err != nil {
 		return c, err
 	}
@@ -145,7 +133,7 @@ func (r *registry) catalogue(ctx context.Context) (c catalogue, err error) {
 	case http.StatusNotFound, http.StatusMisdirectedRequest:
 		return c, errNoCopies
 	default:
-		return c, asFault(errors.New("the catalogue: status " + strconv.Itoa(resp.StatusCode)))
+		return c, asFault(fmt.Errorf("the catalogue: status %d", resp.StatusCode))
 	}
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {

@@ -86,7 +86,7 @@ func TestThePageAsksForSuggestions(t *testing.T) {
 }
 
 // TestAHitSaysThatThereAreOtherItems finds an asset with one item, and then with two. Only the second hit must
-// say that there are other items.
+// mention other items.
 func TestAHitSaysThatThereAreOtherItems(t *testing.T) {
 	for n := range 2 {
 		f := newFound()
