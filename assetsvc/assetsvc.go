@@ -170,7 +170,7 @@ func (c Config) validateStore() error {
 	return errors.Join(faults...)
 }
 
-// hidden returns the groups of Hide, which Validate has checked.
+// hidden returns the groups in the field Hide. Validate has checked their names.
 func (c Config) hidden() []asset.Group {
 	hidden, _ := asset.ParseGroups(c.Hide)
 	return hidden

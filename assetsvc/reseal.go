@@ -11,7 +11,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// sealedStore is a store that keeps records and seeds which were sealed with the registry's secret.
+// sealedStore is a store that keeps token records of assets and seeds of webhooks, all sealed with the registry's
+// secret.
 type sealedStore interface {
 	registry.SealedStore
 	webhook.Store

@@ -114,7 +114,8 @@ func Reseal(ctx context.Context, c Config) (entries int, err error) {
 	return entries, err
 }
 
-// Reseal seals the audit log of a running service in the same way.
+// Reseal seals the audit log of a running service with the current secret. It returns the same number as the
+// function Reseal.
 func (s *Server) Reseal(ctx context.Context) (entries int, err error) { return s.admin.Reseal(ctx) }
 
 // CheckAudit checks the chain of the audit log. It reads all of it.

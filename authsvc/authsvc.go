@@ -111,7 +111,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// fixedKeys returns the keys of the keys file and, if the sandbox is on, its keys.
+// fixedKeys returns the keys of the keys file and, if the sandbox is on, the keys of the sandbox.
 func (c Config) fixedKeys() (apikey.Fixed, error) {
 	keys := apikey.Fixed{}
 	if c.KeysFile != "" {

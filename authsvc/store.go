@@ -158,9 +158,9 @@ func AddKey(ctx context.Context, address, hash string, holder identity.Identity)
 // CheckKey returns everything wrong with a key for AddKey or for a keys file.
 func CheckKey(hash string, holder identity.Identity) error { return apikey.CheckEntry(hash, holder) }
 
-// RevokeKey removes a key that AddKey has stored from the store at an address. Gateways accept the key for less
-// than a second longer. If an operator created or changed the key, RevokeKey returns an error: such a key is
-// revoked with the admin API.
+// RevokeKey removes from the store at an address a key that AddKey has stored there. Gateways accept the key
+// for less than a second longer. If an operator created or changed the key, RevokeKey returns an error: such a
+// key is revoked with the admin API.
 func RevokeKey(ctx context.Context, address, keyID string) error {
 	return Config{Store: address}.withStore(func(s store) error {
 		err := s.unaudited.RemoveKey(ctx, keyID)

@@ -17,7 +17,7 @@ const (
 	clockError = time.Hour
 )
 
-// clock notices whether the time of day has been set since begun.
+// clock notices whether somebody sets the time of day after the moment in the field begun.
 type clock struct {
 	begun time.Time // has a reading of the monotonic clock
 	shown time.Time
@@ -26,8 +26,8 @@ type clock struct {
 
 func newClock(now func() time.Time) clock { return clock{time.Now(), now().Round(0), now} }
 
-// leaps reports whether the clock was set by more than clockError since begun. The time that it shows may then
-// be wrong.
+// leaps reports whether the clock was set by more than clockError after the moment in the field begun. The time
+// that it shows may then be wrong.
 func (c clock) leaps() bool {
 	return (c.now().Round(0).Sub(c.shown) - time.Since(c.begun)).Abs() > clockError
 }

@@ -129,8 +129,8 @@ func (c *Copies) Check(ctx context.Context) (done Checked, faults []error) {
 	}
 }
 
-// Handler returns the handler of requests that read files. The secrets are those which sign the identities of
-// callers.
+// Handler returns the handler of requests that read files. The secrets verify the identities of callers, which
+// a service of the registry has signed.
 func (c *Copies) Handler(secrets keyring.Ring, timeout time.Duration, log *slog.Logger, t *telemetry.Telemetry) (
 	http.Handler, error,
 ) {

@@ -16,8 +16,8 @@ import (
 )
 
 // Snapshot writes a copy of the embedded store of metadata at one moment, while the service works. The copy can
-// replace the store's file. Snapshot calls the function to with the size in bytes, and writes to the writer that
-// it returns. It returns an error if the store is in MongoDB.
+// replace the store's file. Snapshot calls the given function with the size in bytes, and writes to the writer
+// that the function returns. Snapshot returns an error if the store is in MongoDB.
 func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
 	store, embedded := s.store.(*boltstore.Store)
 	if !embedded {

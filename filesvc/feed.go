@@ -87,8 +87,8 @@ func (f feed) Complete(ctx context.Context, asset string, of file.File) error {
 	return f.ask(ctx, http.MethodPost, "http://assetsvc"+filesapi.CompletePath+url.PathEscape(asset), text, nil)
 }
 
-// ask sends a request to the asset service, and decodes the answer into a value. If into is nil, it ignores the
-// answer's body.
+// ask sends a request to the asset service, and decodes the answer into the value behind the pointer. If the
+// pointer is nil, it ignores the body of the answer.
 func (f feed) ask(ctx context.Context, method, address string, body []byte, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

@@ -36,10 +36,10 @@ type rig struct {
 	url    string
 	signer *identity.Signer
 	now    atomic.Int64 // nanoseconds by which the service's clock is ahead of the real time
-	feed   atomic.Value // string: the answer to a page of the feed
+	feed   atomic.Value // string: the answer to a request for a page of the feed
 }
 
-// start starts a service, and calls each function in started with it.
+// start starts a service, and passes it to each function of the argument started.
 func start(t *testing.T, change func(*Config), started ...func(*Server)) *rig {
 	t.Helper()
 	r := &rig{t: t}
@@ -494,8 +494,8 @@ func TestWithoutAPublicAddress(t *testing.T) {
 	r.upload(broker, "/upload", "a", "text/plain", "x").is(t, "upload", 503, says)
 }
 
-// TestRequestsOfOthers sends requests that must be refused: without a signed identity, and a claim by a caller
-// that is not a service.
+// TestRequestsOfOthers sends a request without a signed identity, and a claim by a caller that is not a
+// service. Both must be refused.
 func TestRequestsOfOthers(t *testing.T) {
 	r := start(t, same)
 	resp, err := http.Get(r.url + "/get/" + strings.Repeat("0", 32))

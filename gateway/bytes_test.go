@@ -49,7 +49,7 @@ func retryAfter(t *testing.T, got *httptest.ResponseRecorder) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// twoKeys answers as an auth service that knows three keys: "key" and "key2" of one broker, and "else" of
+// twoKeys answers as an auth service that knows the keys "key" and "key2" of one broker, and the key "else" of
 // another broker.
 func twoKeys(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
@@ -163,13 +163,13 @@ func TestABodyThatIsNotReadCostsNoBytes(t *testing.T) {
 		}
 	}
 	got := post(s, "key", jsonType, 100, body()).Header().Get("RateLimit")
-	// This write counts as 110 bytes. Three of the writes above count as 10 each.
+	// This write counts as 110 bytes, and three of the writes above count as 10 bytes each. So 860 bytes are left.
 	if want := `"tenant-bytes-1m";r=860;`; !strings.HasPrefix(got, want) {
 		t.Errorf("got RateLimit %s, want %s", got, want)
 	}
 }
 
-// TestABrokerMayUploadSoManyBytes has a limit of 128 MiB. Above the limit, an upload of known length must be
+// TestABrokerMayUploadSoManyBytes sets a limit of 128 MiB. Above the limit, an upload of known length must be
 // refused before its body is read, and an upload of unknown length while its body is read (docs/files.md, D7).
 // Promises: upload-bytes
 func TestABrokerMayUploadSoManyBytes(t *testing.T) {
@@ -177,7 +177,7 @@ func TestABrokerMayUploadSoManyBytes(t *testing.T) {
 	files := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
 		read.Add(n)
-		if err != nil { // the error of the gateway, which is in the same process
+		if err != nil { // returned by the gateway's body, which the handler reads directly if both are in one process
 			faulthttp.Write(w, err)
 			return
 		}

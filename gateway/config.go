@@ -29,7 +29,7 @@ type Config struct {
 	AssetsURLs []string                       // addresses of the asset services, which share a store
 	Assets     http.Handler                   // an asset service in this process; replaces AssetsURLs
 	Warnings   func(context.Context) []string // warnings of the services in this process; nil: they have none
-	Answers    *Answers                       // keeps answers; must hear of each write of Assets; nil: none kept
+	Answers    *Answers                       // memory for answers, to which Assets announces each write; nil: none
 	SearchURLs []string                       // addresses of the search services; empty: no search service
 	Search     http.Handler                   // a search service in this process; replaces SearchURLs
 	FilesURLs  []string                       // addresses of the file services; empty: no file service
@@ -64,8 +64,8 @@ type Settings = httpapi.Settings
 // Answers keeps in memory the answers to reads of assets. Its method Change must be called before each write.
 type Answers = answers.Cache
 
-// NewAnswers returns a memory for answers. It takes 1/16 of the bytes that the process may use; if bytes is 0,
-// these are memory.Limit.
+// NewAnswers returns a memory for answers. The argument bytes is how many bytes the process may use; the
+// answers take 1/16 of them. If bytes is 0, the process may use memory.Limit.
 func NewAnswers(bytes int64) *Answers {
 	return answers.New(cmp.Or(bytes, memory.Limit())/16, time.Now)
 }

@@ -125,7 +125,7 @@ func compressedAndSmall(t *testing.T, s *Server, page string) {
 	}
 }
 
-// docsSite returns the documentation site with the same paths as the one of the gateway.
+// docsSite returns a documentation site whose pages and files have the same paths as at the gateway.
 func docsSite(t *testing.T) *docspage.Site {
 	t.Helper()
 	site, err := docspage.New(docspage.Options{Document: openapi.JSON})
@@ -186,7 +186,7 @@ func TestAFloodOfTheDocumentationIsBounded(t *testing.T) {
 	two, now := int64(2), time.Now()
 	s := start(t, func(c *Config) {
 		c.Limits = Limits{AddressRead: &two}
-		c.Now = func() time.Time { return now } // no second of the limit ends during the test
+		c.Now = func() time.Time { return now } // the clock stands still, so all requests count in the same second
 	})
 	for _, path := range []string{"/docs", docsSite(t).Files()[0]} {
 		var got []int

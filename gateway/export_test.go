@@ -21,7 +21,7 @@ import (
 type library struct {
 	assets int
 	size   int                                              // additional bytes in each asset
-	get    func(w http.ResponseWriter, n int) (isDone bool) // replaces the answer about an asset; nil: never
+	get    func(w http.ResponseWriter, n int) (isDone bool) // answers for asset n if it returns true; nil: never
 	reads  atomic.Int64
 }
 
@@ -189,7 +189,7 @@ func TestAnExportEndsWithItsClient(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, resp, _ := rowsAt(t, at+"csv?q=bad"); resp.StatusCode == http.StatusBadRequest { // the first one is over
+		if _, resp, _ := rowsAt(t, at+"csv?q=bad"); resp.StatusCode == http.StatusBadRequest { // the export has ended
 			break
 		}
 		if time.Now().After(deadline) {

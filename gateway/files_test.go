@@ -11,9 +11,10 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// TestFilesWithoutTheirService has a gateway that an upgrade has started before the first file service: nobody
-// listens there yet. Each route of files, and a form of a document, must be a 503 that says when to come again.
-// So no client believes that a file does not exist (docs/versions.md).
+// TestFilesWithoutTheirService has a gateway that an upgrade has started before the first file service, so
+// nobody listens at the address of the file service yet. Each route of files, and a form of a document, must
+// answer with a 503 that says when to come again. So no client believes that a file does not exist
+// (docs/versions.md).
 // Promises: files-later
 func TestFilesWithoutTheirService(t *testing.T) {
 	unused, err := net.Listen("tcp", "127.0.0.1:0")

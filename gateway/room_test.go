@@ -11,8 +11,8 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// unfinished is a body that calls the function read when somebody reads it. It ends when the channel end is
-// closed.
+// unfinished is a body. Each Read calls the function in the field read, and waits until the channel in the
+// field end is closed.
 type unfinished struct {
 	io.Reader
 	read func()

@@ -30,7 +30,7 @@ const ignored = "The registry ignores this field."
 // rehearsal is one run of the rules.
 type rehearsal struct {
 	rules asset.Rules
-	ids   int // number of ids given so far
+	ids   int // number of ids that newID has made
 }
 
 func (r *rehearsal) newID() string {
@@ -43,7 +43,8 @@ var now = time.Unix(0, 0).UTC()
 
 var owner = asset.Caller{Role: asset.Owner}
 
-// Asset returns the faults of an asset, given as a JSON object, that its owner creates and then publishes.
+// Asset returns the faults that the registry would find if an owner created the asset, given as a JSON object, and
+// then published it.
 func Asset(data []byte) []Fault {
 	fields, err := object(data)
 	if err != nil {
@@ -77,7 +78,8 @@ var documents = func() asset.Part {
 	return parts[slices.IndexFunc(parts, func(p asset.Part) bool { return p.Path == "documents" })]
 }()
 
-// Document returns the faults of a document, given as a JSON object, that the owner of a published asset adds.
+// Document returns the faults that the registry would find if the owner of a published asset added the document,
+// given as a JSON object.
 func Document(data []byte) []Fault {
 	fields, err := object(data)
 	if err != nil {

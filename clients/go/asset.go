@@ -117,7 +117,7 @@ type Location struct {
 
 // RegistrationDetails is the state of an item in the register of titles.
 type RegistrationDetails struct {
-	Status           string    `json:"status,omitempty"` // unknown, registering or complete
+	Status           string    `json:"status,omitempty"` // "unknown", "registering" or "complete"
 	RegistrationID   string    `json:"registrationID,omitempty"`
 	RegistrationDate Timestamp `json:"registrationDate,omitempty"`
 
@@ -132,7 +132,7 @@ type Decision struct {
 	TitleRu      string    `json:"title_ru,omitempty"`
 	DecisionDate Timestamp `json:"decisionDate,omitempty"`
 	DecisionID   string    `json:"decisionID,omitempty"`
-	DecisionOf   string    `json:"decisionOf,omitempty"` // always asset
+	DecisionOf   string    `json:"decisionOf,omitempty"` // always "asset"
 
 	Tagged
 	Unknown Unknown `json:"-"`
@@ -191,7 +191,7 @@ type Organisation struct {
 	Name                    string       `json:"name,omitempty"`
 	NameEn                  string       `json:"name_en,omitempty"`
 	NameRu                  string       `json:"name_ru,omitempty"`
-	Kind                    string       `json:"kind,omitempty"` // general, special or other
+	Kind                    string       `json:"kind,omitempty"` // "general", "special" or "other"
 	Identifier              Identifier   `json:"identifier,omitzero"`
 	AdditionalIdentifiers   []Identifier `json:"additionalIdentifiers,omitempty"`
 	Address                 Address      `json:"address,omitzero"`
@@ -238,7 +238,7 @@ type Period struct {
 // (docs/contract.md, "Related process").
 type RelatedProcess struct {
 	ID               string `json:"id,omitempty"`
-	Type             string `json:"type,omitempty"` // asset, auction or lot
+	Type             string `json:"type,omitempty"` // "asset", "auction" or "lot"
 	RelatedProcessID string `json:"relatedProcessID,omitempty"`
 	Identifier       string `json:"identifier,omitempty"`
 	ParentID         string `json:"parentID,omitempty"`

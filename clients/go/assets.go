@@ -7,7 +7,7 @@ import (
 
 const assetsPath = prefix + "/assets"
 
-// Created is a new asset with its tokens. If CreateReferenced is repeated, its answer may lack the tokens.
+// Created is a new asset with its tokens. A repeated call of CreateReferenced may return it without the tokens.
 type Created struct {
 	Asset  Asset  `json:"data"`
 	Access Access `json:"access"`
@@ -26,8 +26,7 @@ func (c *Client) CreateOnce(ctx context.Context, asset Asset, key string) (Creat
 	return c.create(ctx, asset, key, "")
 }
 
-// CreateFields does what CreateOnce does, for an asset that a program has as JSON. The values may be the same
-// as in a change (Fields).
+// CreateFields does what CreateOnce does, but takes the asset as Fields, for a program that has it as JSON.
 func (c *Client) CreateFields(ctx context.Context, asset Fields, key string) (Created, error) {
 	return c.create(ctx, asset, key, "")
 }
@@ -82,9 +81,9 @@ func (c *Client) Publish(ctx context.Context, id string, w Write) (Asset, error)
 	return c.Patch(ctx, id, Fields{"status": Pending}, w)
 }
 
-// Replace replaces everything of an asset that the caller may write. A field that asset lacks is cleared
-// (docs/contract.md, "Replace"). Pass the tag of the asset that was read as w.IfMatch, so that no other
-// caller's change is lost.
+// Replace replaces everything of an asset that the caller may write. It clears the fields that are absent from
+// the new asset (docs/contract.md, "Replace"). To overwrite no change of another caller, pass as w.IfMatch the
+// tag of the asset that was read.
 func (c *Client) Replace(ctx context.Context, id string, asset Asset, w Write) (Asset, error) {
 	if err := checkIDs(id); err != nil {
 		return Asset{}, err

@@ -88,7 +88,7 @@ func IsForbidden(err error) bool { return StatusOf(err) == http.StatusForbidden 
 // IsNotFound reports an object that does not exist (404).
 func IsNotFound(err error) bool { return StatusOf(err) == http.StatusNotFound }
 
-// IsChanged reports that the asset changed since Write.IfMatch (412).
+// IsChanged reports that the asset has changed since it had the tag Write.IfMatch (412).
 func IsChanged(err error) bool { return StatusOf(err) == http.StatusPreconditionFailed }
 
 // IsBusy reports a rate limit (429) or an overload or outage (503). Error.RetryAfter
@@ -97,7 +97,7 @@ func IsBusy(err error) bool {
 	return StatusOf(err) == http.StatusTooManyRequests || StatusOf(err) == http.StatusServiceUnavailable
 }
 
-// newError makes an Error of a response and its body.
+// newError makes an Error from a response and its body.
 func newError(r request, resp *http.Response, text []byte) *Error {
 	e := &Error{
 		Status: resp.StatusCode, Method: r.method, Path: r.path,

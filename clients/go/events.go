@@ -26,13 +26,13 @@ type message struct {
 // messages reads a stream of server-sent events.
 type messages struct {
 	in    *bufio.Reader
-	heard bool // something other than a retry has come
+	heard bool // the stream has sent something besides the field retry
 }
 
 func newMessages(in io.Reader) *messages { return &messages{in: bufio.NewReaderSize(in, 64<<10)} }
 
-// next returns the next message. It returns io.EOF at the end of the stream. A message that is cut off by the
-// end does not count.
+// next returns the next message. It returns io.EOF at the end of the stream. It ignores a message that the end
+// of the stream cuts off.
 func (m *messages) next() (message, error) {
 	var found message
 	for size := 0; ; {

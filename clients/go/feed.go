@@ -118,7 +118,7 @@ func serverOf(r request, header http.Header) string {
 	return r.serverID
 }
 
-// startOver adds ErrStartOver to the refusal of an offset.
+// startOver adds ErrStartOver to an error by which the registry refuses an offset.
 func startOver(err error) error {
 	if refusal, ok := errors.AsType[*Error](err); ok && refusal.Status == http.StatusNotFound {
 		if _, ok := refusal.Detail("offset"); ok {
@@ -176,9 +176,9 @@ const defaultPause = 5 * time.Minute
 // Each wait is the given pause and up to a tenth more, at random; a pause of 0 stands for 5 minutes. A program that
 // stores Page.Next after it has used a page loses nothing.
 //
-// After an error, the sequence goes on if the loop does: after ErrStartOver at the beginning of the feed, and
-// after any other error with the same page, after a pause. If ErrStartOver comes again before an empty page, a
-// pause follows too. Once ctx is done, its error is the last element.
+// An error does not end the sequence, if the loop continues. After ErrStartOver the sequence goes on at the
+// beginning of the feed. After any other error it pauses, and then reads the same page again. If ErrStartOver
+// comes again before an empty page, it pauses too. Once ctx is done, the error of ctx is the last element.
 //
 // With feed.Live, changes arrive as they happen, in pages of at most feed.Limit entries and 4 MiB, or of one
 // larger entry. A page without assets moves the position. Follow begins a new stream when one ends, breaks off

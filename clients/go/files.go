@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// slowest is the speed, in bytes a second, below which the registry ends an upload. The time limit of a try
-// is Config.Timeout and the time that an upload takes at this speed.
+// slowest is the speed, in bytes a second, below which the registry ends an upload. The time limit of a try is
+// Config.Timeout plus the time that an upload takes at this speed.
 const slowest = 64 << 10 / 10
 
 // Upload sends the file at a path to the registry, and adds a document that refers to it. By default the

@@ -17,9 +17,9 @@ import (
 type Message struct {
 	Type      string    // AssetsChanged or WebhookChallenge
 	Timestamp Timestamp // time of the message
-	Offset    Timestamp // of AssetsChanged: the offset of the last entry
-	Entries   []Asset   // of AssetsChanged, in order
-	Challenge string    // of WebhookChallenge: the receiver answers 2xx with {"challenge": Challenge}
+	Offset    Timestamp // only in AssetsChanged: offset of the last entry
+	Entries   []Asset   // only in AssetsChanged, in order
+	Challenge string    // only in WebhookChallenge: the receiver answers 2xx with {"challenge": Challenge}
 }
 
 // The types of messages.

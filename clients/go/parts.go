@@ -94,8 +94,8 @@ func (d Documents) AddVersion(ctx context.Context, id string, version Document, 
 	return d.one(ctx, id, write(http.MethodPut, d.path(id), version, w))
 }
 
-// Download returns the address of the version whose URL contains key. For a file of the
-// registry, the address works for 300 s, also before the file is public.
+// Download returns the address of one version of a document: the version whose URL contains the given key. For
+// a file of the registry, the address works for 300 s, also before the file is public.
 func (d Documents) Download(ctx context.Context, id, key string) (string, error) {
 	if err := checkIDs(d.asset, id); err != nil {
 		return "", err

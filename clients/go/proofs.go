@@ -13,7 +13,7 @@ type Proof struct {
 	Index      int64           `json:"index"` // index of the leaf in the log
 	Leaf       json.RawMessage `json:"leaf"`  // the leaf in canonical form
 	Salt       string          `json:"salt"`  // empty for a withdrawal and after an erasure
-	Path       []string        `json:"path"`  // base64 of the hashes, from the leaf's sibling on
+	Path       []string        `json:"path"`  // hashes in base64, beginning with the sibling of the leaf
 	Checkpoint string          `json:"checkpoint"`
 	Asset      json.RawMessage `json:"asset"` // the asset as it was public after the change; nil without a salt
 }

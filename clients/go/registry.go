@@ -11,14 +11,14 @@ type Me struct {
 	Broker         string  `json:"broker"`
 	Key            string  `json:"key"` // id of the key, not the key
 	Role           string  `json:"role"`
-	Accreditations string  `json:"accreditations"` // levels: digits, and t for test only
+	Accreditations string  `json:"accreditations"` // levels: digits, and "t" for test assets only
 	Limits         []Limit `json:"limits"`
 }
 
 // Limit is what a rate limit leaves to the caller (docs/contract.md, "Rate limits").
 type Limit struct {
 	Policy    string           `json:"policy"`
-	By        string           `json:"by"`     // for what it counts requests: a key or a tenant
+	By        string           `json:"by"`     // "key", or "tenant" for all keys of the broker
 	Costs     map[string]int64 `json:"costs"`  // cost of a request, by its class
 	Window    int64            `json:"window"` // length of the window in seconds
 	Limit     int64            `json:"limit"`

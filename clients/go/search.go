@@ -47,9 +47,9 @@ type FacetValue struct {
 	Count int64  `json:"count"`
 }
 
-// Suggest returns at most 10 texts to search for. Each begins with the words at the end of text. They are
-// sorted by the number of assets that have them, the largest first. It needs no key. IsNotFound reports that
-// the registry has no search service.
+// Suggest returns at most 10 texts to search for. Each begins with the words at the end of the given text. They
+// are sorted by the number of assets that have them, the largest first. It needs no key. IsNotFound is true for
+// the error of a registry without a search service.
 func (c *Client) Suggest(ctx context.Context, text string) ([]string, error) {
 	r := read(path("search", "suggest"), url.Values{"q": {text}})
 	got, err := c.send(ctx, r)
@@ -67,7 +67,7 @@ func (c *Client) Suggest(ctx context.Context, text string) ([]string, error) {
 
 // Search searches assets. docs/contract.md, "Search", lists the parameters, such as url.Values{"q":
 // {"приміщення"}, "status": {"active"}}. For the next page, the caller sets search_after to Found.Next. It
-// needs no key. IsNotFound reports that the registry has no search service.
+// needs no key. IsNotFound is true for the error of a registry without a search service.
 func (c *Client) Search(ctx context.Context, parameters url.Values) (Found, error) {
 	r := read(path("search"), parameters)
 	got, err := c.send(ctx, r)

@@ -15,14 +15,14 @@ import (
 // Snapshot lists the files that hold all listed assets (docs/contract.md, "Snapshot").
 type Snapshot struct {
 	Position          Timestamp `json:"position"` // the offset to follow the feed from
-	Date              Timestamp `json:"date"`     // when the registry began it
+	Date              Timestamp `json:"date"`     // when the registry began the snapshot
 	Assets            int64     `json:"assets"`
-	Bytes             int64     `json:"bytes"`             // size of all files
-	UncompressedBytes int64     `json:"uncompressedBytes"` // size of all lines
-	Files             int64     `json:"files"`             // files that documents name; a file counts once per asset
-	FileBytes         int64     `json:"fileBytes"`         // size of these files
+	Bytes             int64     `json:"bytes"`             // size of all segments
+	UncompressedBytes int64     `json:"uncompressedBytes"` // size of the lines of all segments
+	Files             int64     `json:"files"`             // files of documents; a file counts once for each asset
+	FileBytes         int64     `json:"fileBytes"`         // size of the files of documents
 	Checkpoint        string    `json:"checkpoint"`        // checkpoint of the public log; empty: none
-	Segments          []Segment `json:"segments"`          // the files, in the order of ids
+	Segments          []Segment `json:"segments"`          // the files of the snapshot, in the order of ids
 
 	// Start is the position to follow the feed from.
 	Start Position `json:"-"`
@@ -39,7 +39,8 @@ type Segment struct {
 	Path              string `json:"path"`
 }
 
-// Bounds of a snapshot. The registry makes files that have 4 MiB of lines, or only one asset.
+// Bounds of a snapshot. The registry makes files of at most 4 MiB of lines; a file with only one asset may have
+// more.
 const (
 	maxSegments = 100_000  // most files of a snapshot
 	maxLines    = 16 << 20 // most bytes of one file's lines
@@ -51,8 +52,7 @@ const (
 // ErrSegment is returned for a file that differs from what the snapshot says about it.
 var ErrSegment = errors.New("the segment is damaged")
 
-// ErrSnapshot is returned for a snapshot that contradicts itself, or has more than a client
-// accepts.
+// ErrSnapshot is returned for a snapshot that contradicts itself, or that is larger than a client accepts.
 var ErrSnapshot = errors.New("the snapshot is not one of a registry")
 
 // UnmarshalJSON implements json.Unmarshaler. It refuses a list of too many files before it
@@ -72,8 +72,8 @@ func (s *Snapshot) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// check returns nil if the files are as a registry makes them, are in the order of their ids, and together have
-// the bytes and lines that the snapshot states.
+// check returns an error unless a registry may have made the files. They must be in the order of their ids, and
+// their totals must be the totals that the snapshot states.
 func (s Snapshot) check() error {
 	if _, err := s.Position.Time(); err != nil {
 		return fmt.Errorf("%w: its position is %.50q", ErrSnapshot, s.Position)
@@ -121,9 +121,9 @@ func isHex(text string, digits int) bool {
 	return len(text) == digits && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// Snapshot reads the list of the newest snapshot's files. IsNotFound is true for the error of a registry without
-// a snapshot. The error wraps ErrSnapshot if the files do not add up to the numbers of the snapshot, or if the
-// list or a file is larger than a registry would make it.
+// Snapshot reads the list of the newest snapshot's files. IsNotFound is true for the error of a registry
+// without a snapshot. The error wraps ErrSnapshot if the files do not add up to the numbers of the snapshot. It
+// also wraps ErrSnapshot if the list or a file is larger than a registry would make it.
 func (c *Client) Snapshot(ctx context.Context) (Snapshot, error) {
 	r := read(path("snapshot"), nil)
 	body, err := call[Snapshot](ctx, c, r)
@@ -135,8 +135,8 @@ func (c *Client) Snapshot(ctx context.Context) (Snapshot, error) {
 }
 
 // Segment reads a file of a snapshot. If the connection breaks, the next try asks for the missing bytes only.
-// Tries go on for as long as they bring more bytes. IsNotFound reports that the file is gone: read the snapshot
-// again. The error wraps ErrSegment if the file has another length or hash.
+// Tries go on for as long as they bring more bytes. IsNotFound is true for the error if the file is gone; then
+// read the snapshot again. The error wraps ErrSegment if the file has another length or hash.
 func (c *Client) Segment(ctx context.Context, s Segment) ([]byte, error) {
 	if !strings.HasPrefix(s.Path, "/") || s.Bytes < 0 || s.Bytes > maxFile {
 		return nil, fmt.Errorf("%w: the snapshot lists %d bytes at the path %.200q", ErrSegment, s.Bytes, s.Path)

@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// Unknown holds the fields of an object for which this version of the client has no field, and also fields
-// whose value is empty, such as "". They are sent back with the object, unless the struct has a value for the
-// same field.
+// Unknown holds the fields of an object that this version of the client does not know, and the fields whose
+// value is empty, such as "". They are sent back with the object, unless the struct has a value for the same
+// field.
 type Unknown map[string]json.RawMessage
 
 // isEmpty reports whether JSON is a value that a struct does not send.
@@ -23,8 +23,8 @@ func isEmpty(value json.RawMessage) bool {
 	return false
 }
 
-// decode decodes an object into the struct behind the pointer to. The map unknown gets the
-// fields that the struct does not have, and the fields with an empty value.
+// decode decodes a JSON object into a struct, which is given as a pointer. The map unknown gets the fields that
+// the struct does not have, and the fields with an empty value.
 func decode(text []byte, to any, unknown *Unknown) error {
 	if err := json.Unmarshal(text, to); err != nil {
 		return err
@@ -41,8 +41,9 @@ func decode(text []byte, to any, unknown *Unknown) error {
 	return nil
 }
 
-// encode encodes the fields of a struct, and after them the unknown fields. It drops an unknown field for which the
-// struct has a value. If the struct has the field without a value, the unknown value is sent only if it is empty.
+// encode encodes the fields of a struct, and after them the unknown fields. It drops an unknown field for which
+// the struct has a value. If the struct has the field, but no value for it, the unknown value is sent only if
+// it is empty.
 func encode(from any, unknown Unknown) ([]byte, error) {
 	text, err := json.Marshal(from)
 	if err != nil || len(unknown) == 0 {

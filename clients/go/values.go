@@ -152,7 +152,7 @@ type Fields map[string]any
 // Write says who changes an asset, and on what condition.
 type Write struct {
 	Token   Secret // owner token; empty for a concierge or an administrator
-	IfMatch Tag    // do it only if the asset still has this tag; empty: always
+	IfMatch Tag    // write only if the asset still has this tag; empty: always
 }
 
 // Access holds the tokens of a new asset. Only the answer that creates the asset has the tokens, because the
@@ -164,7 +164,7 @@ type Access struct {
 
 var errNoID = errors.New("the id is empty")
 
-// checkIDs returns an error if an id is empty: the path would then name another resource.
+// checkIDs returns an error if an id is empty, "." or "..", because the path would then name another resource.
 func checkIDs(ids ...string) error {
 	for _, id := range ids {
 		if id == "" || id == "." || id == ".." {

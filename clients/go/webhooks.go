@@ -33,8 +33,8 @@ type Webhook struct {
 	PublicKey       string         `json:"publicKey,omitempty"` // verifies signatures v1a: "whpk_..."
 }
 
-// WebhookFilters are the filters of a webhook, which are the same as in a search. An asset meets a filter that
-// has one of its values; every asset meets a filter without values.
+// WebhookFilters are the filters of a webhook, which are the same as in a search. An asset meets a filter if it
+// has one of the values of the filter. Every asset meets a filter without values.
 type WebhookFilters struct {
 	Status         []string `json:"status,omitempty"`
 	Type           []string `json:"type,omitempty"` // assetType
@@ -63,7 +63,7 @@ type WebhookSettings struct {
 	OptFields string         `json:"opt_fields,omitempty"` // as in Webhook
 	Filters   WebhookFilters `json:"filters,omitzero"`     // which assets it sends; zero: all
 	Offset    Timestamp      `json:"offset,omitempty"`     // changes after it are sent; empty: only future changes
-	State     string         `json:"state,omitempty"`      // "disabled" creates a paused one
+	State     string         `json:"state,omitempty"`      // "disabled" creates a paused webhook
 }
 
 // WebhookChange changes a webhook. Empty fields stay as they are.
@@ -100,8 +100,9 @@ func (c *Client) Webhooks(ctx context.Context, broker string) iter.Seq2[Webhook,
 }
 
 // listed returns the entries of a list in the order of their ids. With an administrator's key these are all
-// entries, or the entries of the given broker if its name is not empty. The sequence ends with the first
-// error. A next page that does not come after its own page is an error, because the list would have no end.
+// entries, or the entries of the given broker if its name is not empty. The sequence ends with the first error.
+// If a page names itself, or an earlier page, as the next page, this is an error, because the list would have
+// no end.
 func listed[T any](ctx context.Context, c *Client, path, broker string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := url.Values{}

@@ -82,15 +82,15 @@ var refusals = []refusal{
 		[]string{"header/request"}, nil},
 }
 
-// others are error statuses that any operation can answer with and that depend on no operation. The document
+// others are error statuses that any operation can answer with, whatever it does. The document
 // describes them once, as the answer "default".
 var others = []int{
 	http.StatusExpectationFailed, http.StatusRequestHeaderFieldsTooLarge, http.StatusInternalServerError,
 	http.StatusNotImplemented, http.StatusHTTPVersionNotSupported,
 }
 
-// common are the other error statuses that every operation can answer with. bodied are error statuses of
-// operations that have a body.
+// common are error statuses that every operation can answer with; the document lists them at each operation. bodied
+// are error statuses of operations that have a body.
 var (
 	common = []int{http.StatusBadRequest, http.StatusServiceUnavailable}
 	bodied = []int{http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType}
@@ -113,7 +113,7 @@ func (o operation) statusesOf(r routes.Route) []int {
 	if strings.Contains(r.Pattern, "/:") || (r.Class == routes.List || r.Class == routes.Own) && !o.beside {
 		all = append(all, http.StatusNotFound)
 	}
-	if (r.Class == routes.Write || r.Key) && !o.beside { // mirrors have no files
+	if (r.Class == routes.Write || r.Key) && !o.beside { // only mirrors answer so, and they take no files
 		all = append(all, http.StatusMisdirectedRequest)
 	}
 	if r.Class != "" || r.Key {
@@ -277,8 +277,8 @@ func (o operation) otherMedia() (media object) {
 	return media
 }
 
-// streams are the media types of streams. x-events has the schema of each event's data, by the name of the
-// event. contentSchema has the schema of a line.
+// streams are the media types of streams. In the first one, x-events has the schema of each event's data, by the
+// name of the event. In the second one, contentSchema is the schema of a line.
 var streams = object{
 	{"text/event-stream", object{
 		{"schema", str("Server-sent events. `id` is the offset of an entry or a bookmark, `data` its JSON. An entry has no " +
@@ -665,8 +665,8 @@ func headers() object {
 	}
 }
 
-// parameters returns the parameters of requests for components/parameters, and those that every request may
-// have.
+// parameters returns the parameters of requests for components/parameters, and the list of the parameters that
+// every request may have.
 func parameters(version string) (all object, everywhere []object) {
 	addAs := func(component, in, name, text string, schema object) {
 		p := object{{"name", name}, {"in", in}, {"description", text}, {"schema", schema}}

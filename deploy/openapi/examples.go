@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// also has fields that the example of an object shows in addition to the fields that a creation needs. They are
-// needed by rules that a schema cannot express.
+// also has, by type, the fields that an example shows in addition to the fields that a creation needs. A rule that
+// a schema cannot express requires these fields.
 var also = map[string][]string{
 	"Asset":          {"items", "decisions"}, // so that it can be published
 	"ContactPoint":   {"telephone"},

@@ -8,9 +8,9 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// besideVersions is the list of servers for paths that have no version in front. The document lists it at each
-// of these paths. Generators that read only the servers of the whole document need a second client, with the
-// address of the registry.
+// besideVersions is the list of servers for paths that have no version in front. The document lists it at each of
+// these paths. Some generators read only the servers of the whole document. Their users then need a second client,
+// whose address is that of the registry.
 var besideVersions = []object{{{"url", "/"}, {"description", "this registry, beside the versions"}}}
 
 // fileOperations describes the routes of files (docs/contract.md, "Files").
@@ -117,7 +117,7 @@ func (w *writer) bodyOf(o operation) object {
 			{"examples", object{{exampleName, object{{"value", object{{"data", w.bodyExample(o.body)}}}}}}},
 		}}}},
 	}
-	if o.body == "DocumentInput" { // not in content: a generated client would then send every document as a form
+	if o.body == "DocumentInput" { // if content had the form, generated clients would send every document as a form
 		body = body.with("x-other-media", formContent(documentForm()))
 	}
 	return body

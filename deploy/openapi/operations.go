@@ -195,7 +195,7 @@ var operations = map[string]operation{
 	},
 }
 
-// part describes the routes for one kind of parts.
+// part describes the routes for one kind of parts of an asset, such as its documents.
 type part struct {
 	path   string // segment of the path
 	schema string // name of the schema of one part
@@ -368,7 +368,7 @@ func (w *writer) bodySchemas() (all object) {
 	for _, r := range describedRoutes() {
 		o, err := operationOf(r)
 		named := slices.ContainsFunc(all, func(m member) bool { return m.name == bodyOf(o.body) })
-		if err == nil && o.body != "" && w.hasRoute(r) && !named { // the function paths reports this error
+		if err == nil && o.body != "" && w.hasRoute(r) && !named { // the function paths reports err
 			all = all.with(bodyOf(o.body), requestBody(o.body))
 		}
 	}

@@ -54,7 +54,7 @@ func newWriter(version string) (*writer, error) {
 	}
 	for _, d := range assetsvc.Describe() {
 		d.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f assetsvc.Field) bool {
-			return string(f.Since) > version // as text: the numbers of versions have one digit each
+			return string(f.Since) > version // compared as text, because each number in a version has one digit
 		})
 		if len(w.objects) == 0 || w.has(d.Name) || slices.Contains(bodies, d.Name) {
 			w.objects = append(w.objects, d)
@@ -196,7 +196,7 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 	if v == shown && f.Group != "" {
 		text += " An operator may hide it from callers without an API key."
 	}
-	if f.Default != "" && v == sent { // a keyword "default" would make generators require the field
+	if f.Default != "" && v == sent { // not as the keyword "default", which would make generators require the field
 		text += " Default: " + f.Default + "."
 	}
 	o := w.value(f, v, ignored)

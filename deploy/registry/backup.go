@@ -23,8 +23,8 @@ import (
 // After files.db come the bytes of the files, and then an empty entry that marks their end.
 var kept = []string{formatFile, secretFile, serverIDFile, assetsFile, tokensFile, filesFile}
 
-// isOptional reports whether a data directory may lack a file of kept. A directory that an older release made,
-// before documents could have files, has no files.db.
+// isOptional reports whether a data directory may lack the file with this name, which is in the list kept. A
+// directory that an older release made, before documents could have files, has no files.db.
 func isOptional(name string) bool { return name == serverIDFile || name == filesFile }
 
 // endOfFiles is the name of the empty entry that follows the bytes of all files.
@@ -111,8 +111,8 @@ func stopped(dir, name string) snapshot {
 	}
 }
 
-// archive writes the data directory as a tar archive. Each store comes from its snapshot; snapshots are by file
-// name. Other files are copied.
+// archive writes the data directory as a tar archive. For each store it writes the snapshot that the argument
+// snapshots has under the store's file name. Other files are copied.
 func archive(w io.Writer, dir string, snapshots map[string]snapshot, o BackupOptions) error {
 	t := tar.NewWriter(w)
 	for _, name := range kept {

@@ -33,10 +33,10 @@ const (
 	unchecked = "unchecked"
 )
 
-// BackupInto makes a backup in the directory into, and restores it there to check it. Only then does it give the
-// backup its name and remove the backups that are too old for the rules in keep. It writes to w what it checked.
-// If it returns no error, the backup is valid. If the data is damaged, the error wraps ErrDamaged, and the bad
-// backup stays as unchecked.tar until the next run. After an error, no other backup is removed.
+// BackupInto makes a backup in a directory (the argument into), and restores it there to check it. Only then does
+// it give the backup its name and remove the backups that are too old for the rules in keep. It writes to w what it
+// checked. If it returns no error, the backup is valid. If the data is damaged, the error wraps ErrDamaged, and the
+// bad backup stays as unchecked.tar until the next run. After an error, no other backup is removed.
 func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOptions, w io.Writer) (err error) {
 	if keep.Days < 1 || keep.Weeks < 0 {
 		return errors.New("--keep-days must be at least 1, and --keep-weeks at least 0")
@@ -72,7 +72,7 @@ func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOption
 	if err := Restore(ctx, made, restored, "", bucket); err != nil {
 		return errors.Join(fmt.Errorf("restore the backup to check it: %w", err), os.Remove(made))
 	}
-	if err := Check(restored, bucket == "", w); err != nil { // a backup has no bytes of a bucket
+	if err := Check(restored, bucket == "", w); err != nil { // bytes that are in a bucket are not in the backup
 		return errors.Join(fmt.Errorf("check %s: %w", made, err), os.RemoveAll(restored))
 	}
 	if err := os.RemoveAll(restored); err != nil {
@@ -204,7 +204,7 @@ func noteBackup(dir, file string, checked bool) (LastBackup, error) {
 	return last, writeBackup(dir, last)
 }
 
-// noteFailure records that a run has failed. The record of the backup before it stays.
+// noteFailure records that a run has failed. The record of the last successful backup stays.
 func noteFailure(dir string, fault error) error {
 	last, err := readBackup(dir)
 	if err != nil {

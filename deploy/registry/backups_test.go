@@ -81,8 +81,8 @@ func TestTheNewestBackupStaysAfterTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// TestAFailedBackupIsNoted fails to back up a directory that is not a data directory. The failure must be
-// recorded, and the record of the backup before it must stay.
+// TestAFailedBackupIsNoted tries to back up a directory that is not a data directory. The failure must be recorded,
+// and the record of the last successful backup must stay.
 func TestAFailedBackupIsNoted(t *testing.T) {
 	dir, into := t.TempDir(), filepath.Join(t.TempDir(), "backups")
 	write(t, dir, "a.tar")

@@ -280,8 +280,8 @@ func (on listeners) close() {
 	}
 }
 
-// start starts the three services and the control socket on an open data directory, and returns the gateway. It
-// appends to the list opened what must be closed, also if it fails.
+// start starts the three services and the control socket on an open data directory, and returns the gateway. Even
+// if it fails, it appends to the argument opened the functions that close what it has started.
 func (c Config) start(ctx context.Context, p process, admin net.Listener, opened *closers) (*gateway.Server, error) {
 	authConfig := c.auth(p)
 	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminServing = admin, c.TrustedProxies, c.Serving(nil, nil)
@@ -385,7 +385,7 @@ func (c Config) search(p process, edge http.Handler) searchsvc.Config {
 		Of: "http://registry", Transport: httpserver.InProcessStream(edge), LogKeys: keys,
 		Dir:      filepath.Join(c.Data, searchDirectory),
 		Synonyms: c.Synonyms, CodeLists: c.CodeLists, Links: c.Links,
-		AskEvery: time.Minute, // rarely is enough, because the stream reports changes immediately
+		AskEvery: time.Minute, // a long interval is enough, because the stream reports changes immediately
 		Memory:   c.Memory,
 		Log:      p.log.With("service", "searchsvc"), Telemetry: p.telemetry,
 	}
@@ -455,7 +455,7 @@ func (c Config) auth(p process) authsvc.Config {
 }
 
 func (c Config) assets(p process, auth http.RoundTripper) assetsvc.Config {
-	zone, _ := config.Zone(c.Zone) // validate has checked it
+	zone, _ := config.Zone(c.Zone) // the method validate has checked c.Zone
 	return assetsvc.Config{
 		Store:      "file:" + filepath.Join(c.Data, assetsFile),
 		Auth:       auth,

@@ -48,7 +48,7 @@ func Restore(ctx context.Context, file, dir, former, bucket string) (err error) 
 	if err := extract(r, temporary); err != nil {
 		return fmt.Errorf("read %s: %w", file, err)
 	}
-	for _, name := range []string{assetsFile, tokensFile, filesFile} { // a snapshot reads the whole store
+	for _, name := range []string{assetsFile, tokensFile, filesFile} { // reads each store whole, to find damage
 		if there, err := has(temporary, name); err == nil && !there && isOptional(name) {
 			continue
 		}

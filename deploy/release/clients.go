@@ -144,8 +144,8 @@ func copyFile(from, to string, mode os.FileMode) error {
 	return os.WriteFile(to, text, mode)
 }
 
-// stamp writes the version into a file: between the first occurrence of the text before and the next occurrence
-// of the text after.
+// stamp writes the version into a file: behind the first occurrence of the text in the parameter before, and in
+// front of the text in the parameter after. It replaces everything between the two texts.
 func (r *release) stamp(file, before, after string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

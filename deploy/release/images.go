@@ -88,8 +88,8 @@ func (r *release) layer(program, list string) (blob, error) {
 	return newBlob("application/vnd.oci.image.layer.v1.tar", text), err
 }
 
-// image writes an image as one file that Docker can load. The file is an OCI image layout that also has the
-// list that Docker before version 25 reads.
+// image writes an image as one file that Docker can load. The file is an OCI image layout. For Docker before
+// version 25, it has an additional list.
 func (r *release) image(name, architecture, program, list string) error {
 	layer, err := r.layer(program, list)
 	if err != nil {

@@ -67,12 +67,12 @@ func ParseHead(text string) (Head, error) {
 type Chain struct {
 	Head     Head     // head of the entries up to now
 	Problems []string // all problems found up to now
-	known    Head     // a head that must occur
-	met      bool     // known occurred
+	known    Head     // a head from an earlier verification, which must occur again
+	met      bool     // the head in the field known has occurred
 }
 
 // Follow returns a chain that checks that a head from an earlier verification
-// still occurs. It does not occur in a log that lost its end or was replaced. The
+// still occurs. The head does not occur in a log that lost its end or was replaced. The
 // zero head checks nothing.
 func Follow(known Head) *Chain { return &Chain{known: known, met: known.Seq == 0} }
 

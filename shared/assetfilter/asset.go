@@ -19,7 +19,7 @@ const (
 // Asset has the properties of an asset that filters look at.
 type Asset struct {
 	Status, Type, Owner      string
-	Custodian, CustodianName string // Custodian is an OrganisationKey
+	Custodian, CustodianName string // Custodian has the form that OrganisationKey returns
 	Items                    []Item
 }
 

@@ -98,8 +98,8 @@ func TestFaultyValuesAreRefused(t *testing.T) {
 	}
 }
 
-// TestStoredFiltersOfAnotherVersionAreRefused reads filters that this version has not written. If it ignored a
-// filter, too many assets would be found.
+// TestStoredFiltersOfAnotherVersionAreRefused parses filters that this version does not write. Parse must refuse
+// them: if it ignored a filter, too many assets would be found.
 func TestStoredFiltersOfAnotherVersionAreRefused(t *testing.T) {
 	for _, text := range []string{`{"colour":["red"]}`, `{"status":["sold"]}`, `{`, `[]`} {
 		if _, err := assetfilter.Parse(text); err == nil {

@@ -29,8 +29,8 @@ func codeTerm(code string) string {
 	return prefix
 }
 
-// codeTerms returns the terms of an asset's code: each beginning that can be the prefix of a parent, its own
-// prefix, and the whole code after WholeCode.
+// codeTerms returns the terms of an asset's code: the beginnings of its prefix that have two digits or more, the
+// prefix itself, and the whole code with WholeCode in front.
 func codeTerms(code string) []string {
 	prefix, ok := CodePrefix(code)
 	if !ok {

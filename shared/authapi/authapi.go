@@ -155,7 +155,7 @@ type ChangeOwnerRequest struct {
 type ChangeOwnerResponse struct {
 	Owner    string `json:"owner"`
 	Sealed   string `json:"sealed"`
-	Resealed bool   `json:"resealed,omitempty"` // as in VerifyTokenResponse; only if the owner changed before
+	Resealed bool   `json:"resealed,omitempty"` // as in VerifyTokenResponse; only if the owner had changed already
 }
 
 // RecoverTokensRequest requests new tokens of an asset for its owner. Each call makes an

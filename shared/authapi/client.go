@@ -176,7 +176,7 @@ func (c *Client) send(ctx context.Context, path string, request, answer any, rep
 		return err
 	}
 	if repeatable {
-		req.Header["Idempotency-Key"] = nil // package upstream may retry it
+		req.Header["Idempotency-Key"] = nil // sends no header, but lets package upstream retry the request
 	}
 	req.Header.Set(identity.Header, signed)
 	req.Header.Set("Content-Type", "application/json")

@@ -89,8 +89,8 @@ const MaxReport = 200
 // ReportUsageResponse is empty.
 type ReportUsageResponse struct{}
 
-// WatchKeys returns the keys that changed since an earlier answer. It returns as
-// soon as a key changes, or after the time wait.
+// WatchKeys returns the keys that changed since an earlier answer. It returns as soon as a key changes, at the
+// latest after the time in the argument wait.
 func (c *Client) WatchKeys(ctx context.Context, since string, wait time.Duration) (WatchKeysResponse, error) {
 	var answer WatchKeysResponse
 	request := WatchKeysRequest{Since: since, WaitMS: wait.Milliseconds()}

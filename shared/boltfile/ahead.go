@@ -15,10 +15,10 @@ const leafPages = 3
 // maxOverflow is larger than the number of overflow pages of any branch.
 const maxOverflow = 256
 
-// Ahead asks the kernel to read leaves of a bucket, at most count of them. The first is the leaf with the given
-// key. Ahead does not wait for the leaves. Without it, a walk through a bucket that is not in memory waits for
-// each page, and the whole thread waits too, because bbolt maps the file. Ahead never fails: it skips what it
-// cannot read.
+// Ahead asks the kernel to read some leaves of a bucket: the leaf with the given key and the leaves after it,
+// together at most as many as the argument count says. Ahead does not wait for the leaves. Without it, a walk
+// through a bucket that is not in memory waits for each page, and the whole thread waits too, because bbolt maps
+// the file. Ahead never fails: it skips what it cannot read.
 func (f *File) Ahead(tx *bbolt.Tx, bucket, from []byte, count int) {
 	b := tx.Bucket(bucket)
 	if b == nil || b.RootPage() == 0 { // the bucket is stored within another page
@@ -28,15 +28,15 @@ func (f *File) Ahead(tx *bbolt.Tx, bucket, from []byte, count int) {
 	a.visit(uint64(b.RootPage()), from, 0)
 }
 
-// reader asks for leaves.
+// reader asks the kernel to read leaves of a bucket into memory.
 type reader struct {
 	file     *os.File
 	pageSize int64
-	left     int // how many leaves it may still ask for
+	left     int // how many more leaves it may ask for
 	ask      func(file *os.File, from, size int64)
 }
 
-// visit asks for the leaves below a branch. The first is the leaf with the given key.
+// visit asks for the leaves below a branch, from the leaf with the given key on.
 func (a *reader) visit(id uint64, from []byte, depth int) {
 	children := a.branch(id)
 	byKey := func(e entry, key []byte) int { return bytes.Compare(e.key, key) }

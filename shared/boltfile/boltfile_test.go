@@ -92,7 +92,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"a file in a missing folder", filepath.Join(dir, "none", "x"), "none"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			before, _ := os.ReadFile(c.path) // a folder has nothing to read
+			before, _ := os.ReadFile(c.path) // fails for a folder, which does not matter
 			db, err := Open(c.path, Options{Format: "format 1", Buckets: [][]byte{bucket}})
 			if err == nil {
 				db.Close()

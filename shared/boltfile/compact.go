@@ -22,8 +22,8 @@ const (
 // of the file in bytes before and after.
 //
 // The file keeps its mode and its owner. It is replaced completely or not at all; if the process is killed, the
-// next Open removes the copy. Compact needs disk space for the copy. It fails in the cases in which Open fails,
-// and leaves the file unchanged.
+// next Open removes the copy. Compact needs disk space for the copy. In the cases in which Open fails, Compact
+// fails too, and leaves the file unchanged.
 func Compact(path string) (before, after int64, err error) {
 	return compact(path, func(compactStep) error { return nil })
 }
@@ -31,7 +31,7 @@ func Compact(path string) (before, after int64, err error) {
 // compactStep names a moment within compact.
 type compactStep string
 
-// The moments in their order. After renamed, the copy has taken the file's place.
+// The moments in their order. At the moment "renamed", the copy has already taken the file's place.
 const (
 	opened  compactStep = "opened"
 	copied  compactStep = "copied"
@@ -69,7 +69,7 @@ func compact(path string, at func(compactStep) error) (before, after int64, err 
 }
 
 // writeCopy writes a copy without free pages into a new file, syncs it, and verifies it. It returns the copy's
-// size. The new file gets the mode and the owner of the file that like describes.
+// size. The new file gets the mode and the owner of the file that the argument like describes.
 func (f *File) writeCopy(written string, like fs.FileInfo, at func(compactStep) error) (size int64, err error) {
 	// The copy is synced once, at its end. NoGrowSync also keeps bbolt from making the file larger than needed.
 	options := &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType, NoSync: true, NoGrowSync: true}
@@ -113,8 +113,8 @@ func removeCopy(path string) error {
 	return nil
 }
 
-// sameFile returns ErrInUse if Compact has replaced the file at path since file was opened. The caller holds
-// the file's lock, so Compact cannot replace it after this check.
+// sameFile returns ErrInUse if Compact has replaced the file at the path since it was opened as the argument file.
+// The caller holds the file's lock, so Compact cannot replace it after this check.
 func sameFile(file *os.File, path string) error {
 	now, err := os.Stat(path)
 	if err != nil {

@@ -62,7 +62,7 @@ func inMemory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "boltfile")
 	if err != nil {
-		return t.TempDir() // slower
+		return t.TempDir() // on the disk, which is slower
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
@@ -149,7 +149,7 @@ func TestFlippedBytesNeverCrash(t *testing.T) {
 			continue // two pages of a kind are enough
 		}
 		var offsets []int
-		for i := range headerSize + 2*elementSize { // the header and the first elements
+		for i := range headerSize + 2*elementSize { // each byte of the header and of the first elements
 			offsets = append(offsets, i)
 		}
 		for range 10 {

@@ -50,7 +50,7 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 			t.Errorf("ready: got %v, want %q in it", err, "file: no space left")
 		}
 		var failed sync.WaitGroup
-		for i := range 50 { // failures at the same time and one after another
+		for i := range 50 { // some of these writes fail at the same time, others one after another
 			failed.Go(func() {
 				if put(f, fmt.Sprint("many ", i), 1<<20) == nil {
 					t.Error("a large write to a full disk: got no error, want one")

@@ -59,7 +59,7 @@ func (f *File) succeeded() {
 	})
 }
 
-// failed notes that the commit of transaction id failed.
+// failed notes that the commit of the transaction with this id failed.
 //
 // If the file shows the transaction nevertheless, only the fsync failed. The next
 // transaction would then reuse pages that this one freed, and that the disk may
@@ -167,7 +167,7 @@ func (f *File) probe() {
 			err = reserve(f.own, used, minReserve)
 		}
 	}
-	again := failing && err == nil // Update itself notes its failure
+	again := failing && err == nil // if the Update below fails, it notes the failure itself
 	if again {
 		again = f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(probeKey, nil) }) == nil
 	}

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// keepSize allocates space beyond the end of a file (FALLOC_FL_KEEP_SIZE).
+// keepSize is the mode of fallocate that does not change the size of the file (FALLOC_FL_KEEP_SIZE).
 const keepSize = 1
 
 // reserve allocates disk space behind the used part of the file, or returns the
@@ -24,7 +24,7 @@ func reserve(file *os.File, used, space int64) error {
 			continue
 		case !errors.Is(err, syscall.EOPNOTSUPP) && !errors.Is(err, syscall.ENOSYS):
 			return err
-		case int64(s.Bavail)*s.Bsize < space: // this file system cannot allocate
+		case int64(s.Bavail)*s.Bsize < space: // fallocate is not supported, so the free space counts
 			return syscall.ENOSPC
 		}
 		return nil

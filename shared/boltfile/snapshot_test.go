@@ -43,7 +43,7 @@ func stopsNobody(t *testing.T, f *File, bucket []byte) {
 	}
 }
 
-// stopped is a receiver of a copy that never accepts anything.
+// stopped receives a copy, but never accepts its bytes.
 type stopped struct{ asked, released chan struct{} }
 
 var errReleased = errors.New("the receiver has gone")

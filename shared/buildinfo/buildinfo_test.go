@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestABuildOfAReleaseHasItsVersion sets what the linker sets.
+// TestABuildOfAReleaseHasItsVersion sets the variables that the linker sets for a release. Read must return their
+// values.
 func TestABuildOfAReleaseHasItsVersion(t *testing.T) {
 	version, revision = "0.1.7", "abc"
 	defer func() { version, revision = "", "" }()

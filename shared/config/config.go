@@ -120,7 +120,7 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 	if value == nil && err == nil {
 		return nil, nil
 	}
-	if err == nil { // Parse returns an error that names the flag
+	if err == nil { // the error that Parse returns names the flag
 		err = flag.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), reflect.New(flag.Target.Type()).Elem())
 	}
 	if err != nil {

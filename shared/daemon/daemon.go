@@ -92,7 +92,7 @@ func (p Process) Serving(tls *tls.Config, drain func()) httpserver.ServeOptions 
 }
 
 // Observe starts the process's telemetry. It answers Prometheus on MetricsAddr,
-// if that is set, until stop is called.
+// if that is set, until the function stop is called.
 func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *export.Export, stop func() error, err error) {
 	exported, err := export.Start(ctx, p.Name, log)
 	if err != nil {

@@ -70,7 +70,7 @@ func Link(written, file string) error {
 }
 
 // Rename gives a synced file its final name in the same directory. A file that has this name already is
-// replaced. After an error, the file written does not exist.
+// replaced. After an error, no file with the old name exists.
 func Rename(written, file string) error {
 	if err := os.Rename(written, file); err != nil {
 		return errors.Join(err, os.Remove(written))

@@ -38,7 +38,7 @@ func items(quantity string, latitude, longitude any) []any {
 		"latitude": latitude, "longitude": longitude}}}
 }
 
-// add adds an asset, given as JSON, unless no search may find the asset.
+// add adds an asset, given as JSON, if searches may find the asset.
 func add(e *Export, line []byte) error {
 	a, ok, err := Read(line)
 	if err != nil || !ok {

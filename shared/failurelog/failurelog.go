@@ -35,8 +35,8 @@ type Log struct {
 // New returns a Log whose lines begin with the text what, such as "requests are refused".
 func New(log *slog.Logger, what string) *Log { return &Log{log: log, what: what} }
 
-// NewState returns a Log whose failures have ended only after a call of Worked. It is for failures that may
-// come rarely, such as failures of requests: a long time without one does not mean that they have ended.
+// NewState returns a Log whose failures have ended only after a call of Worked. It is for failures that may come
+// rarely, such as failures of requests: a long time without a failure does not mean that the failures have ended.
 func NewState(log *slog.Logger, what string) *Log { return &Log{log: log, what: what, awaits: true} }
 
 // Worked notes that an operation, which had failed before, has succeeded.

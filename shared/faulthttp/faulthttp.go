@@ -82,9 +82,8 @@ func Write(w http.ResponseWriter, err error) {
 // maxErrorBody is how many bytes Read reads of an error body.
 const maxErrorBody = 64 << 10
 
-// Read returns the fault that one of our services wrote as resp. Only kind, details and RetryAfter survive
-// HTTP. For a status below 400 it returns nil, and for any other answer without our error body an internal
-// error.
+// Read returns the fault that one of our services wrote as resp. Only kind, details and RetryAfter survive HTTP.
+// For a status below 400 it returns nil. For another answer without our error body it returns an internal error.
 func Read(resp *http.Response) error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil

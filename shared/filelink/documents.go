@@ -6,7 +6,7 @@ import (
 	"path"
 )
 
-// Document is what a document of an asset says about its file.
+// Document has the facts about a file that a document of an asset states.
 type Document struct {
 	URL    string
 	Hash   string // "md5:" and 32 hexadecimal digits, or a hash of another kind

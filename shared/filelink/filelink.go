@@ -161,7 +161,7 @@ func IsPicture(media string) bool { return slices.Contains(pictureTypes, media) 
 
 // PictureOf returns the id of a document's file if small pictures are made of that file. The id is
 // empty if the document is no illustration, or its file is not the registry's, has not come yet or is
-// no picture. A removed file has an id, too, and so has a file of which no picture could be made.
+// no picture. PictureOf also returns the id of a file that was removed, or of which no picture could be made.
 func PictureOf(documentType, format, sha256, address string) string {
 	id := path.Base(address)
 	if documentType != Illustration || !IsPicture(format) || sha256 == "" || !IsID(id) {

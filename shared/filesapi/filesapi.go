@@ -51,7 +51,7 @@ type Claimed struct {
 }
 
 const (
-	callTimeout = 30 * time.Second // the context of the caller ends earlier
+	callTimeout = 30 * time.Second // the caller's context usually ends earlier
 	maxAnswer   = 64 << 10         // most bytes of an answer
 )
 
@@ -62,8 +62,8 @@ type Client struct {
 	caller identity.Identity
 }
 
-// NewClient returns a client of the file service. transport leads to that service. The calls carry the name of
-// the calling service, signed by signer.
+// NewClient returns a client of the file service. The argument transport leads to that service. The calls carry the
+// name of the calling service, with a signature that the argument signer makes.
 func NewClient(transport http.RoundTripper, signer *identity.Signer, service string) *Client {
 	return &Client{
 		http:   httpclient.New(telemetry.Transport(transport)),

@@ -32,7 +32,7 @@ func PagePath(version string) string { return "/feed/" + version + "/page" }
 // LivePath returns the path of the live feed between services, in a version.
 func LivePath(version string) string { return "/feed/" + version + "/live" }
 
-// MaxData is the most bytes of an entry that a live stream carries. In place of a larger entry it has a gap.
+// MaxData is the most bytes of an entry that a live stream carries. In place of a larger entry, the stream has a gap.
 const MaxData = 64 << 10
 
 // Kind says what a Message means.

@@ -50,9 +50,9 @@ type Ring struct {
 	dropped []*Entry // no longer in entries, but held by views
 	bytes   int      // bytes of the lists entries and dropped together
 	started bool
-	from    int64         // the ring is complete after here
-	upto    int64         // the ring is complete up to here
-	offset  string        // upto as a timestamp, "" if upto is the position of the last entry
+	from    int64         // the ring is complete after this position
+	upto    int64         // the ring is complete up to this position
+	offset  string        // the position upto as a timestamp, "" if upto is the position of the last entry
 	changed chan struct{} // closed at the next change
 }
 
@@ -63,9 +63,9 @@ func NewRing(most int) *Ring { return &Ring{most: most, changed: make(chan struc
 type View struct {
 	Covered bool     // the ring is complete after the position
 	Entries []*Entry // in order; empty if not Covered
-	Upto    int64    // Entries has everything after the position, up to here
+	Upto    int64    // position up to which Entries has everything
 	Offset  string   // Upto as a timestamp; "" if Upto is the position of the last entry
-	From    int64    // the ring is complete after here; 0: it has not started
+	From    int64    // position after which the ring is complete; 0: it has not started
 	Changed <-chan struct{}
 }
 
@@ -76,8 +76,8 @@ func (v View) Release() {
 	}
 }
 
-// Read returns the entries after a position. The number most limits their bytes roughly, but Read returns at
-// least one entry if there is any.
+// Read returns the entries after a position. Together they have at most about as many bytes as the argument most
+// says. If there is any entry, Read returns at least one.
 func (r *Ring) Read(after int64, most int) View {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -31,8 +31,8 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 	}
 }
 
-// TestEveryClientIsMadeHere reads the code of the product. Only this package and the client
-// for other programs, which may not depend on it, make an http.Client.
+// TestEveryClientIsMadeHere reads the code of the product. Only this package and package client make an
+// http.Client. Other programs import package client, so it may not depend on this package.
 func TestEveryClientIsMadeHere(t *testing.T) {
 	found := 0
 	for _, module := range []string{"assetsvc", "authsvc", "clients", "deploy/registry", "gateway", "searchsvc", "shared"} {
@@ -59,7 +59,7 @@ func TestEveryClientIsMadeHere(t *testing.T) {
 	}
 }
 
-// usesOf returns the uses of clients of package net/http in a file.
+// usesOf returns the names in package net/http with which a file makes or uses an HTTP client, such as "http.Get".
 func usesOf(t *testing.T, path string) (uses []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
@@ -81,7 +81,8 @@ func usesOf(t *testing.T, path string) (uses []string) {
 	return uses
 }
 
-// nameOf returns the name of a part of package net/http, if it is one of names.
+// nameOf returns a list with the name that an expression uses from package net/http, such as "http.Get". The list
+// is empty if the expression is something else, or if the argument names does not have the name.
 func nameOf(e ast.Expr, names []string) []string {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok || !slices.Contains(names, s.Sel.Name) {

@@ -9,7 +9,7 @@ import (
 // framing follows the requests in the bytes that a connection receives, so that it knows
 // which lines belong to a header. It looks for headers with both Content-Length and
 // Transfer-Encoding. Two servers may disagree on where such a request ends, which allows
-// request smuggling (RFC 9112, 11.2). net/http hides this from handlers.
+// request smuggling (RFC 9112, 11.2). net/http does not show handlers that both were present.
 //
 // For each request that net/http accepts, framing and net/http agree on where it ends. After a request that
 // net/http refuses, net/http closes the connection.
@@ -58,9 +58,10 @@ var (
 func newFraming() framing { return framing{start: make([]byte, 0, longestStart)} }
 
 // follow reads the next bytes of the connection, and returns how many it could follow. It removes empty lines
-// before a request (RFC 9112, 2.2) and moves the bytes after them forward. It makes net/http refuse two kinds
-// of requests, and then close the connection, by overwriting a byte: in a header with both fields, the colon of
-// the second one; in a Content-Length that is too long or goes on in a second line, a byte of the value.
+// before a request (RFC 9112, 2.2) and moves the bytes after them forward. It makes net/http refuse two kinds of
+// requests, and then close the connection, by overwriting a byte: in a header with both Content-Length and
+// Transfer-Encoding, the colon after the second of them; in a Content-Length that is too long or goes on in a
+// second line, a byte of the value.
 func (f *framing) follow(p []byte) (followed int) {
 	f.skipped = 0
 	for followed < len(p) && f.state != lostState {
@@ -170,8 +171,9 @@ func (f *framing) end() {
 	}
 }
 
-// endHeader processes the end of a header. Like net/http it ignores Transfer-Encoding in HTTP/1.0. Only here
-// does the state become lostState, so that net/http gets the whole header and can refuse it.
+// endHeader processes the end of a header. Like net/http it ignores Transfer-Encoding in HTTP/1.0. If a
+// Content-Length is not a valid size, the state becomes lostState only here, at the end of the header, so that
+// net/http gets the whole header and can refuse it.
 func (f *framing) endHeader() {
 	if f.unknown {
 		f.state = lostState

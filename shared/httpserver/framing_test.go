@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// TestOneFramingIsEnough sends requests that have one framing but look as if they had two, and then a request
-// that has two. The server must refuse only the last. The test sends the bytes in pieces of different sizes.
+// TestOneFramingIsEnough sends requests that give the length of their body in one way, but look as if they gave it
+// in two ways, and then a request that does give it in two ways. The server must refuse only the last. The test
+// sends the bytes in pieces of different sizes.
 func TestOneFramingIsEnough(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
 	addr, _ := serveFor(t, echo, ServeOptions{}, defaultTimeouts)
@@ -58,7 +59,7 @@ func TestOneFramingIsEnough(t *testing.T) {
 	}
 }
 
-// FuzzFraming checks that a cut in the bytes does not change the result.
+// FuzzFraming sends the same bytes whole and in two parts. The result must be the same.
 func FuzzFraming(f *testing.F) {
 	f.Add([]byte("A b\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"), 9)
 	f.Add([]byte("A b\nContent-Length: 1\n\nTransfer-Encoding: chunked\n\n"), 1)

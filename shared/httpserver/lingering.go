@@ -17,11 +17,10 @@ const (
 	strayTimeout = time.Second
 )
 
-// lingering reads the rest of a refused request's body after the handler next
-// has answered and no longer holds memory for the body. Many clients and load
-// balancers look for the answer only after they have sent the whole body. If
-// the server closed the connection before that, they would get a reset and lose
-// the answer. HTTP/2 does not need this (RFC 9113, section 8.1).
+// lingering reads the rest of a refused request's body after the handler has answered and no longer holds memory
+// for the body. Many clients and load balancers look for the answer only after they have sent the whole body. If
+// the server closed the connection before that, they would get a reset and lose the answer. HTTP/2 does not need
+// this (RFC 9113, section 8.1).
 func lingering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 1 || r.Body == http.NoBody {
@@ -97,7 +96,7 @@ func (b *body) linger() {
 	if !b.lingers || b.control.Flush() != nil || b.control.SetReadDeadline(time.Now().Add(restTimeout)) != nil {
 		return
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(b, maxRest)) // b notes how reading ended
+	_, _ = io.Copy(io.Discard, io.LimitReader(b, maxRest)) // the method Read of b notes how reading ended
 	if !b.whole && !b.closes {
 		panic(http.ErrAbortHandler) // otherwise net/http reads the rest as the next request
 	}

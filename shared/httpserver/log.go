@@ -16,11 +16,10 @@ const (
 	logBytes = 32 << 10               // if more bytes wait, they are written without delay
 )
 
-// NewLog returns a log of JSON lines. Lines below warn wait for others for at most 100 ms
-// and are written together; a line that is written alone takes 1.4 times as long
-// (BenchmarkLog). A warning or an error is written without delay, with all lines before it.
-// flush writes the lines that wait; call it before the process ends. A process that is
-// killed loses these lines.
+// NewLog returns a log of JSON lines. Lines below the level warn wait for other lines for at most 100 ms, and are
+// written together; a line that is written alone takes 1.4 times as long (BenchmarkLog). A warning or an error is
+// written without delay, with all lines before it. flush writes the lines that wait; call it before the process
+// ends. A process that is killed loses these lines.
 func NewLog(w io.Writer, level slog.Level) (log *slog.Logger, flush func() error) {
 	lines := &lineBuffer{w: w}
 	return slog.New(bufferedHandler{slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: level}), lines}), lines.flush
@@ -34,7 +33,7 @@ type bufferedHandler struct {
 
 func (h bufferedHandler) Handle(ctx context.Context, r slog.Record) error {
 	most := maxLine
-	if r.Level >= slog.LevelError { // a panic's line holds a stack
+	if r.Level >= slog.LevelError { // the line of a panic has a stack, and needs more room
 		most = maxErrorLine
 	}
 	err := h.Handler.Handle(ctx, shortened(r, most))
@@ -75,7 +74,7 @@ func shortened(r slog.Record, most int) slog.Record {
 		})
 		return n
 	}
-	// An upper bound, which needs no look at each letter.
+	// The function widest returns an upper bound without looking at each letter.
 	widest := func(text string) int { return len(text) * len(`\u0000`) }
 	if sizeBy(widest) <= most || sizeBy(inJSON) <= most {
 		return r
@@ -146,7 +145,7 @@ type lineBuffer struct {
 
 	mu      sync.Mutex
 	waiting []byte
-	timer   *time.Timer // flushes; nil before the first line
+	timer   *time.Timer // calls flush; nil before the first line
 }
 
 // Write implements io.Writer. Each call has one line.

@@ -131,7 +131,8 @@ func TestLogLinesStayWhole(t *testing.T) {
 	}
 }
 
-// TestHeadersAreCanonical is needed because package proxy and others use these names as keys of an http.Header.
+// TestHeadersAreCanonical checks the names of headers, because package proxy and others use them as keys of an
+// http.Header.
 func TestHeadersAreCanonical(t *testing.T) {
 	for _, name := range []string{
 		RequestIDHeader, ClientHeader, TimeoutHeader, BaseURLHeader, SeedHeader, TraceIDHeader, identity.Header,
@@ -142,8 +143,8 @@ func TestHeadersAreCanonical(t *testing.T) {
 	}
 }
 
-// BenchmarkLog compares lines that are written together with lines that are written one by one. The lines are
-// as a request logs them, and go into a pipe.
+// BenchmarkLog compares lines that are written together with lines that are written one by one. The lines are like
+// those that a request logs, and go into a pipe.
 func BenchmarkLog(b *testing.B) {
 	for _, c := range []struct {
 		name string

@@ -57,7 +57,7 @@ func observe(o Options) gin.HandlerFunc {
 		metric.WithDescription("Duration of HTTP server requests."),
 		metric.WithExplicitBucketBoundaries(durationBuckets...))
 	if err != nil {
-		panic(fmt.Sprintf("httpserver: %v", err)) // the name is invalid
+		panic(fmt.Sprintf("httpserver: %v", err)) // only a wrong name gives an error
 	}
 	fail := counting(o, "registry.http.failures", "Requests for the API of a service that were answered with 5xx.")
 	slow := func(context.Context) {}
@@ -106,7 +106,7 @@ func observe(o Options) gin.HandlerFunc {
 func counting(o Options, name, describes string) func(context.Context) {
 	count, err := o.Telemetry.Meter().Int64Counter(name, metric.WithUnit("{request}"), metric.WithDescription(describes))
 	if err != nil {
-		panic(fmt.Sprintf("httpserver: %v", err)) // the name is invalid
+		panic(fmt.Sprintf("httpserver: %v", err)) // only a wrong name gives an error
 	}
 	ours := metric.WithAttributeSet(attribute.NewSet(attribute.String("registry.service", o.Name)))
 	count.Add(context.Background(), 0, ours) // starts at 0, because otherwise a rate misses the first event

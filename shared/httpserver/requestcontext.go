@@ -54,7 +54,7 @@ func (c *requestContext) Value(key any) any {
 		below = c.Context
 	}
 	// Package context asks the parent of a derived context for Done, and then for a value with a private key.
-	// Both must come from timed, or package context would start a goroutine for the derived context.
+	// Both must come from the context timed, or package context would start a goroutine for the derived context.
 	return below.Value(key)
 }
 

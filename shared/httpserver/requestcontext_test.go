@@ -34,7 +34,7 @@ func TestARequestsContextBehavesLikeOneOfPackageContext(t *testing.T) {
 			"done": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 			"err": func(ctx context.Context) error {
 				for ctx.Err() == nil {
-					time.Sleep(7 * time.Millisecond) // so that no end comes at the same time as a look
+					time.Sleep(7 * time.Millisecond) // so that no check happens at the moment at which the context ends
 				}
 				return ctx.Err()
 			},
@@ -46,7 +46,7 @@ func TestARequestsContextBehavesLikeOneOfPackageContext(t *testing.T) {
 			},
 			"cause": func(ctx context.Context) error {
 				for context.Cause(ctx) == nil && ctx.Err() == nil {
-					time.Sleep(7 * time.Millisecond) // so that no end comes at the same time as a look
+					time.Sleep(7 * time.Millisecond) // so that no check happens at the moment at which the context ends
 				}
 				return context.Cause(ctx)
 			},

@@ -95,7 +95,7 @@ func serve(
 			First: t.header, Idle: t.idle, Write: t.write,
 		})
 		listener = simple
-		// While the listener simple drains, it may still hand connections over.
+		// While package lean shuts its listener down, it may still hand connections over to the server.
 		shutdown = func(ctx context.Context) error { return errors.Join(simple.Shutdown(ctx), server.Shutdown(ctx)) }
 	}
 	failed := make(chan error, 1)

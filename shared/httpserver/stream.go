@@ -25,9 +25,9 @@ func Long(c *gin.Context) { c.Set(longKey, true) }
 // does not know chunks (HTTP/1.0).
 var ErrAttached = errors.New("the connection cannot be detached")
 
-// Detached is an answer that goes on after its handler has returned. It is an http.ResponseWriter whose header
-// is sent. So a stream that waits needs only the memory of its goroutine: the handler and the server's buffers
-// are gone.
+// Detached is an answer that goes on after its handler has returned. So a stream that waits needs only the memory
+// of its goroutine: the handler and the server's buffers are gone. Detached is an http.ResponseWriter whose header
+// was already sent.
 type Detached struct {
 	conn   net.Conn
 	gone   chan struct{} // closed when the client has left
@@ -92,7 +92,7 @@ func (d *Detached) WriteHeader(int) {}
 // SetWriteDeadline is for an http.ResponseController.
 func (d *Detached) SetWriteDeadline(end time.Time) error { return d.conn.SetWriteDeadline(end) }
 
-// SetReadDeadline is for an http.ResponseController. Reads end when the client leaves.
+// SetReadDeadline is for an http.ResponseController. It does nothing, because reads end when the client leaves.
 func (d *Detached) SetReadDeadline(time.Time) error { return nil }
 
 // Write implements http.ResponseWriter.

@@ -57,7 +57,7 @@ type request struct {
 }
 
 // requestsFor returns requests whose answers all have the same body. The server answers a POST with the
-// request's body, and a GET with text. Without isSized the server does not send the length of an answer, so a
+// request's body, and a GET with text. If isSized is false, the server does not send the length of an answer, so a
 // connection of HTTP/1.0 ends after the answer.
 func requestsFor(text []byte, size int, isSized bool) map[string]request {
 	const get, post = "GET / HTTP/1.1\r\nHost: a\r\n", "POST / HTTP/1.1\r\nHost: a\r\n"
@@ -112,8 +112,8 @@ func (s sayText) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveTexts serves the current *handler, and returns the ways to connect to it, a pool for TLS, and the
-// address for HTTP/2.
+// serveTexts starts servers that pass each request to the handler that *handler then contains. It returns the ways
+// to connect to the servers, a pool for TLS, and the address for HTTP/2.
 func serveTexts(t testing.TB, handler *http.Handler) ([]way, *x509.CertPool, string) {
 	t.Helper()
 	config, pool := withTLS(t)
@@ -134,8 +134,8 @@ func serveTexts(t testing.TB, handler *http.Handler) ([]way, *x509.CertPool, str
 	return ways, pool, h2
 }
 
-// sayTwice sends the requests first and last on a new connection, both before it reads any answer. It checks
-// that each answer has exactly the body in want, and that no byte follows.
+// sayTwice sends two requests, first and last, on a new connection. It sends both before it reads an answer. It
+// checks that each answer has exactly the body in want, and that no byte follows.
 func sayTwice(t testing.TB, dial func() (net.Conn, error), first, last request, want []byte) {
 	t.Helper()
 	conn, err := dial()
@@ -182,7 +182,7 @@ func TestTextsLikeHTTPStayWhole(t *testing.T) {
 	for _, one := range likeHTTP {
 		text := []byte(strings.Repeat(one, 1+20_000/len(one)))
 		for _, say := range []sayText{{text, len(one), false}, {text, len(text), true}} {
-			if say.size < len(text) { // a shorter text, because thousands of flushes would take long
+			if say.size < len(text) { // thousands of pieces would take long, so the text is made shorter
 				say.text = say.text[:min(len(text), 40*len(one))]
 			}
 			handler = say

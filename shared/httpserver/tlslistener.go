@@ -19,7 +19,7 @@ type tlsListener struct {
 	config   *tls.Config
 	timeout  time.Duration // time limit of a handshake
 	log      *slog.Logger
-	headers  http.Header // headers of the refusal of plain HTTP; its Origin is not read
+	headers  http.Header // headers of the refusal of plain HTTP; they are the same for each Origin
 	accepted chan accepted
 	closed   <-chan struct{}
 	close    context.CancelFunc

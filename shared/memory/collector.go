@@ -12,7 +12,7 @@ import (
 const (
 	mostGrowth  = 400
 	leastGrowth = 60
-	garbage     = 32 << 20 // the bytes that a heap may grow by, if leastGrowth is less than that
+	garbage     = 32 << 20 // bytes by which a heap may always grow, unless they are more than mostGrowth percent
 )
 
 // RelaxCollector lets a heap grow further before a collection: a small one to five times its live size, a large one

@@ -79,7 +79,7 @@ func TestLargeHoldersLeaveRoomForSmallOnes(t *testing.T) {
 
 func TestASemaphoreServesWaitersInTurn(t *testing.T) {
 	r := NewSemaphore(100)
-	leave, err := r.Acquire(t.Context(), 1000) // gets the whole size
+	leave, err := r.Acquire(t.Context(), 1000) // more than the size; Acquire gets the whole size
 	if err != nil {
 		t.Fatalf("more than the size: got %v, want the whole size", err)
 	}

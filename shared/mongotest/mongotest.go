@@ -86,9 +86,9 @@ func (s *Server) URI(tb testing.TB, database string) string {
 	return uri
 }
 
-// Through returns the address uri with addr as its only host, and the hosts that uri had. The program that
-// listens on addr must pass all bytes on to these hosts. The option in the address keeps the driver from
-// asking other members of the replica set.
+// Through returns the address uri with addr as its only host, and the hosts that uri had. The program that listens
+// on addr must pass all bytes on to these hosts. The option directConnection in the new address keeps the driver
+// from asking other members of the replica set.
 func Through(tb testing.TB, uri, addr string) (through, host string) {
 	tb.Helper()
 	user, hosts, database, _ := parts(tb, uri)

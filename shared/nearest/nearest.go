@@ -4,7 +4,7 @@ package nearest
 import "strings"
 
 // comparedLength is the number of characters that are compared. No name of a field, a
-// parameter or a code is longer. It bounds the time of a comparison.
+// parameter or a code is longer. The number limits the time of a comparison.
 const comparedLength = 32
 
 // To returns the value of a list with the smallest edit distance to the sent text, or ""

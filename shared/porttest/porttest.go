@@ -31,7 +31,7 @@ var reserved struct {
 // FreeAddr returns an address of 127.0.0.1 with a free port. Until this process ends,
 // FreeAddr returns the port to no caller of the same user again.
 func FreeAddr() (string, error) {
-	cache, err := os.UserCacheDir() // tests leave nothing in the folder of temporary files
+	cache, err := os.UserCacheDir() // not the folder of temporary files, in which tests must leave nothing
 	if err != nil {
 		cache = os.TempDir()
 	}

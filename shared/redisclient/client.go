@@ -84,7 +84,7 @@ func openSentinels(address string, t Timeouts) (*redis.Client, error) {
 		return nil, ErrMalformed
 	}
 	if o.TLSConfig != nil {
-		o.TLSConfig.ServerName = "" // each server has its own name
+		o.TLSConfig.ServerName = "" // no fixed name, because each server has its own name
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = t.Dial, t.Call, t.Call, t.Pool
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
@@ -97,8 +97,8 @@ func noNotifications() *maintnotifications.Config {
 	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
-// silence stops the log of the library, which is global and is not JSON. The errors
-// of calls say the same.
+// silence stops the log of the library, which is global and is not JSON. It would only repeat the errors that calls
+// return.
 func silence() { logging.Disable() }
 
 // Check returns the error that Open would return for an address.

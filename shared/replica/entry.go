@@ -107,7 +107,7 @@ func (b buckets) put(e Entry) error {
 		if before.Position > e.Position {
 			return nil
 		}
-		for _, feed := range []*bbolt.Bucket{b.real, b.test} { // the mode may have changed
+		for _, feed := range []*bbolt.Bucket{b.real, b.test} { // looks in both feeds, because the mode may have changed
 			if old := positionKey(before.Position); bytes.Equal(feed.Get(old), key) {
 				if err := feed.Delete(old); err != nil {
 					return err
@@ -136,7 +136,7 @@ const (
 	isTest
 )
 
-// valueOf parses an entry of the bucket of assets. The entry shares memory with value.
+// valueOf parses an entry of the bucket of assets. The entry shares memory with the argument value.
 func valueOf(key, value []byte) (Entry, error) {
 	if len(key) != idBytes || len(value) <= positionBytes || value[positionBytes] > isTest {
 		return Entry{}, fmt.Errorf("%w: asset %x has no position", ErrUnsound, key)

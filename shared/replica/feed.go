@@ -18,9 +18,10 @@ type FeedQuery struct {
 	Texts      bool // Entry.JSON is set
 }
 
-// Feed calls the function visit with entries, in the order of their positions, until visit returns false. It
-// reads the copy at one moment; at that moment the copy had everything up to upto. Files of a snapshot may
-// have entries after upto, which Feed skips. The JSON of an entry is valid only during the call.
+// Feed calls the function visit with entries, in the order of their positions, until visit returns false. It reads
+// the copy at one moment; at that moment the copy had everything up to the position that Feed returns. Feed skips
+// later entries, which the copy may have from files of a snapshot. The JSON of an entry is valid only during the
+// call.
 func (r *Replica) Feed(q FeedQuery, visit func(Entry) bool) (upto int64, err error) {
 	err = r.file.View(func(tx *bbolt.Tx) error {
 		state, err := stateOf(tx)
@@ -63,7 +64,7 @@ func (s State) Upto() (int64, error) {
 	return at.UnixMicro(), nil
 }
 
-// entryAt returns the entry at a place. It has its text only if text is true.
+// entryAt returns the entry at a place. The entry has its JSON only if the argument text is true.
 func entryAt(p boltfile.Place, b buckets, text bool) (Entry, error) {
 	if !text {
 		e, err := valueOf(p.ID, append(bytes.Clone(p.Position), isReal))

@@ -23,7 +23,7 @@ const (
 // Seen is the end of the origin's feed at one moment.
 type Seen struct {
 	Position int64     // position of the newest entry; 0: the feed was empty
-	At       time.Time // the moment when the feed ended there
+	At       time.Time // the moment when the feed ended at Position
 }
 
 // Freshness knows when a copy was last as new as its origin. The zero value is for a copy that has never
@@ -62,7 +62,7 @@ func (f *Freshness) advance() {
 	}
 }
 
-// Restart begins with another copy. The time equal is when that copy was last as new as the origin.
+// Restart begins with another copy. The argument equal is the time when that copy was last as new as the origin.
 func (f *Freshness) Restart(equal time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -131,7 +131,7 @@ func (r *run) segments(ctx context.Context, missing []client.Segment, state Stat
 // readAhead reads files, several of them at the same time (the constant parallel). The channel that it
 // returns has them in order. The channel is closed after the last file, or when ctx is done.
 func (r *run) readAhead(ctx context.Context, segments []client.Segment, decoder *zstd.Decoder) <-chan chan file {
-	files := make(chan chan file, parallel-1) // the receiver has one more
+	files := make(chan chan file, parallel-1) // the receiver holds one more file
 	go func() {
 		defer close(files)
 		for _, s := range segments {

@@ -30,7 +30,7 @@ type Progress struct {
 	Assets, Bytes       int64 // entries that were stored, and bytes of their text
 	OfAssets, OfBytes   int64 // the same for the whole snapshot that is read; 0: the feed is read
 	Position            client.Timestamp
-	Snapshots, Segments int // lists of files that were read, and files that were read
+	Snapshots, Segments int // snapshots that were begun, and files that were read
 }
 
 // Store is a place for a copy. One goroutine at a time calls Apply and Loaded.
@@ -50,7 +50,7 @@ type run struct {
 	source Source
 	tell   func(Progress)
 	done   Progress
-	goal   int64 // position of the newest entry when the run began; never: the run has no goal
+	goal   int64 // position of the newest entry when the run began; the constant never: the run has no goal
 }
 
 // never is a position that the feed never reaches.
@@ -162,8 +162,8 @@ func (r *run) pages(ctx context.Context) error {
 // positionOf returns a position in microseconds since the epoch. It is 0 before the first change.
 func positionOf(p client.Position) (int64, error) { return State{Position: p}.Upto() }
 
-// page stores a page of the feed. It returns an error unless the entries are in order, after the copy's
-// position and not after the position of the next page, and unless that position is not in the future.
+// page stores a page of the feed. It returns an error if the entries are not in order, if one is not after the
+// copy's position or is after the position of the next page, or if the position of the next page is in the future.
 func (r *run) page(page client.Page) error {
 	if err := r.same(page.Next); err != nil {
 		return err

@@ -100,8 +100,8 @@ type Route struct {
 	Class     Class  // empty for /health, which the rate limits do not count
 	Key       bool   // a request without a valid API key is refused
 	AtGateway bool   // the gateway answers by itself; the asset service lacks the route
-	AtSearch  bool   // the route needs a search service, which answers it unless AtGateway
-	Since     string // the first version that has the route; empty: all have it
+	AtSearch  bool   // the route needs a search service, which answers it unless AtGateway is true
+	Since     string // the first version that has the route; empty: all versions have it
 }
 
 // Ownership is the last segment of the path that hands an asset over to a new
@@ -137,8 +137,8 @@ const Suggest = Search + "/suggest"
 // Dictionaries is the path of the lists of values with their names (docs/contract.md, "Dictionaries").
 const Dictionaries = "/dictionaries"
 
-// Has reports whether the version has a route. Versions are compared by their names, whose alphabetical order
-// is right.
+// Has reports whether the version has a route. Versions are compared by their names, because the alphabetical order
+// of the names is the order of the versions.
 func (v Version) Has(r Route) bool { return v.Target >= r.Since }
 
 // All returns the routes of all versions. Version.Has reports which of them a version has. Each GET route
@@ -266,7 +266,7 @@ const (
 	CopyByHash = Data + "/:name/:file" // the hash of the file, and its name
 
 	CopyManifest = Data + "/manifest.json"  // the list of the newest whole copies
-	Catalogue    = Data + "/catalog.jsonld" // the same with the operator's texts (DCAT-AP)
+	Catalogue    = Data + "/catalog.jsonld" // the same list with texts of the operator, in the form of DCAT-AP
 )
 
 // PublicPath is a path that readers from outside may ask a gateway for.

@@ -20,9 +20,8 @@ type Pool struct {
 	Timeouts   int64 // operations that waited in vain, since the start
 }
 
-// MeasurePools registers metrics of the connections to a database until stop is
-// called (OpenTelemetry semantic conventions, database client metrics). The
-// function pools is called at each collection.
+// MeasurePools registers metrics of the connections to a database until the function stop is called (OpenTelemetry
+// semantic conventions, database client metrics). The function pools is called at each collection.
 func MeasurePools(
 	meter metric.Meter, system attribute.KeyValue, pools func() []Pool,
 ) (stop func() error, err error) {

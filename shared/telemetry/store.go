@@ -17,7 +17,7 @@ type StoreUse struct {
 	MemoryUsed, MemoryMax int64 // memory that the data use and may use
 }
 
-// MeasureStore registers metrics of a store until stop is called. The name says
+// MeasureStore registers metrics of a store until the function stop is called. The name says
 // what the store holds. The function use is called at each collection.
 func MeasureStore(
 	meter metric.Meter, name string, use func(context.Context) StoreUse,

@@ -163,9 +163,9 @@ var (
 	ErrMismatch     = errors.New("the asset is not what the leaf commits to")
 )
 
-// Match returns nil if the leaf commits to the asset under the salt. The asset is its public view of version
-// 2.5, with id and dateModified. Match returns ErrNoCommitment for a withdrawal, and an error with the cause
-// ErrMismatch or ErrAsset if the leaf does not commit to the asset.
+// Match returns nil if the leaf commits to the asset under the salt. The argument asset is the asset as version 2.5
+// of the API shows it to everybody, with id and dateModified. Match returns ErrNoCommitment for a withdrawal, and
+// an error with the cause ErrMismatch or ErrAsset if the leaf does not commit to the asset.
 func (l Leaf) Match(asset []byte, salt Salt) error {
 	if l.Kind == Withdraw {
 		return ErrNoCommitment

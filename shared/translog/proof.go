@@ -115,8 +115,8 @@ type Evidence struct {
 func (e Evidence) Encode() ([]byte, error) { return json.Marshal(e) }
 
 // VerifyAsset verifies a proof of the registry. It makes the checks of Verify. If Evidence has an asset, it also
-// checks that the leaf commits to this asset. The errors are those of Verify and of Leaf.Match; their causes are
-// ErrProof and ErrLeaf.
+// checks that the leaf commits to this asset. It returns the errors of Verify and of Leaf.Match. For malformed
+// evidence, the error has the cause ErrProof or ErrLeaf.
 func (p Proof) VerifyAsset(policy Opener) (Leaf, Evidence, Signed, error) {
 	var e Evidence
 	if err := json.Unmarshal(p.Extra, &e, json.RejectUnknownMembers(true)); err != nil {

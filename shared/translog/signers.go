@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Signer names a signature of a checkpoint that was not verified.
+// Signer says who made a signature of a checkpoint. The signature itself was not verified.
 type Signer struct {
 	Name string
 	ID   string    // id of the key: eight hexadecimal digits

@@ -59,7 +59,7 @@ func TestEdgeOfATree(t *testing.T) {
 		{"an empty log", 0, nil},
 		{"one leaf", 1, []Tile{{0, 0, 1}, {Entries, 0, 1}}},
 		{"256 leaves", 256, []Tile{{1, 0, 1}}}, // the example of tlog-tiles
-		{"70,000 leaves", 70000, []Tile{{0, 273, 112}, {1, 1, 17}, {2, 0, 1}, {Entries, 273, 112}}}, // the same
+		{"70,000 leaves", 70000, []Tile{{0, 273, 112}, {1, 1, 17}, {2, 0, 1}, {Entries, 273, 112}}}, // as in tlog-tiles
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, EdgeTiles(c.size)); diff != "" {

@@ -40,7 +40,7 @@ func leaves(from, to int64) [][]byte {
 	return all
 }
 
-// grow returns a log with size leaves. It appends them in batches, each of batch leaves.
+// grow returns a log with size leaves. The argument batch is the number of leaves that it appends at a time.
 func grow(t testing.TB, size, batch int64) (Tree, memory) {
 	t.Helper()
 	var tree Tree
@@ -184,7 +184,7 @@ func TestEveryEarlierPartCanBeRead(t *testing.T) {
 				}
 			}
 			small := memory{map[string][]byte{want.Path(): data}, nil}
-			if earlier%97 == 0 { // compare some of them with the parts of a log of that size
+			if earlier%97 == 0 { // for some sizes, compares the part with that of a log of this size
 				_, m := grow(t, earlier, earlier)
 				if !bytes.Equal(small.parts[want.Path()], m.parts[want.Path()]) {
 					t.Errorf("got another %s of size %d", want.Path(), earlier)
@@ -249,7 +249,7 @@ func FuzzUnmarshalTree(f *testing.F) {
 	})
 }
 
-// BenchmarkAppend integrates batches as an asset service does once a second.
+// BenchmarkAppend appends batches of leaves to a tree, as an asset service does once a second.
 func BenchmarkAppend(b *testing.B) {
 	for _, batch := range []int64{100, 5000} {
 		b.Run(fmt.Sprint(batch), func(b *testing.B) {

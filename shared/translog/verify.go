@@ -157,7 +157,7 @@ func (w *walk) add(ctx context.Context, b bundle) error {
 	}
 	w.tree = tree
 	for _, part := range full {
-		if part.Tile.Level > 0 { // the others were compared above
+		if part.Tile.Level > 0 { // bundles and tiles of level 0 were compared above
 			if err := w.compare(ctx, part); err != nil {
 				return err
 			}

@@ -27,10 +27,10 @@ var (
 		`кв\.?м2?|м\.?кв|м[23]?|га|кг|тонн|т|л|км|см|мм|шт|квт|ква|кв|грн|тис|млн|m[23]?|ha|kg|km|sqm)$`)
 )
 
-// squares are the forms of the unit of areas. All have the same key.
+// squares are the ways to write the unit square metre. All have the same key.
 var squares = []string{"м2", "m2", "кв.м", "м.кв", "кв.м2", "sqm", "kv.m"}
 
-// isUnit reports whether a word is a unit of numbers.
+// isUnit reports whether a word is a unit, such as "кг".
 func isUnit(word string) bool { return slices.Contains(squares, word) || units.MatchString("1"+word) }
 
 // apart splits a number from the unit that follows it directly, and a size such as 12x24 into its numbers. It
@@ -54,8 +54,8 @@ func apart(field string) []string {
 // more, also with a number before them.
 const mostLetters = 4
 
-// isCode reports whether a field is a code: it has a digit, and a sign or a letter, but only Latin and Cyrillic
-// letters.
+// isCode reports whether a field is a code: it has a digit, and also a sign or a letter, and all its letters are
+// Latin or Cyrillic.
 func isCode(field string) bool {
 	digit, other, letters := false, false, 0
 	for _, r := range field {
@@ -78,8 +78,8 @@ func hasLetter(field string) bool { return strings.ContainsFunc(field, unicode.I
 
 func hasDigit(field string) bool { return strings.ContainsAny(field, "0123456789") }
 
-// oneAlphabet returns a code with the letters that look alike in one script: Latin if every Cyrillic letter looks
-// like a Latin one, otherwise Cyrillic.
+// oneAlphabet returns a code in which all letters that look alike belong to one script: to Latin if every Cyrillic
+// letter of the code looks like a Latin one, otherwise to Cyrillic.
 func oneAlphabet(code string) string {
 	for _, r := range code {
 		if _, alike := toLatin[r]; !alike && scriptOfRune(r) == cyrillic {
@@ -193,7 +193,7 @@ func Apart(code string) string {
 	return ""
 }
 
-// Beginning returns the text with which the keys of words begin, if the words begin with a given text.
+// Beginning takes the beginning of a word, and returns the text with which the keys of the word begin.
 func Beginning(text string) string {
 	return finish(strings.ReplaceAll(fold(strings.TrimFunc(normal(text), isBetween)), string(apostrophe), ""))
 }

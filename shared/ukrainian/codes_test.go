@@ -2,8 +2,8 @@ package ukrainian
 
 import "testing"
 
-// TestNumbersAndCodesHaveOneKeyAKind searches for each way to write a code in texts that have each of its other
-// ways. Each search must find the text.
+// TestNumbersAndCodesHaveOneKeyAKind has lists of ways to write the same code. It searches for each way in texts
+// that have another way of the same list. Each search must find the text.
 // Promises: search-numbers
 func TestNumbersAndCodesHaveOneKeyAKind(t *testing.T) {
 	for _, kind := range [][]string{

@@ -11,7 +11,7 @@ const (
 	pieceSize = 256     // characters after which a piece ends at the next blank
 	pieceMost = 1024    // characters after which a piece ends at the next place outside a word
 	maxRun    = maxWord // the most letters, digits and apostrophes in a row that are kept
-	maxMarks  = maxWord // the most marks in such a row that are kept
+	maxMarks  = maxWord // the most marks in a row of letters that are kept
 )
 
 // pieces returns the pieces of a text. If more letters and digits follow each other than a word may have, it
@@ -33,7 +33,7 @@ func nextPiece(text string) (piece, rest string) {
 		kept           strings.Builder
 		letters, marks int // in the current row of letters
 		size           int // characters of the piece so far
-		from           int // start of the text that the builder kept does not have yet
+		from           int // index of the first byte that was not yet written to the builder (the variable kept)
 		isCut          bool
 	)
 	for i, r := range text {

@@ -61,7 +61,7 @@ func verifyBounds(t *testing.T, text string, mostNormal int) {
 			if got := utf8.RuneCountInString(part); got > maxWord {
 				t.Fatalf("got a word of %d characters, want at most %d", got, maxWord)
 			}
-			if words > 200 { // the others are like them
+			if words > 200 { // the keys of 200 words are enough
 				continue
 			}
 			for _, key := range keys(part) {

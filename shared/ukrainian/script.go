@@ -25,7 +25,7 @@ func scriptOf(word string) script {
 
 // scriptOfRune returns the script of a small letter.
 func scriptOfRune(r rune) script {
-	switch { // the letters of most texts come first
+	switch { // the cases for the letters of most texts come first
 	case r >= 'а' && r <= 'ї', unicode.Is(unicode.Cyrillic, r):
 		return cyrillic
 	case r >= 'a' && r <= 'z', unicode.Is(unicode.Latin, r):
@@ -35,8 +35,8 @@ func scriptOfRune(r rune) script {
 	}
 }
 
-// The small letters that look alike, in the same order. Letters that look alike only as capitals are among
-// them, because a word may have been written in capitals.
+// The small letters of the two scripts that look alike: letters at the same index belong together. Letters that
+// look alike only as capitals are among them, because a word may have been written in capitals.
 const (
 	latinLetters    = "aceiopxykmhtb"
 	cyrillicLetters = "асеіорхукмнтв"
@@ -52,8 +52,8 @@ func pairs(from, to string) map[rune]rune {
 	return m
 }
 
-// oneScript returns a word of two scripts in only one of them: in Latin if the word has a letter that only
-// Latin has, and none that only Cyrillic has, otherwise in Cyrillic.
+// oneScript returns a word with letters of two scripts in only one of them. This is Latin if the word has a letter
+// that only Latin has, and no letter that only Cyrillic has; otherwise it is Cyrillic.
 func oneScript(word string) string {
 	hasLatin, hasCyrillic := false, false
 	for _, r := range word {

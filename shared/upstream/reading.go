@@ -42,8 +42,8 @@ func (c *conn) read(r *http.Request, target string) (*http.Response, error) {
 // requests holds buffers for requests.
 var requests = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
 
-// ours are the fields of a request that appendReading writes itself, or that only a body
-// has (as in Request.Write).
+// ours are the fields that appendReading does not copy from the request: it writes them itself, or only a request
+// with a body has them (as in Request.Write).
 var ours = map[string]bool{
 	"Host": true, "User-Agent": true, "Content-Length": true, "Transfer-Encoding": true, "Trailer": true,
 }

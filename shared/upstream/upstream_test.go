@@ -59,7 +59,8 @@ func startServer(t *testing.T, handler http.HandlerFunc) *testServer {
 	return s
 }
 
-// ask sends a request and returns its answer. header names headers without values.
+// ask sends a request and returns its answer. The argument header has names of headers, which are sent without
+// values.
 func ask(t *testing.T, p *Pool, method, path, body string, header ...string) (*http.Response, string, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://service"+path, strings.NewReader(body))

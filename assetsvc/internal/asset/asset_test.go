@@ -19,7 +19,7 @@ var (
 	allRoles = []Role{Owner, Concierge, Administrator, Other}
 )
 
-// made counts the ids from all functions that ids has returned.
+// made is the number of ids that the tests have made so far.
 var made atomic.Int64
 
 // ids returns a function that returns a new id in each call.

@@ -106,8 +106,8 @@ func firstInforms(w *walk, path string, l record.List) {
 	}
 }
 
-// uniqueIDs returns a check that no two elements have the same id (docs/contract.md, "Identifiers"). The
-// parameter otherwise is the text of the fault.
+// uniqueIDs returns a check that no two elements have the same id (docs/contract.md, "Identifiers"). Its parameter is
+// the text of the fault.
 func uniqueIDs(otherwise string) listCheck {
 	return func(w *walk, path string, l record.List) {
 		seen := make(map[string]bool, len(l))

@@ -188,7 +188,7 @@ func (f field) describe() FieldDescription {
 		d.Form = k.form
 	}
 	if f.absent != nil {
-		// The default is "" for an id, which differs each time; only a constant is a default.
+		// Default stays "" for an id, because each new object gets a different id. Only a constant is a default.
 		d.Default, _ = f.absent(&walk{newID: func() string { return "" }}, nil).(string)
 	}
 	if _, ok := f.of.(dropped); ok && d.Default != "" {

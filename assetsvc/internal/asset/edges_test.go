@@ -167,7 +167,7 @@ func TestAnEmptyObjectIsNotStored(t *testing.T) {
 	}
 }
 
-// TestAPartHasWhatItsKindHas checks that a part lacks the members that its kind never has, and members without a
+// TestAPartHasWhatItsKindHas checks that a part has neither members that its kind never has nor members without a
 // value.
 func TestAPartHasWhatItsKindHas(t *testing.T) {
 	a := in(t, Pending)

@@ -30,7 +30,7 @@ func (f File) in(document record.Object) record.Object {
 	return documentModel.ordered(document.With(sha256Field, f.SHA256).With(sizeField, size))
 }
 
-// thumbnails is a field that only the path of a document shows. It is not stored.
+// thumbnails is a field that is not stored. Only the answer to a read of a single document has it.
 const thumbnails = "thumbnails"
 
 // withThumbnails adds the addresses of the small versions of a document's file. It does so only if the document

@@ -134,8 +134,8 @@ func TestWhoMayNotCreate(t *testing.T) {
 	}
 }
 
-// TestARefusalTellsWhyTheCallerIsNotTheOwner has states in which the owner may change the asset, and other
-// states. Only in the first ones must the error say why the caller is not the owner.
+// TestARefusalTellsWhyTheCallerIsNotTheOwner has states in which the owner may change the asset, and states in which
+// the owner may not. The error must say why the caller is not the owner only if the owner may change the asset.
 func TestARefusalTellsWhyTheCallerIsNotTheOwner(t *testing.T) {
 	const why = "the token is another"
 	stranger := Caller{Role: Other, NotOwner: why}
@@ -210,7 +210,7 @@ func TestPartsAreFoundByTheirIDs(t *testing.T) {
 	if got, err := a.Download(documents, document.Text("id"), ""); err != nil || got != document.Text("url") {
 		t.Errorf("a document: got %q, %v; want %q", got, err, document.Text("url"))
 	}
-	other := strings.Repeat("c", 32) // a document without a url
+	other := strings.Repeat("c", 32) // id of a document without a url
 	if got, err := a.Download(documents, other, "prozorro"); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a document without a url: got %q, %v; want a fault of kind NotFound", got, err)
 	}

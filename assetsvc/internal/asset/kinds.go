@@ -58,7 +58,7 @@ func (k plain) upTo(most int) plain {
 	return k
 }
 
-// secret accepts texts like text does, but no error quotes its value.
+// secret accepts the same values as the kind text, but no error quotes them.
 var secret = plain{form: textForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	s, ok := cast(sent)
 	if !ok {
@@ -83,8 +83,8 @@ func cast(sent record.Value) (string, bool) {
 }
 
 // textThat returns a kind of text that accepts the empty string and strings of a form. For any other string, the
-// fault has the text in the parameter otherwise. The description of the fields has the form in the parameter
-// shown, which may be less strict.
+// fault has the text in the last parameter. The description of the fields has the form in the second parameter, which
+// may be less strict.
 func textThat(form *regexp.Regexp, shown, otherwise string) plain {
 	return plain{form: patternForm("^$|" + shown), take: func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text.convert(w, path, old, sent)

@@ -109,7 +109,7 @@ func overlong(of kind, v record.Value) record.Value {
 		}
 		return out
 	case plain:
-		if _, isText := v.(string); !isText || of.most == 0 || strings.Contains(fmt.Sprint(v), ".") { // a code of a list
+		if _, isText := v.(string); !isText || of.most == 0 || strings.Contains(fmt.Sprint(v), ".") { // keep a code
 			return v
 		}
 		if fmt.Sprint(of.form.Sent["pattern"]) == "^$|"+shownURL {
@@ -120,7 +120,7 @@ func overlong(of kind, v record.Value) record.Value {
 	return v
 }
 
-// overlongIn returns an asset in a state, with texts that are longer than the rules allow. Its ids and the
+// overlongIn returns an asset in the given state, with texts that are longer than the rules allow. Its ids and the
 // codes from lists are valid.
 func overlongIn(t *testing.T, s Status) Asset {
 	t.Helper()
@@ -140,8 +140,8 @@ func overlongIn(t *testing.T, s Status) Asset {
 	return Asset{fields: fields.With("items", items)}
 }
 
-// TestStoredTextsMayBeTooLong takes every step, and sends back unchanged assets, with stored texts that are
-// longer than the rules allow. Only new texts are refused.
+// TestStoredTextsMayBeTooLong has assets whose stored texts are longer than the rules allow. It takes every step with
+// them, and sends them back unchanged. Only new texts must be refused.
 func TestStoredTextsMayBeTooLong(t *testing.T) {
 	for _, s := range Statuses {
 		a := overlongIn(t, s)

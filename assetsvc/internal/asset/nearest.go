@@ -22,7 +22,7 @@ func (w *walk) nearest(sent string, of []string) string {
 	return fmt.Sprintf(theNearest, nearest.To(sent, of))
 }
 
-// near is like nearest, but also returns "" if every value differs too much from the sent one to be what the
+// near does the same as nearest, but also returns "" if every value differs too much from the sent one to be what the
 // client meant.
 func (w *walk) near(sent string, of []string) string {
 	if w.compared >= maxNearest {

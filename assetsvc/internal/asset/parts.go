@@ -112,7 +112,7 @@ func (a Asset) Parts(p Part, s Scope) record.List {
 	return newest
 }
 
-// previousVersions is a field that only the path of a versioned part shows.
+// previousVersions is a field that is not stored. Only the answer to a read of a single versioned part has it.
 const previousVersions = "previousVersions"
 
 // Part returns one part, or a fault of kind NotFound. For a versioned part it returns the newest version. The
@@ -195,10 +195,10 @@ type PartChange struct {
 	NewID   func() string // returns a new id: 32 lowercase hex characters
 }
 
-// ChangePart returns the asset and the part after the change. If the request changes nothing, the asset equals
-// a. Every error is a fault. With an error, the returned asset is a, and the part is nil. The part is nil after
-// Remove, too. Faults of the fields are reported before a state that forbids the change (docs/contract.md,
-// "Order of checks").
+// ChangePart returns the asset and the part after the change. If the request changes nothing, the returned asset
+// equals the given one. Every error is a fault. With an error, the returned asset is the given one, and the part is
+// nil. The part is nil after Remove, too. Faults of the fields are reported before a state that forbids the change
+// (docs/contract.md, "Order of checks").
 func (r Rules) ChangePart(a Asset, c PartChange) (Asset, record.Object, error) {
 	p := c.Part
 	if err := a.Admit(c.Caller, p, c.ID); err != nil {
@@ -223,8 +223,8 @@ func (r Rules) ChangePart(a Asset, c PartChange) (Asset, record.Object, error) {
 	return finish(fields, w.names), part, nil
 }
 
-// part returns the list after a change, and the changed part. The argument at is the index of the part; the verb
-// Add ignores it.
+// part returns the list after a change, and the changed part. The int argument is the index of the part; the verb Add
+// ignores it.
 func (w *walk) part(list record.List, at int, c PartChange) (record.List, record.Object) {
 	list = slices.Clone(list)
 	var old record.Object

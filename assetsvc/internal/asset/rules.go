@@ -83,7 +83,7 @@ type Caller struct {
 // Change is a request to change an asset.
 type Change struct {
 	Fields record.Object // the fields that the client sent
-	Whole  bool          // Fields replace the asset's fields (PUT); false: they are merged into them (PATCH)
+	Whole  bool          // true: Fields replace the asset's fields (PUT); false: Fields are merged into them (PATCH)
 	Caller
 	Version Version   // version of the API that the caller uses
 	Dated   time.Time // the asset's dateModified
@@ -91,8 +91,8 @@ type Change struct {
 	NewID   func() string // returns a new id for a part: 32 lowercase hex characters
 }
 
-// Change returns the asset after the change, and whether it differs from a. Every error is a fault. With an
-// error, the returned asset is a. The order of the checks is in docs/contract.md, "Change".
+// Change returns the asset after the change, and whether it differs from the given asset. Every error is a fault.
+// With an error, the returned asset is the given one. The order of the checks is in docs/contract.md, "Change".
 func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
 	from, to := a.Status(), a.Status()
 	if sent, ok := c.Fields.Get("status").(string); ok {
@@ -142,8 +142,8 @@ func (a Asset) CheckRemoval(by Caller) error {
 const noCancellation = "You can set deleted status only when asset have at least one document " +
 	"with '" + cancellationDetails + "' documentType"
 
-// checkStep returns a fault if the caller may not change an asset in the state from, or may not move it to the
-// state to.
+// checkStep returns a fault if the caller may not change an asset in its present state (from), or may not move it to
+// the next state (to).
 func checkStep(from, to Status, by Caller) error {
 	switch {
 	case !from.mayChange(by.Role) && !from.mayChange(Owner):

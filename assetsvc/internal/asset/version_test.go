@@ -51,7 +51,7 @@ func changePart(t *testing.T, a Asset, v Version, c PartChange) (Asset, record.O
 	return next, changed
 }
 
-// colours is the number of fields of version 2.6 in the asset of colourful.
+// colours is the number of fields of version 2.6 in the asset that the function colourful returns.
 const colours = 8
 
 func count(value record.Value) int {

@@ -65,8 +65,8 @@ func (v *View) Hidden() []string {
 	return paths
 }
 
-// paths appends the paths of the hidden fields to the given list. parent is the path of the object that h
-// belongs to.
+// paths appends the paths of the hidden fields to the given list. The parameter parent is the path of the object that
+// h belongs to.
 func (h *hiding) paths(parent string, paths []string) []string {
 	if h == nil {
 		return paths

@@ -15,10 +15,10 @@ import (
 // kind is a type of values: a plain kind (kinds.go), an object (*model), a list (list) or a dropped value
 // (dropped).
 type kind interface {
-	// convert returns the value to store when a client sends one. The value sent replaces the value old, or is
-	// merged into it if both are objects or lists. A nil result means that nothing is stored. convert adds
-	// faults to w. old is nil if there is no value yet. sent is nil only for a null element of a list: for
-	// members that are null, convert is not called.
+	// convert returns the value to store when a client sends one. The parameter sent is the value of the client; the
+	// parameter old is the stored value, or nil. The sent value replaces the old one, or is merged into it if both
+	// are objects or lists. A nil result means that nothing is stored. convert adds faults to w. A nil sent value is
+	// a null element of a list: for members that are null, convert is not called.
 	convert(w *walk, path string, old, sent record.Value) record.Value
 }
 
@@ -26,7 +26,7 @@ type kind interface {
 type plain struct {
 	form Form
 	take func(w *walk, path string, old, sent record.Value) record.Value
-	most int // most characters of a text; 0: the function take limits them
+	most int // most characters of a text; 0: the function take checks the length
 }
 
 // convert adds at most one fault for a value. For example, a text may have U+0000 and also not be a code of a
@@ -76,7 +76,7 @@ type field struct {
 // model is the field table of one type of objects. The order of its fields is the order in answers.
 type model struct {
 	name   string // the name in errors
-	title  string // the name in the description of the fields; "": the same as name
+	title  string // the name in the description of the fields; "": the name in errors
 	fields []field
 	check  func(w *walk, path string, o record.Object) // rules over several fields; runs only if each field is valid
 }
@@ -312,8 +312,8 @@ func (k list) convert(w *walk, path string, old, sent record.Value) record.Value
 	return out
 }
 
-// asset returns the fields of an asset after a request. The parameter by is the occasion; it determines which of
-// the sent fields the client may write. asset checks the types of all other fields, and ignores their values
+// asset returns the fields of an asset after a request. The last parameter is the occasion; it determines which of
+// the sent fields the client may write. The method checks the types of all other fields, and ignores their values
 // (docs/contract.md, "Writable fields").
 func (w *walk) asset(stored, sent record.Object, by writers) record.Object {
 	out := make(record.Object, 0, len(assetModel.fields))

@@ -7,14 +7,14 @@
 // a read transaction shows the feed up to a position, without gaps. The promises F1 to F3 of registry.Store
 // follow from that.
 //
-// The record is one bucket, from position to change. Each transaction writes the changes together with their
-// assets, so R1 and R2 hold too.
+// The record is one bucket that maps a position to a change. Each transaction writes the changes together with
+// their assets, so R1 and R2 hold too.
 //
 // The lists of brokers and the references are further buckets (owners.go, references.go).
 //
-// The feed is two buckets from position to id, one for real assets and one for test assets. bbolt is a B+tree, so
-// a page of the feed costs one seek and the reads of its entries, however many assets there are. New keys come
-// only at the end of the feeds and of the record, so bbolt fills their pages completely.
+// The feed is two buckets that map a position to an id: one for real assets and one for test assets. bbolt is a
+// B+tree, so a page of the feed costs one seek and the reads of its entries, however many assets there are. New
+// keys come only at the end of the feeds and of the record, so bbolt fills their pages completely.
 package boltstore
 
 import (
@@ -58,7 +58,7 @@ var (
 type Options struct {
 	Now     func() time.Time // this machine's clock, which positions follow
 	Meter   metric.Meter     // gets the store's metrics; nil: no metrics
-	Secrets [][]byte         // the file must have one of these, and then gets the first; none: any file is opened
+	Secrets [][]byte         // the file must belong to one of these, and then belongs to the first; none: not checked
 	Log     *slog.Logger     // nil: no log
 
 	// Owner returns the owner of an asset, which Open needs if the file lacks the index of brokers. If Owner is

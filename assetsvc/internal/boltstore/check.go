@@ -133,7 +133,7 @@ func (c *checker) asset(key, value []byte) error {
 	return c.isCounted(id, number)
 }
 
-// isClaimed checks that the reference of an asset stands for it.
+// isClaimed checks that the reference of an asset stands for this asset.
 func (c *checker) isClaimed(r registry.Record) error {
 	broker, reference, err := r.Reference()
 	switch {
@@ -168,7 +168,7 @@ func (c *checker) references() error {
 		}
 		r, err := decode(string(value), stored, registry.AnySize)
 		if err != nil {
-			return nil // the step for assets has reported that
+			return nil // the check of the assets has reported that
 		}
 		broker, reference, err := r.Reference()
 		if err == nil && reference != "" && registry.ReferenceKey(broker, reference) != string(key) {
@@ -249,7 +249,7 @@ func (c *checker) entries(name []byte, found int, of string) error {
 }
 
 // change checks that a change can be read, that the history of its asset has it, and that the asset's revision
-// and position are not lower than those of the change.
+// and position are not lower than the revision and position of the change.
 func (c *checker) change(key, value []byte) error {
 	c.changes++
 	r, err := decodeChange(key, value, true)

@@ -22,12 +22,12 @@ import (
 // call is a call of one method of the store that twoAssets returns.
 type call struct {
 	name    string
-	damages string // bucket whose damage it must notice, or the constant writes; "": it reads nothing damaged
+	damages string // bucket whose damage the call must notice, or the constant writes; "": the test damages nothing
 	do      func(ctx context.Context, s *Store, a registry.Record) error
 }
 
-// writes stands for the damage that a changing call must notice: the store has found a damaged asset, and
-// refuses all writes from then on.
+// writes, in place of a bucket, says that the store has found a damaged asset before the call. From then on the
+// store refuses all writes, so the call must return an error.
 const writes = "writes"
 
 func errorOf[T any](_ T, err error) error { return err }

@@ -15,8 +15,8 @@ type numbers struct {
 	given map[string]int // day -> newest number given out, for days whose newest number is not durable yet
 }
 
-// next returns the number after the newest one of the day. If n.given does not have the day, next calls the
-// function stored for the newest durable number.
+// next returns the number after the newest one of the day. If n.given does not have the day, the newest durable
+// number comes from the function stored.
 func (n *numbers) next(day string, stored func() (int, error)) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -34,7 +34,8 @@ func (n *numbers) next(day string, stored func() (int, error)) (int, error) {
 	return number + 1, nil
 }
 
-// save writes the numbers that were given out into a transaction, and returns them for forget.
+// save writes the numbers that were given out into a transaction, and returns them. The caller passes them to
+// forget later.
 func (n *numbers) save(bucket *bbolt.Bucket) (map[string]int, error) {
 	n.mu.Lock()
 	saved := maps.Clone(n.given)

@@ -138,8 +138,8 @@ func (s *Store) indexOwners(o Options) (bool, error) {
 	return true, nil
 }
 
-// indexFrom adds up to indexPiece assets to the index: those with keys greater than the key after. It returns
-// the key of the last asset, and the number of assets that it has read.
+// indexFrom adds up to indexPiece assets to the index: the first ones with keys greater than the argument after.
+// It returns the key of the last asset, and the number of assets that it has read.
 func indexFrom(
 	tx *bbolt.Tx, after []byte, ownerOf func(registry.Record) (string, error),
 ) (last []byte, count int, err error) {

@@ -46,8 +46,8 @@ func TestARangeWithADamagedAssetIsAnError(t *testing.T) {
 	}
 }
 
-// TestADamagedHeadOfTheLogIsAnError damages the head of the public log. To read and to extend the log must then
-// fail: if the store reported no head, the log would start again from nothing.
+// TestADamagedHeadOfTheLogIsAnError damages the head of the public log. Both reading and extending the log must
+// then return an error: if the store reported no head, the log would start again from nothing.
 func TestADamagedHeadOfTheLogIsAnError(t *testing.T) {
 	s, _, _, _ := twoAssets(t)
 	if stored, err := s.ExtendLog(t.Context(), publiclog.Head{}, nil); err != nil || !stored {

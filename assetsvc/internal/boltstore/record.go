@@ -20,7 +20,8 @@ import (
 //     the change was made from (8) and the length of the Change (4);
 //   - the Change;
 //   - a checksum (4 bytes) of all the parts above and the position of the change;
-//   - if the change has the complete asset (a Whole), the Whole, and a checksum (4 bytes) of it and the position.
+//   - if the change has the complete asset (a Whole), the Whole, and a checksum (4 bytes) of the
+//     Whole and the position.
 //
 // So a change can be read without its Whole, which may be as large as an asset. The key of a change is its
 // position.

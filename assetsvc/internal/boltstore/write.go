@@ -214,8 +214,8 @@ func (s *Store) begin(tx *bbolt.Tx) *transaction {
 	return t
 }
 
-// apply gives a write its position and puts it into the buckets. If it returns an error of isRefusal, the buckets
-// are unchanged.
+// apply gives a write its position and puts it into the buckets. If it returns an error for which isRefusal is
+// true, the buckets are unchanged.
 func (t *transaction) apply(w *write) (int64, error) {
 	key, ok := registry.ParseID(w.ID)
 	if !ok {

@@ -125,25 +125,27 @@ type Write struct {
 type Store interface {
 	// Open sets clock.Last to b.Last() and clock.Open[writer] to b, if clock.Last is below b.First. The result
 	// opened reports whether Open did so. The result now is the clock after that; only its Last and
-	// Open[writer].First must be set. Open also stores the record of the writes under writer and b.First, unless
-	// that record exists, and does not show it. It may do both at the same time, and returns nil only if both
-	// are done. If Open was refused, the record is useless: the store removes it, and Open does not wait for the
-	// removal.
+	// Open[writer].First must be set. Open also stores the record of the writes, with writer and b.First as its
+	// key, unless a record with this key exists. The new record is not shown yet. Open may write the clock and
+	// the record at the same time, and returns nil only if both are done. If Open was refused, the record is
+	// useless: the store removes it, and Open does not wait for the removal.
 	Open(ctx context.Context, writer string, b Batch, writes []Write) (now Clock, opened bool, err error)
-	// Close removes clock.Open[writer] if the First of that batch is first. Otherwise it does nothing.
+	// Close removes clock.Open[writer] if the first position of that batch equals the argument first. Otherwise
+	// it does nothing.
 	Close(ctx context.Context, writer string, first int64) error
 	// Clock returns the clock. Before the first Open it is the zero Clock.
 	Clock(ctx context.Context) (Clock, error)
 	// Write applies the writes whose guards hold. For each of them it sets the document and raises its revision
-	// by one. The result applied is the number of these writes. Write also shows the record under writer and
-	// b.First, if it exists. It may do both at the same time, and returns nil only if both are done.
+	// by one. The result applied is the number of these writes. Write also shows the record that has writer and
+	// b.First as its key, if it exists. Write may do both at the same time, and returns nil only if both are
+	// done.
 	Write(ctx context.Context, writer string, b Batch, writes []Write) (applied int, err error)
 	// Fence raises the revision of each document, and creates a void for each id that has no document. After
 	// that, guards with older revisions fail.
 	Fence(ctx context.Context, ids []string) error
-	// Settle makes the record of a batch final. The result landed reports for each document, by id, whether the
-	// batch has written it. Settle removes the changes that were not applied, and shows the record. If the
-	// record does not exist, it stores an empty one. It must be called only when no write of the batch can be
+	// Settle makes the record of a batch final. The result landed says for each document, by id, whether the
+	// batch has written it. Settle removes the changes that were not applied, and shows the record. If the record
+	// does not exist, Settle stores an empty one. It must be called only when no write of the batch can be
 	// applied any more.
 	Settle(ctx context.Context, writer string, first int64) (landed map[string]bool, err error)
 }

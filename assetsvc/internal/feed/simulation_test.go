@@ -98,7 +98,7 @@ func TestTheSimulationNeedsEachGuardOfTheRecord(t *testing.T) {
 	for _, c := range []struct {
 		leaveOut guard
 		name     string
-		from     uint64 // first seed to try; only for one of the guards does it matter
+		from     uint64 // first seed to try; this matters for one of the guards only
 	}{
 		{recordFirst, "the record is stored before the writes", 1},
 		{emptyRecord, "Settle stores an empty record", 319},
@@ -128,7 +128,7 @@ func TestTheSimulationNeedsEachGuardOfTheRecord(t *testing.T) {
 }
 
 // TestTheSimulationNeedsEachPartOfATrail leaves out one part of the handling of trails at a time. The simulation
-// must notice a walk that misses a document, or that shows one where it does not stand.
+// must notice a walk that misses a document, or that shows a document in a wrong place.
 func TestTheSimulationNeedsEachPartOfATrail(t *testing.T) {
 	for _, c := range []struct {
 		leaveOut guard
@@ -327,7 +327,7 @@ func (s *simulation) horizon() int64 {
 	return s.clock.Horizon()
 }
 
-// step does one thing. Only if wild is true may it start a call of a client or cause a failure.
+// step does one thing. If wild is false, it starts no call of a client and causes no failure.
 func (s *simulation) step(wild bool) {
 	for _, p := range s.processes {
 		if p.thaws > 0 {

@@ -28,7 +28,7 @@ func newPlain() *plain {
 	return &plain{clock: Clock{Open: map[string]Batch{}}, documents: map[string]*document{}, batches: map[int64][]Write{}}
 }
 
-// operation calls the function before, does the operation, and calls the function after.
+// operation does an operation of the store. It calls p.before at the start and p.after at the end.
 func (p *plain) operation(ctx context.Context, name string, do func()) error {
 	if p.before != nil {
 		if err := p.before(name); err != nil {
@@ -137,7 +137,8 @@ func (p *plain) at(id string) int64 {
 	return 0
 }
 
-// once returns a function that returns an error for one operation: the first whose text begins with name.
+// once returns a function that returns an error for a single operation: the first one whose text begins with the
+// argument name.
 func once(name string) func(string) error {
 	failed := false
 	return func(operation string) error {

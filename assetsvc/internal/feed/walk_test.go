@@ -11,7 +11,7 @@ type walker struct {
 	horizon      int64 // horizon of this page; 0: the next step reads the clock
 	page         map[string]int64
 	read         bool            // the documents up to the horizon were read
-	want, met    map[string]bool // want: documents that were visible when the walk began; met: those that it found
+	want, met    map[string]bool // want: documents visible when the walk began; met: documents found
 	turns        int             // how often this page had to be read again
 	walks, again int             // walks: walks that have ended; again: pages that were read again
 }
@@ -20,7 +20,7 @@ type walker struct {
 // a document changes twice and the horizon passes both changes.
 const mostTurns = 6
 
-// step does one of the three steps.
+// step does the next of the three steps in which a page is read.
 func (k *walker) step(w *world) {
 	first, second := k.readPage, k.readMoved
 	if w.leaveOut == pageFirst {

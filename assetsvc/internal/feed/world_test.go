@@ -52,7 +52,7 @@ type record struct {
 	shown   bool
 }
 
-// noted is a change in a record. before is the position of the document before the change.
+// noted is a change in a record. The field before has the position of the document before the change.
 type noted struct{ position, before int64 }
 
 // guard names a part of the protocol that a simulation leaves out, to show that the part is needed. The zero
@@ -61,26 +61,26 @@ type guard int
 
 const (
 	_             guard = iota
-	recordFirst         // the record is stored with the writes, not before them
-	emptyRecord         // Settle stores no empty record
-	followers           // Settle does not check whether a document was changed again since
-	settleFenced        // a watcher closes a fenced batch, but does not settle it
-	showLater           // a record is shown as soon as it is stored
-	fenceBefore         // a watcher settles a batch, but does not fence it
-	removeRefused       // Settle shows the record, but removes nothing from it
-	showWithWrite       // Write does not show the record
-	former              // readers do not find documents that have moved
-	allSince            // a trail keeps only the previous place
-	byHorizon           // a trail forgets places below the newest position, instead of below the horizon
-	pageFirst           // readers look for moved documents before they read the page
-	readAgain           // readers treat an unknown place as no place
+	recordFirst         // without it, the record is stored with the writes, not before them
+	emptyRecord         // without it, Settle stores no empty record
+	followers           // without it, Settle does not check whether a document was changed again after the batch
+	settleFenced        // without it, a watcher closes a fenced batch, but does not settle it
+	showLater           // without it, a record is shown as soon as it is stored
+	fenceBefore         // without it, a watcher settles a batch, but does not fence it
+	removeRefused       // without it, Settle shows the record, but removes nothing from it
+	showWithWrite       // without it, Write does not show the record
+	former              // without it, readers do not find documents that have moved
+	allSince            // without it, a trail keeps only the previous place
+	byHorizon           // without it, a trail forgets places below the newest position, instead of below the horizon
+	pageFirst           // without it, readers look for moved documents before they read the page
+	readAgain           // without it, a document whose place is forgotten is in no place for readers
 )
 
 // operation is one message that a process sends for a call of its Store. Each step of an operation touches one
 // document. The steps may be applied at different moments.
 type operation struct {
 	process int
-	number  int // number of the operation among those of its process
+	number  int // number of the operation; each process counts its operations
 	steps   []func()
 	call    *pendingCall
 	held    int // moment until which the network holds the operation back
@@ -166,7 +166,8 @@ func (w *world) step() {
 	}
 }
 
-// write applies one write if its guard holds. horizon is the highest horizon that the writing process knows.
+// write applies one write if its guard holds. The argument horizon is the highest horizon that the writing
+// process knows.
 func (w *world) write(write Write, horizon int64) (applied bool) {
 	d := w.documents[write.ID]
 	switch {
@@ -207,8 +208,8 @@ type port struct {
 	horizon *atomic.Int64 // highest horizon that the process has read
 }
 
-// watchers is the lowest number of a watcher's process. In the order of operations, a watcher counts as another
-// process than the writer beside it.
+// watchers is the lowest process number of a watcher. The watcher and the writer of one process have different
+// numbers, so that their operations have a fixed order.
 const watchers = 1000
 
 // ice can freeze a process: then the method wait blocks until melt is called.

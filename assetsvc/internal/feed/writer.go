@@ -138,7 +138,7 @@ type batch struct {
 	outcomes []error // one for each change; nil: it was applied
 }
 
-// at gives the changes consecutive positions, beginning with the position first.
+// at gives the changes consecutive positions. The argument first is the position of the first change.
 func (b *batch) at(first int64) {
 	b.First = first
 	b.writes = make([]Write, len(b.changes))

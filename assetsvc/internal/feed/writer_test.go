@@ -17,7 +17,7 @@ type rig struct {
 	writer  *Writer
 	failed  []string // errors that the writer has reported
 	callers []string // callers of the batches, in the form that caller returns
-	ended   int      // number of batches whose end was called
+	ended   int      // number of calls of the functions that Options.Batch has returned
 	refused int      // number of Opens that were refused
 	stop    func()
 }

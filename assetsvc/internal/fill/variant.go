@@ -64,8 +64,8 @@ func (v *variant) vary(name string, value record.Value) record.Value {
 	return value
 }
 
-// member returns a random variant of the value of a member. The member belongs to an object; the argument of is
-// the name of the field that holds this object.
+// member returns a random variant of the value of a member. The string argument is the name of the field that holds
+// the object with this member.
 func (v *variant) member(of string, m record.Member) record.Value {
 	switch {
 	case of == "identifier" && m.Name == "id":

@@ -34,9 +34,10 @@ func (a *API) parse(c *gin.Context) (request, error) {
 // parseBodiless reads a write without a body.
 func parseBodiless(c *gin.Context) (request, error) { return request{}.withHeaders(c, nil) }
 
-// withHeaders adds the values of the headers and the query. If err, the error of reading the body, is not nil,
-// it returns err. Otherwise it returns the error of the conditions. The owner token in the header replaces the
-// one in the body, even if it is wrong (docs/contract.md, "Owner tokens").
+// withHeaders adds the values of the headers and the query. The argument err is the error of reading the body: if
+// it is not nil, withHeaders returns it. Otherwise withHeaders returns the error of the conditions. The owner
+// token in the header replaces the token in the body, even if the token in the header is wrong (docs/contract.md,
+// "Owner tokens").
 func (r request) withHeaders(c *gin.Context, err error) (request, error) {
 	if token := c.GetHeader(tokenHeader); token != "" {
 		r.token = token

@@ -30,8 +30,9 @@ func NewMemory(limit int64) Memory {
 	return Memory{Answers: memory.NewInFlight(quarter), Work: memory.NewSemaphore(quarter)}
 }
 
-// sizes lists the limits for the size of an asset, in bytes, with which a request runs. For the first limit, no
-// memory is reserved. If the store reports that the asset is larger, the request runs again with the next limit.
+// sizes lists limits, in bytes, for the size of the asset that a request reads. A request runs with one limit at
+// a time. With the first limit it needs no reserved memory. If the store reports that the asset is larger, the
+// request runs again with the next limit.
 var sizes = []int{memory.Small, medium, registry.AnySize}
 
 // medium is the limit, in bytes, for assets of medium size. A request for them reserves little memory.
@@ -43,9 +44,10 @@ const (
 	trees  = 20 // the asset is parsed, changed, printed and compared
 )
 
-// bounded returns a gin handler that reserves memory for h: factor bytes for each byte of the asset and the
-// body. The handler h gets the version with the view that the caller has. bounded runs h again with more memory
-// if h returns registry.ErrLarge, so h must return that error before it changes anything.
+// bounded returns a gin handler that reserves memory for the handler h. The argument factor is the number of
+// bytes to reserve for each byte of the asset and the body. The handler h gets the version with the view that the
+// caller has. If h returns registry.ErrLarge, h runs again with more memory, so h must return that error before
+// it changes anything.
 func (a *API) bounded(v version, factor int, h handler) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
 		factor, v := factor, v.seenBy(c)

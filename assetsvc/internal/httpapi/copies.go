@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	maxCopyReaders = 128       // whole copies that are sent at once
+	maxCopyReaders = 128       // most whole copies that are sent at the same time
 	copyPart       = 256 << 10 // bytes to send before the next check that the copy still exists
 )
 
@@ -101,8 +101,8 @@ func (a *API) hasCopy(hash, name string) bool {
 	return err == nil && file.Close() == nil
 }
 
-// copy answers with the whole copy with a hash and a name. isOwn says that the request names this very copy, by
-// the hash in its address or in If-Range.
+// copy answers with the whole copy that has the given hash and name. The argument isOwn says that the request
+// names exactly this copy, by the hash in its address or in If-Range.
 func (a *API) copy(c *gin.Context, hash, name string, isOwn bool) error {
 	if a.snapshots.kept == nil {
 		return noCopy("This registry keeps no whole copies.")

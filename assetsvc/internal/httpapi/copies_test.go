@@ -18,8 +18,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// change adds the asset with the number n to the feed, and makes a snapshot. It returns the newest whole copy of
-// a form.
+// change adds the asset with the number n to the feed, and makes a snapshot. It returns the newest whole copy in
+// the given form.
 func (s withSnapshots) change(t *testing.T, n int, text, form string) snapshot.Copy {
 	t.Helper()
 	id := fmt.Sprintf("%032x", n)

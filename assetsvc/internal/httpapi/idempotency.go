@@ -47,8 +47,8 @@ func seedsOf(c *gin.Context) ([]registry.Seed, error) {
 
 func isIdempotencyKey(key string) bool { return isVisible(key, maxIdempotencyKey) }
 
-// isVisible reports whether a text consists of visible ASCII characters only, and has at least one of them, but
-// not more than the argument most.
+// isVisible reports whether a text consists of visible ASCII characters only, and has at least one of them. The
+// argument most is the largest number of characters.
 func isVisible(text string, most int) bool {
 	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
 	return text != "" && len(text) <= most && !strings.ContainsFunc(text, invisible)

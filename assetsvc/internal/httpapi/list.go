@@ -106,7 +106,7 @@ func (a *API) listFrom(c *gin.Context, v version, from listing) error {
 }
 
 // readPage reads a page of a list. A page with bodies of assets needs memory. This memory is held until the
-// function leave is called, or until the API inside has sent the answer.
+// caller calls the function leave, or until the API in the result inside has sent the answer.
 func (a *API) readPage(
 	ctx context.Context, v version, q registry.Query, names []string, read reader,
 ) (inside *API, page registry.FeedPage, leave func(), err error) {
@@ -204,8 +204,8 @@ func parseOffset(text string) (int64, error) {
 }
 
 // offsets returns the offsets of the next and the previous page: the positions of the last and the first entry.
-// If the page is empty, the next page has the same offset. An entry exactly at the offset was then on no page.
-// So the previous page starts one microsecond beyond the offset, to include this entry.
+// If the page is empty, the next page has the offset of this page. The previous page then has an offset one
+// microsecond beyond, so that it includes an entry exactly at the offset of this page.
 func (a *API) offsets(params url.Values, q registry.Query, entries []registry.Entry) (next, prev string) {
 	if len(entries) == 0 {
 		back := q.Offset + 1

@@ -103,7 +103,7 @@ func (s service) do(t *testing.T, e exchange) *httptest.ResponseRecorder {
 	return s.doWith(t, nil, e)
 }
 
-// doWith sends the request of e with additional headers and checks the answer.
+// doWith sends the request of the exchange e with additional headers, and checks the answer.
 func (s service) doWith(t *testing.T, headers http.Header, e exchange) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(e.method, e.path, strings.NewReader(e.body))

@@ -72,7 +72,7 @@ func parseRevision(text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if errors.Is(err, strconv.ErrRange) && n > 0 {
-		n, err = math.MaxInt64, nil // no asset has a revision with this number
+		n, err = math.MaxInt64, nil // the number is too large to parse; no asset has so many revisions
 	}
 	if err != nil || n < 1 || strings.HasPrefix(text, "+") {
 		return 0, fault.New(fault.Invalid, fault.URL, "revision", "The revision must be a whole number from 1.")

@@ -74,7 +74,7 @@ func (a *API) readLog(c *gin.Context, log Log, path string) error {
 	return a.send(c, http.StatusOK, body)
 }
 
-// readPart returns the part of a path. It returns translog.ErrPath for another path.
+// readPart returns the part of the log at a path. If the path names no part, readPart returns translog.ErrPath.
 func readPart(ctx context.Context, log Log, path string) ([]byte, error) {
 	tile, err := translog.ParsePath(path)
 	if err != nil {

@@ -54,7 +54,7 @@ func (a *API) erase(c *gin.Context, v version) error {
 	}
 	number, err := strconv.ParseInt(c.Param("number"), 10, 64)
 	if err != nil || c.Param("number") != strconv.FormatInt(number, 10) {
-		number = 0 // no asset has a revision with this number
+		number = 0 // not a valid number; no asset has a revision 0
 	}
 	change, err := a.registry.Erase(c.Request.Context(), httpserver.Caller(c), c.Param("id"), number)
 	if err != nil {

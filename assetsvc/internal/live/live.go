@@ -61,7 +61,7 @@ type Watcher struct {
 
 	mu       sync.Mutex
 	followed map[Selection]*followed
-	watching bool // the goroutine of watch is running
+	watching bool // the goroutine that runs the method watch exists
 }
 
 // followed is a selection with at least one follower.
@@ -72,8 +72,8 @@ type followed struct {
 	followers int // guarded by Watcher.mu
 }
 
-// New returns a Watcher, which prints offsets with the function print. The argument memory is the most bytes
-// that its rings hold together; less than a few MiB counts as a few MiB.
+// New returns a Watcher, which prints offsets with the function print. The argument memory is the largest number of
+// bytes that all its rings hold together. If it is less than a few MiB, the rings may hold a few MiB.
 func New(feed Feed, print func(position int64) string, memory int64, log *slog.Logger) *Watcher {
 	w := &Watcher{
 		feed: feed, print: print, ringBytes: max(int(memory/selections), leastRing),
@@ -120,8 +120,8 @@ func (w *Watcher) leave(f *followed) {
 	}
 }
 
-// current returns the selections that are followed now. If no selection is followed, it also notes that the
-// goroutine of watch ends.
+// current returns the selections that are followed now. If no selection is followed, it also notes that the goroutine
+// that runs the method watch ends.
 func (w *Watcher) current() []*followed {
 	w.mu.Lock()
 	defer w.mu.Unlock()

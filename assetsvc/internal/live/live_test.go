@@ -61,7 +61,7 @@ func entryAt(position int64, test bool, body string) registry.Entry {
 	return registry.Entry{ID: fmt.Sprint("a", position), Position: position, Test: test, Body: []byte(body)}
 }
 
-// encoder encodes an entry as its position and body, and counts its calls.
+// encoder encodes an entry as its position and body, and counts how often it is called.
 type encoder struct{ calls atomic.Int64 }
 
 func (c *encoder) encode(dst []byte, e registry.Entry) ([]byte, error) {

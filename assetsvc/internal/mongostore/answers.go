@@ -24,8 +24,8 @@ func isDuplicate(err error) bool {
 	return mongo.IsDuplicateKeyError(err)
 }
 
-// explained returns err itself. Only if the configuration is at fault does it return another error, whose text
-// says in one line what to check: MongoDB's own text is long and quotes the command.
+// explained returns err, unless the configuration is at fault. Then it returns an error whose text says in one line
+// what to check, because MongoDB's own text is long and quotes the command.
 func (d *database) explained(err error) error {
 	var selection topology.ServerSelectionError
 	var authentication *auth.Error
@@ -46,8 +46,8 @@ func (d *database) explained(err error) error {
 	return err
 }
 
-// authentications is a part of the text of some errors. If one connection of a pool fails to log in, the driver
-// closes the pool's other connections with such an error.
+// authentications is the text by which explained recognizes some errors. If one connection of a pool fails to log in,
+// the driver closes the pool's other connections with an error that contains this text.
 const authentications = "auth error: "
 
 // unauthorized is MongoDB's error code for a user without a role.
@@ -65,9 +65,9 @@ func (e explainedError) Unwrap() error { return e.cause }
 // placed are the commands that read or write data with the concern "majority".
 var placed = []string{"find", "aggregate", "getMore", "insert", "update", "delete", "findAndModify"}
 
-// sees notes the operation time of an answer as the newest that this process knows of. A later read waits until
-// its server has reached that time. So sees ignores the times that a majority may not have reached: those of
-// failed commands, of writes without a majority, and of commands without a read concern, such as hello and
+// sees notes the operation time of an answer as the newest that this process knows of. A later read waits until its
+// server has reached that time, so a majority must have reached it. The function therefore ignores the answers to
+// failed commands, to writes without a majority, and to commands without a read concern, such as hello and
 // killCursors.
 func (d *database) sees(e *event.CommandSucceededEvent) {
 	if !slices.Contains(placed, e.CommandName) {

@@ -22,7 +22,7 @@ type barrier struct {
 
 	mu      sync.Mutex
 	running *round // sent, and not answered yet; nil: no barrier is running
-	next    *round // for the reads that have arrived since running was sent; nil: no read waits for it
+	next    *round // for the reads that came after the running barrier was sent; nil: no read waits for it
 	closed  bool
 	sending sync.WaitGroup
 }
@@ -54,7 +54,7 @@ func (b *barrier) wait(ctx context.Context) error {
 	}
 }
 
-// join adds a read to the next barrier. If no barrier is running, join also sends the next barrier.
+// join adds a read to the next barrier. If no barrier is running, it also sends this barrier.
 func (b *barrier) join() (*round, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +102,7 @@ func (b *barrier) work() {
 	}
 }
 
-// turn makes the next barrier the running one. The caller holds mu.
+// turn makes the next barrier the running one. The caller must hold the lock mu.
 func (b *barrier) turn() { b.running, b.next = b.next, nil }
 
 // close refuses later reads, cancels the barriers, and waits until none is being sent.
@@ -127,8 +127,8 @@ var errNoTime = errors.New("fresh reads need a replica set of MongoDB; this serv
 // before the answer, a majority acknowledges an entry of the primary's oplog.
 var linearizable = options.Collection().SetReadConcern(readconcern.Linearizable())
 
-// sendBarrier reads the clock from a primary that has a majority. Later reads of this process ask for a state
-// after the operation time of the answer (sees), and a primary that was voted out never reaches that time. The
+// sendBarrier reads the clock from a primary that has a majority. Later reads of this process ask for a state after
+// the operation time of the answer (see database.sees), and a primary that was voted out never reaches that time. The
 // session is not causally consistent: such a session adds a time to each read, and MongoDB refuses a linearizable
 // read with a time.
 func (d *database) sendBarrier(ctx context.Context) error {
@@ -156,8 +156,8 @@ func (d *database) sendBarrier(ctx context.Context) error {
 	return nil
 }
 
-// fresh makes sure that the reads after it show every change that any process has acknowledged before the call,
-// even while MongoDB elects a primary. It waits for a barrier, at most as long as one operation may take. Without
+// fresh makes sure that the reads after this call show every change that any process has acknowledged before it, even
+// while MongoDB elects a primary. It waits for a barrier, at most as long as one operation may take. Without
 // Options.FreshReads it does nothing.
 func (d *database) fresh(ctx context.Context) error {
 	if d.barrier == nil {

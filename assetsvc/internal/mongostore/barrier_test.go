@@ -116,9 +116,9 @@ func TestAnErrorReachesTheReadsOfItsBarrier(t *testing.T) {
 func TestACancelledReadLeavesItsBarrier(t *testing.T) {
 	for _, c := range []struct {
 		name            string
-		cancelled, kept int // numbers of reads of the next barrier that are cancelled, and that are not
+		cancelled, kept int // reads that wait for the next barrier: how many are cancelled, how many not
 		running         bool
-		sent            int64 // barriers that are sent in the end
+		sent            int64 // how many barriers are sent in total
 	}{
 		{"all of the next barrier", 2, 0, false, 1},
 		{"some of the next barrier", 2, 1, false, 2},
@@ -218,7 +218,7 @@ func TestAClosedBarrierRefusesReads(t *testing.T) {
 // TestABarrierStartsAfterItsReads lets many reads arrive at the same time, again and again. Each read must wait
 // for a barrier that was sent after the read had arrived.
 func TestABarrierStartsAfterItsReads(t *testing.T) {
-	var began, ended atomic.Int64 // number of the newest barrier that was sent, and that was answered
+	var began, ended atomic.Int64 // number of the newest barrier that was sent, and of the newest that was answered
 	b := newBarrier(func(context.Context) error {
 		number := began.Add(1)
 		ended.Store(number)

@@ -10,7 +10,7 @@ func withIDs(ids []string) bson.D {
 	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
 }
 
-// afterID is a filter for the documents whose id is greater than id.
+// afterID is a filter for the documents whose id is greater than the given one.
 func afterID(id string) bson.E {
 	return bson.E{Key: "_id", Value: bson.D{{Key: "$gt", Value: id}}}
 }

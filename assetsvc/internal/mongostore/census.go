@@ -57,8 +57,8 @@ func newCensus(db *database, now func() time.Time, log *slog.Logger) *census {
 // shared returns the collection of the census.
 func (c *census) shared() *mongo.Collection { return c.db.assets.Database().Collection("census") }
 
-// keep updates the census until ctx is done. The database must be opened. keep passes each error to the function
-// failed; the census is then unknown until the next success.
+// keep updates the census until ctx is done. The database must be opened. The function failed gets each error; the
+// census is then unknown until the next success.
 func (c *census) keep(ctx context.Context, failed func(error)) {
 	tick := time.NewTicker(censusLook)
 	defer tick.Stop()
@@ -203,7 +203,7 @@ func (c *census) use(context.Context) telemetry.StoreUse {
 	return telemetry.StoreUse{Size: last.Size, DiskFree: last.DiskFree, DiskSize: last.DiskSize}
 }
 
-// measure reports the census to meter until silence is called.
+// measure reports the census to meter until the caller calls the function silence.
 func (c *census) measure(meter metric.Meter) (silence func() error, err error) {
 	assets, err := registry.MeasureCensus(meter, c.counted)
 	if err != nil {

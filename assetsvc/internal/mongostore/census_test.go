@@ -36,7 +36,7 @@ func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	now := time.Now().Add(time.Hour) // an hour after the census that s took
+	now := time.Now().Add(time.Hour) // an hour after the census that the store took
 	clock := func() time.Time { return now }
 	first, second := newCensus(s.db, clock, s.log), newCensus(s.db, clock, s.log)
 	first.from, second.from = readpref.Primary(), readpref.Primary() // on the primary: a secondary may lag

@@ -20,8 +20,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 )
 
-// database holds the collections, and creates the sessions for operations on them. The client and the collections
-// are set once opened is true.
+// database holds the collections, and creates the sessions for operations on them. The client and the collections are
+// set once the field opened is true.
 type database struct {
 	uri     string
 	also    []*options.ClientOptions
@@ -63,8 +63,8 @@ var errAddress = errors.New("the address of the MongoDB store is malformed")
 // errNotOpened is returned as long as DNS has not answered with the names of the servers.
 var errNotOpened = errors.New("DNS does not tell the servers of the MongoDB store yet")
 
-// connect returns the database that uri names, or "assetregistry" if uri names no database. It does not wait for
-// a server. If the scheme of uri is mongodb+srv, the database needs a call of open before its first use.
+// connect returns the database that uri names, or "assetregistry" if uri names no database. It does not wait for a
+// server. If the scheme of uri is mongodb+srv, the method open must be called before the database is used.
 func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) (*database, error) {
 	d := &database{uri: uri, also: also, timeout: timeout, mostAbove: mostAbove}
 	if strings.HasPrefix(uri, connstring.SchemeMongoDBSRV+"://") {

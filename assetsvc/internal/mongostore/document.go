@@ -19,13 +19,13 @@ type document struct {
 	Listed   bool         `bson:"listed"`
 	Test     bool         `bson:"test"`
 	State    asset.Status `bson:"state,omitempty"` // voids have none
-	Owner    string       `bson:"owner,omitempty"` // absent also if an old program stored it (owners.go)
+	Owner    string       `bson:"owner,omitempty"` // also absent in assets of an old program (owners.go)
 	Sealed   string       `bson:"sealed"`
 	Origin   string       `bson:"origin,omitempty"`
 	Removed  bool         `bson:"removed,omitempty"` // registry.Record.Removed
 	Body     []byte       `bson:"body"`
 	Size     int64        `bson:"size"` // length of Body, to select documents without reading Body
-	moved    bool         // the asset has left Position, which is a former place; Body is empty
+	moved    bool         // the asset has moved since: Position is a former place, and Body is empty
 	Former   []place      `bson:"former,omitempty"` // places before Position (moved.go)
 }
 
@@ -53,7 +53,8 @@ func newDocument(w feed.Write, r registry.Record) document {
 	}
 }
 
-// update returns the update of a document that changes an asset. former is the new list of former places.
+// update returns the update that changes the document of an asset. The parameter former has the new list of former
+// places.
 func update(w feed.Write, r registry.Record, former feed.Trail) bson.D {
 	change := bson.D{
 		{Key: "former", Value: placesOf(former)},

@@ -115,8 +115,7 @@ func (r *replicaSet) reply(server net.Conn, message []byte, member int) ([]byte,
 	return answer, err
 }
 
-// once passes on a command. If the command is a write that was done before, once returns the earlier answer
-// instead.
+// once passes on a command. If the command is a write that was done earlier, it returns the earlier answer instead.
 func (r *replicaSet) once(server net.Conn, message []byte, c command) ([]byte, error) {
 	number, err := c.raw.LookupErr("txnNumber")
 	if err != nil {
@@ -205,8 +204,8 @@ func TestAnElectionLosesNoAcknowledgedChange(t *testing.T) {
 	t.Logf("%d acknowledged of %d changes, %d answers lost", acknowledged.Load(), len(all), set.lost.Load())
 }
 
-// writeUntil creates and changes assets until ctx ends, and returns the acknowledged changes. After an error it
-// continues with what the store has of the asset, or with a new asset.
+// writeUntil creates and changes assets until ctx ends, and returns the acknowledged changes. After each write it
+// reads the asset again; if it cannot read the asset, it goes on with a new one.
 func writeUntil(ctx context.Context, s *Store, acknowledged *atomic.Int64) (acks []change) {
 	var r registry.Record
 	for ctx.Err() == nil {

@@ -22,7 +22,7 @@ type replicas struct {
 	primary  int   // the node that a majority follows
 	nodes    [3]struct {
 		leads bool  // it is the primary, or still believes that it is
-		has   int64 // newest change that its majority reads show
+		has   int64 // newest change that the node returns to majority reads
 	}
 	known  int64 // newest change that was reported to any client
 	reads  int   // reads that were answered

@@ -83,8 +83,8 @@ func (d *database) readFormat(ctx context.Context) (string, error) {
 // feedStore implements feed.Store on the database.
 type feedStore struct{ *database }
 
-// Open implements feed.Store. The clock that it returns has only Last and the batch of this writer, which has no
-// IDs.
+// Open implements feed.Store. The clock that it returns has only the field Last and the batch of this writer, without
+// the IDs of that batch.
 //
 // If the batch was refused, Open removes its record. It does not wait for the removal, which would delay the next
 // Open. It does not remove a record that is shown: then an earlier copy of this Open was applied, and a watcher

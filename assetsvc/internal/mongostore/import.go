@@ -60,8 +60,8 @@ func (i *Import) begin(ctx context.Context) error {
 	if err := i.db.createClock(ctx, fresh); err != nil {
 		return err
 	}
-	// A last of 0 means that no position was given out. Then an asset service has prepared the database, and
-	// stored nothing in it.
+	// The field last is 0 until a position is given out. So the filter matches a database that an asset service has
+	// prepared, but has stored nothing in.
 	_, err := i.db.clocks.UpdateOne(ctx,
 		append(withID(clockID), bson.E{Key: "format", Value: format}, bson.E{Key: "last", Value: int64(0)}),
 		set(bson.E{Key: "format", Value: importing}))
@@ -260,8 +260,8 @@ func (i *Import) CheckChanges(ctx context.Context, changes []registry.Revision) 
 	return nil
 }
 
-// PutWebhooks stores all webhooks, with their positions. It first removes all that the database has, because an
-// earlier attempt may have stored them.
+// PutWebhooks stores all webhooks, with their positions. It first removes all webhooks from the database, because an
+// earlier attempt may have stored some.
 func (i *Import) PutWebhooks(ctx context.Context, all []webhook.Endpoint) error {
 	return i.db.do(ctx, func(ctx context.Context) error {
 		if _, err := i.db.hooks.DeleteMany(ctx, bson.D{}); err != nil {

@@ -71,9 +71,9 @@ func (d *database) createIndexes(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// build creates the missing indexes of a collection, in one scan of it. The timeout of an operation does not
-// apply: a large collection takes minutes, and MongoDB gives up the indexes if the command ends early. Another
-// process may build the same indexes. So at the end build asks for each index whether MongoDB can use it.
+// build creates the missing indexes of a collection, in one scan of it. The timeout of an operation does not apply: a
+// large collection takes minutes, and MongoDB gives up the indexes if the command ends early. Another process may be
+// building the same indexes, so the method finally asks for each index whether MongoDB can use it.
 func (d *database) build(
 	ctx context.Context, log *slog.Logger, in *mongo.Collection, models []mongo.IndexModel,
 ) error {
@@ -116,8 +116,8 @@ func (d *database) isReplicated(ctx context.Context) (bool, error) {
 	return hello.SetName != "" || hello.Message == "isdbgrid", err
 }
 
-// tellProgress logs at each interval of buildProgress that MongoDB is building indexes, until the caller calls
-// ended.
+// tellProgress logs at each interval of buildProgress that MongoDB is building indexes, until the caller calls the
+// function ended.
 func (d *database) tellProgress(ctx context.Context, log *slog.Logger, in *mongo.Collection) (ended func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

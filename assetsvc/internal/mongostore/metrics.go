@@ -69,7 +69,7 @@ func (m *metrics) recordClock(ctx context.Context, now feed.Clock, fenced int) {
 	m.refused.Add(ctx, 0) // so that the count 0 is reported before the first refusal
 }
 
-// timed returns a function that calls send and records how long the barrier takes.
+// timed returns a function that calls the function send, and records how long this call takes: the time of a barrier.
 func (m *metrics) timed(send func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		begun := time.Now()
@@ -79,8 +79,8 @@ func (m *metrics) timed(send func(context.Context) error) func(context.Context) 
 	}
 }
 
-// monitors returns client options that report the driver's commands and connections to m. Commands are reported
-// to the second monitor (also) too, unless it is nil.
+// monitors returns client options that report the driver's commands and connections to m. Commands are also reported
+// to the given monitor, unless it is nil.
 func (m *metrics) monitors(also *event.CommandMonitor) *options.ClientOptions {
 	return options.Client().
 		SetMonitor(tracing(m.operations, also)).

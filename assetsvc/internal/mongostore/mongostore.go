@@ -207,8 +207,8 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// start starts the background work: first keepPreparing, and once the database is prepared the rest. The returned
-// channel gets the result of the first attempt to prepare it.
+// start starts keepPreparing in the background, and the other background work once the database is prepared. The
+// returned channel gets the result of the first attempt to prepare the database.
 func (s *Store) start(ctx context.Context, o Options) (first <-chan error) {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	result := make(chan error, 1)
@@ -241,15 +241,15 @@ func (s *Store) prepare(ctx context.Context) error {
 	return s.db.createIndexes(ctx, s.log)
 }
 
-// errUnasked is why a store is not ready before MongoDB's first answer. errIndexes is why it is not ready while a
+// errUnasked is the reason why a store is not ready before MongoDB's first answer. errIndexes is the reason while a
 // command that builds indexes runs.
 var (
 	errUnasked = errors.New("MongoDB has not answered yet")
 	errIndexes = errors.New("MongoDB is building indexes of the store")
 )
 
-// keepPreparing repeats prepare until it succeeds or ctx is done, and reports whether it has succeeded. It sends
-// the result of the first attempt to the channel first.
+// keepPreparing repeats prepare until it succeeds or ctx is done, and reports whether it has succeeded. It sends the
+// result of the first attempt to the given channel.
 func (s *Store) keepPreparing(ctx context.Context, first chan<- error) bool {
 	tick := time.NewTicker(prepareInterval)
 	defer tick.Stop()

@@ -153,8 +153,8 @@ func above(q registry.Query, horizon int64) bson.D {
 	return append(selected(all), bson.E{Key: "position", Value: bson.D{{Key: "$gt", Value: horizon}}})
 }
 
-// upwards returns options for a query with the filter of above. The query then reads the assets in the order of
-// their positions.
+// upwards returns options for a query with the filter that the function above returns. The query then reads the
+// assets in the order of their positions.
 func upwards(q registry.Query) *options.FindOptionsBuilder {
 	all := registry.Query{Mode: registry.All, Owner: q.Owner}
 	return options.Find().SetHint(indexOf(all)).SetSort(bson.D{{Key: "position", Value: 1}})
@@ -164,9 +164,9 @@ func upwards(q registry.Query) *options.FindOptionsBuilder {
 // range, and now it has a newer position above the horizon. Each entry has the position that the asset had at the
 // horizon, and no body.
 //
-// Call moved after the entries of the range are read: an asset that leaves the range in between is then found
-// here. The query reads positions upwards, and assets only move upwards. So it misses no asset, but may find one
-// twice.
+// The method must be called after the entries of the range are read: an asset that leaves the range in between is
+// then found here. The query reads positions upwards, and assets only move upwards. So it misses no asset, but may
+// find one twice.
 //
 // A place in a trail has the list of the feed, but neither the owner nor the state. So a broker's list uses the
 // owner and the state that the asset has now.
@@ -207,8 +207,8 @@ func inMode(mode registry.Mode, test bool) bool {
 	return mode == registry.All || test == (mode == registry.Test)
 }
 
-// merge returns the first q.Limit entries of both lists together. An asset that moved while it was being read may
-// be in both lists, or twice in the list moved; merge keeps only one entry of it.
+// merge returns the first q.Limit entries of both lists together. An asset that moved while it was being read may be
+// in both lists, or twice in the list moved; the result has only one entry of the asset.
 func merge(q registry.Query, found, moved []document) []document {
 	there := make(map[string]bool, len(found))
 	for _, d := range found {

@@ -17,7 +17,8 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// hold opens a batch as another process would. The batch holds back the horizon until the caller calls release.
+// hold opens a batch as another process would. The batch holds back the horizon until the caller calls the function
+// release.
 func hold(t *testing.T, s *Store) (release func()) {
 	t.Helper()
 	f := feedStore{database: s.db}
@@ -68,8 +69,8 @@ func walk(t *testing.T, s *Store, q registry.Query) (all []registry.Entry) {
 	return all
 }
 
-// entry returns the entry that a page must have for a record. moved says whether the asset has changed since the
-// position of the record. bodies is Query.Bodies.
+// entry returns the entry that a page must have for a record. The parameter moved says whether the asset has changed
+// since the position of the record. The parameter bodies is the value of Query.Bodies.
 func entry(r registry.Record, moved bool, bodies int) registry.Entry {
 	e := registry.Entry{ID: r.ID, Position: r.Position, Test: r.Test, Moved: moved}
 	if bodies > 0 && !moved {
@@ -158,8 +159,8 @@ func TestAReaderWithAnOldClockReadsAgain(t *testing.T) {
 	}
 }
 
-// TestAPageLooksAtAFewAssetsAboveTheHorizon changes more assets than a page looks at while a batch is open. A
-// page must wait until the batch is closed.
+// TestAPageLooksAtAFewAssetsAboveTheHorizon changes assets while a batch is open, more of them than a page may look
+// at. A page must wait until the batch is closed.
 func TestAPageLooksAtAFewAssetsAboveTheHorizon(t *testing.T) {
 	counted := make(chan struct{}, 100)
 	s := openWith(t, mongotest.Start(t).URI(t, "above"), Options{Lease: time.Hour, Monitor: &event.CommandMonitor{

@@ -132,8 +132,8 @@ const (
 	invalidOptions = 72
 )
 
-// arrives returns the operation time of a command that the rig must answer, or the answer that the node gives
-// itself. While the node is deposed, its time stands still.
+// arrives returns the operation time for a command that the rig must answer. For any other command, it returns the
+// answer of the node. While the node is deposed, its time stands still.
 func (n *node) arrives(c command) (now uint32, answer bson.D) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -192,8 +192,8 @@ func finished(answer bson.D) bson.D {
 	return answer
 }
 
-// depose makes the node behave like a primary that was voted out. If found is true, barriers reach the new
-// primary instead of this node.
+// depose makes the node behave like a primary that was voted out. If the parameter found is true, barriers reach the
+// new primary instead of this node.
 func (n *node) depose(found bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -249,8 +249,8 @@ func without(d bson.D, names ...string) bson.D {
 	return slices.DeleteFunc(slices.Clone(d), func(e bson.E) bool { return slices.Contains(names, e.Key) })
 }
 
-// pack returns a message that has a command and its id. It also makes the answer to a command; id is then the id
-// of that command.
+// pack returns a message that has a command and its id. It also makes the answer to a command; the parameter id is
+// then the id of that command.
 func pack(id uint32, body bson.D, documents []byte) []byte {
 	encoded, err := bson.Marshal(body)
 	if err != nil {

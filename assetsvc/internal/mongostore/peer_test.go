@@ -11,8 +11,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// peer is a server of MongoDB's wire protocol that plays a primary of the replica set "set" which is in trouble.
-// A script gives its answers.
+// peer is a stand-in for a primary that is in trouble, in the replica set with the name "set". It speaks MongoDB's
+// wire protocol, and a script gives its answers.
 type peer struct {
 	addr string
 
@@ -113,8 +113,8 @@ func (p *peer) answer(c command) bson.D {
 
 func (p *peer) hello() bson.D { return helloOf(p.addr, p.addr, p.addr) }
 
-// helloOf returns the answer to hello of a member of the replica set "set". primary is "" while the set has no
-// primary.
+// helloOf returns the answer of a member of the replica set "set" to the command hello. The parameter primary is ""
+// while the set has no primary.
 func helloOf(me, primary string, hosts ...string) bson.D {
 	return accepted(
 		bson.E{Key: "helloOk", Value: true}, bson.E{Key: "ismaster", Value: me == primary},
@@ -139,7 +139,7 @@ func found(documents ...bson.D) bson.D {
 	}})
 }
 
-// at adds an operation time to an answer, and returns it.
+// at adds an operation time to an answer, and returns this answer.
 func at(time uint32, answer bson.D) bson.D {
 	return append(answer, bson.E{Key: "operationTime", Value: bson.Timestamp{T: time}})
 }

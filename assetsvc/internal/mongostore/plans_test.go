@@ -105,7 +105,7 @@ func fieldNames(t *testing.T, command bson.Raw, of string) (names []string) {
 	return names
 }
 
-// plan has the parts of an answer of explain that the tests check.
+// plan is the result of the command explain, as far as the tests check it.
 type plan struct {
 	stages  []string // names of the stages of the winning plan
 	keys    int64    // index keys that were read
@@ -188,7 +188,7 @@ func TestQueriesNameTheirIndex(t *testing.T) {
 		}
 		for at, find := range finds {
 			keys := keys
-			moved := slices.Contains(fieldNames(t, find, "projection"), "former") // the read of assets in all modes
+			moved := slices.Contains(fieldNames(t, find, "projection"), "former") // the query for moved assets
 			if moved && q.index[0].Key == "listed" {
 				keys = []string{"listed", "position", "test", "size", "_id"}
 			}

@@ -45,14 +45,15 @@ func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry
 	return page, nil
 }
 
-// byID returns some fields of up to limit documents, in the order of their ids.
+// byID returns some fields of the first documents, in the order of their ids. The parameter limit is the largest
+// number of documents.
 func (d *database) byID(ctx context.Context, filter bson.D, limit int, names ...string) ([]document, error) {
 	return d.page(ctx, filter, options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)).
 		SetBatchSize(int32(limit)+1).SetProjection(only(names...)))
 }
 
-// fittingListed returns how many of the first documents fit on a page: the bodies of the listed ones together
-// have no more bytes than the limit most. The first listed body always fits.
+// fittingListed returns how many of the first documents fit on a page: the bodies of the listed ones together have no
+// more bytes than the given limit (most). The first listed body always fits.
 func fittingListed(looked []document, most int) int {
 	sum := 0
 	for i, d := range looked {

@@ -19,8 +19,8 @@ import (
 // all the time from causing more reads.
 const boundedReads = 2
 
-// Get returns an asset. It returns registry.ErrNotFound if the asset does not exist, and registry.ErrLarge if
-// its body has more bytes than the limit most.
+// Get returns an asset. It returns registry.ErrNotFound if the asset does not exist, and registry.ErrLarge if its
+// body has more bytes than the given limit (most).
 func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, error) {
 	if err := s.db.fresh(ctx); err != nil {
 		return registry.Record{}, fmt.Errorf("get asset: %w", err)
@@ -45,7 +45,8 @@ func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, 
 	return registry.Record{}, registry.ErrLarge // the size changes too often; the caller allows more bytes next time
 }
 
-// recordOf returns the record of an asset that Get returns. A removed asset has only its id and its origin.
+// recordOf makes the record that Get returns, from the document of an asset. The record of a removed asset has only
+// its id and its origin.
 func (d *database) recordOf(found document) registry.Record {
 	if found.Removed {
 		return registry.Record{ID: found.ID, Origin: found.Origin}
@@ -57,8 +58,8 @@ func (d *database) recordOf(found document) registry.Record {
 	return r
 }
 
-// findUpTo returns an asset if its body has no more bytes than the limit most; the result fits is then true. If
-// the body is larger, or if the asset does not exist, it reads no body.
+// findUpTo returns an asset if its body has no more bytes than the given limit (most); the result fits is then true.
+// If the body is larger, or if the asset does not exist, it reads no body.
 func (s *Store) findUpTo(ctx context.Context, id string, most int) (found document, fits bool, err error) {
 	small := append(withID(id), bson.E{Key: "size", Value: bson.D{{Key: "$lte", Value: most}}})
 	err = s.db.do(ctx, func(ctx context.Context) error {
@@ -81,8 +82,9 @@ func (s *Store) size(ctx context.Context, id string) (int64, error) {
 	return found.Size, err
 }
 
-// find returns the given fields of an asset, or registry.ErrNotFound. fields must include revision and removed;
-// empty fields mean all. For a removed asset, find returns its fields and registry.ErrRemoved.
+// find returns the given fields of an asset, or registry.ErrNotFound. The parameter fields must include revision and
+// removed; if it is empty, all fields are returned. For a removed asset, find returns its fields and
+// registry.ErrRemoved.
 func (s *Store) find(ctx context.Context, id string, fields bson.D) (found document, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {
 		return s.db.assets.FindOne(ctx, withID(id), options.FindOne().SetProjection(fields)).Decode(&found)
@@ -237,7 +239,7 @@ func (d *database) addBodies(ctx context.Context, q registry.Query, entries []do
 }
 
 // fitting returns how many of the first entries fit on a page: their bodies together have no more bytes than the
-// limit most. The first entry always fits.
+// given limit (most). The first entry always fits.
 func fitting(entries []document, most int) int {
 	sum := 0
 	for i, e := range entries {

@@ -153,8 +153,8 @@ func settled(gone []string) bson.D {
 }
 
 // applied reports for each asset whether its change was applied. No change of the batch may still be under way. A
-// change was applied if the asset has the position of the change, or if another change was made from that
-// position.
+// change was applied if the asset still has the position of the change, or if the record has a change that directly
+// follows it.
 func (f feedStore) applied(ctx context.Context, changes []registry.Revision) (map[string]bool, error) {
 	ids := make([]string, len(changes))
 	for i, r := range changes {
@@ -180,7 +180,7 @@ func (f feedStore) applied(ctx context.Context, changes []registry.Revision) (ma
 	return applied, nil
 }
 
-// followed reports whether another change of the asset was made from the position of r.
+// followed reports whether the record has a change of the same asset that directly follows r.
 func (f feedStore) followed(ctx context.Context, r registry.Revision) (bool, error) {
 	next := bson.D{
 		{Key: "ids", Value: r.ID},

@@ -36,8 +36,8 @@ func (c *connections) keepMembers(servers []event.ServerDescription) {
 // silentAfter is the time after which a server that has not reported counts as silent.
 const silentAfter = 30 * time.Second
 
-// lags returns how far each server is behind the primary. For a server that has been silent longer than
-// silentAfter, the lag grows with time. Without a primary, lags returns nil.
+// lags returns how far each server is behind the primary. For a server that has been silent longer than silentAfter,
+// the lag grows with time. Without a primary, the result is nil.
 func (c *connections) lags(now time.Time) map[string]time.Duration {
 	if c.primary == "" {
 		return nil

@@ -33,10 +33,10 @@ func newStoreTime(own func() time.Time, log *slog.Logger) *storeTime {
 	return &storeTime{own: own, before: own(), began: time.Now(), log: log}
 }
 
-// now returns the store's time, or this machine's time until measure has read the store's. If the store's time
-// is more than maxAhead ahead of this machine's clock, now returns the time of this machine's clock. But that
-// clock may only have been set back. So the store's time must also be more than maxAhead ahead of what that
-// clock would show if nobody had set it since the process began.
+// now returns the store's time. Until the store's clock has been read for the first time (measure), and while the
+// store's time is too far ahead, it returns the time of this machine's clock. The store's time is too far ahead if it
+// is more than maxAhead later than both the time of this machine's clock and the time that this clock would show if
+// nobody had set it since the process began.
 func (t *storeTime) now() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -71,7 +71,7 @@ func createAtOnce(t *testing.T, stores []*Store, count int64) (made []int64) {
 func TestPositionsFollowTheStoresClock(t *testing.T) {
 	for _, c := range []struct {
 		name              string
-		ahead, jump, want time.Duration // ahead, jump: of the machine's clock; want: how far positions lead
+		ahead, jump, want time.Duration // ahead, jump: of the machine's clock; want: how far positions are ahead
 	}{
 		{"both agree", 0, 0, 0},
 		{"100 ms behind", -100 * time.Millisecond, 0, 0},

@@ -235,8 +235,8 @@ func (d *database) takePlace(ctx context.Context, h hook) error {
 // placeOf returns the name of a broker's place with the number n.
 func placeOf(n int, broker string) string { return strconv.Itoa(n) + " " + broker }
 
-// changeHook replaces the stored endpoint by the endpoint next, if its generation and its saves are still as in
-// the argument before. Otherwise it returns ErrStale.
+// changeHook replaces a stored endpoint (before) by another one (next). It returns ErrStale if the generation or the
+// number of saves of the stored endpoint has changed since it was read.
 func (d *database) changeHook(ctx context.Context, before webhook.Endpoint, next hook) error {
 	fields, err := fieldsOf(next, "_id", "term", "place")
 	if err != nil {
@@ -250,7 +250,7 @@ func (d *database) changeHook(ctx context.Context, before webhook.Endpoint, next
 	return err
 }
 
-// fieldsOf returns the fields of a document, except those whose names are in the list without.
+// fieldsOf returns the fields of a document, except the fields with the given names.
 func fieldsOf(document any, without ...string) (fields bson.D, err error) {
 	text, err := bson.Marshal(document)
 	if err != nil {
@@ -353,9 +353,9 @@ func (s *Store) Lead(
 // wrong clock.
 const wrongTerm = time.Hour
 
-// If the given process (holder) has the term, lead renews the term. If the term has ended, lead gives a new term
-// to this process. Otherwise lead returns the term of the other process. A term whose end is more than wrongTerm
-// later than the time until counts as ended.
+// lead renews the term if the given process (holder) has it. If the term has ended, this process gets a new term. If
+// another process has the term, the result is the term of that process. A term counts as ended, too, if its end is
+// more than wrongTerm after the end of the new term.
 func (d *database) lead(
 	ctx context.Context, holder string, now, until time.Time,
 ) (found hookSender, held bool, err error) {

@@ -34,8 +34,8 @@ type Copier struct {
 	Source translog.Source
 	// Policy says which checkpoints to trust. Nil: the signatures are not verified.
 	Policy translog.Opener
-	// Check compares new leaves with the assets before the leaves are stored. It gets all leaves whose position
-	// is greater than the argument after, up to the position of the last leaf. If Check returns ErrAhead, it is
+	// Check compares new leaves with the assets before the leaves are stored. The copy has all leaves up to the
+	// position in the argument after, and the new ones follow without a gap. If Check returns ErrAhead, it is
 	// called again later with these leaves.
 	Check func(after int64, leaves []translog.Leaf) error
 }

@@ -20,7 +20,7 @@ type origin struct {
 	tree   translog.Tree
 	parts  map[string][]byte
 	signed []byte
-	behind int64                                 // new leaves get positions that are lower by this number
+	behind int64                                 // number by which the positions of new leaves are too low
 	spoil  func(path string, data []byte) []byte // returns the data to use in place of the real data; nil: real data
 	asked  func() error                          // returns the error of the current call; nil: no call fails
 }

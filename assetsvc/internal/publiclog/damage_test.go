@@ -121,8 +121,8 @@ func TestAPatrolTellsWhatItFinds(t *testing.T) {
 				said = append(said, err)
 			})
 		}()
-		// finds calls the function change, waits an hour, and compares the damage that the patrol has found by
-		// then.
+		// finds makes the change and waits an hour. By then, the patrol must have found the expected damage, and
+		// must have made the expected number of reports.
 		finds := func(when string, change func(), damaged bool, reports int) {
 			t.Helper()
 			w.mu.Lock()

@@ -23,7 +23,7 @@ type load struct {
 
 	longest time.Duration // longest time without a new checkpoint
 	signed  int           // number of checkpoints
-	behind  time.Duration // longest time, during the load, by which a report was behind
+	behind  time.Duration // longest delay of a report during the load
 	covered time.Time     // a writer has reported that all changes up to this time are covered
 }
 
@@ -61,7 +61,7 @@ func (l *load) watch() {
 	}
 }
 
-// report verifies the report of a writer: the newest checkpoint must cover all changes up to that time.
+// report verifies the report of a writer: the newest checkpoint must cover all changes up to the reported time.
 func (l *load) report(upto time.Time, err error) {
 	if err != nil {
 		l.t.Errorf("step: %v", err)

@@ -56,8 +56,8 @@ func newWorld(seed uint64) *world {
 
 var errLost = errors.New("no answer")
 
-// call runs the function do as one call of the store. It waits before and after the function, and may fail
-// before or after the function has run.
+// call simulates one call of the store, and the function do is the effect of the call. It waits before and after
+// the effect, and may fail before or after it.
 func (w *world) call(ctx context.Context, do func()) error {
 	w.mu.Lock()
 	before, after := w.random.IntN(20), w.random.IntN(20)

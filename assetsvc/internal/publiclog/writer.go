@@ -16,7 +16,7 @@ import (
 // The limits of one step.
 const (
 	stepChanges = 2000     // most changes that one step reads
-	stepBytes   = 16 << 20 // most bytes of these changes
+	stepBytes   = 16 << 20 // most bytes of the changes that one step reads
 )
 
 // Options configure a Writer. Keys are required; all other fields may be zero.
@@ -48,7 +48,7 @@ type Writer struct {
 	upto    int64 // the record has no change between the position of the head and this position
 	version int64 // version of the head that this writer saw or stored last; 0 at first
 
-	seen    Head      // the head after the last look
+	seen    Head      // the head at the last call of the method look
 	signed  time.Time // when this writer last found or stored a new checkpoint
 	covered int64     // the newest checkpoint has all changes up to this position
 }
@@ -97,8 +97,8 @@ func (w *Writer) Run(ctx context.Context, report func(upto time.Time, err error)
 }
 
 // uptoTime returns a time up to which the newest checkpoint covers all changes. The argument began is the start
-// of a step. The argument whole is true if the log has all changes that the record had then. In this case, if
-// the checkpoint covers the whole log, uptoTime returns began. Otherwise it returns the time of the last
+// of a step. The argument whole is true if the log has all changes that the record had at that time. If whole is
+// true and the checkpoint covers the whole log, uptoTime returns began. Otherwise it returns the time of the last
 // position that the checkpoint is known to cover.
 func (w *Writer) uptoTime(began time.Time, whole bool) time.Time {
 	switch {
@@ -235,7 +235,7 @@ func (w *Writer) Sign(ctx context.Context) (won bool, err error) {
 var errAhead = errors.New("the newest checkpoint of the log has more leaves than the log")
 
 // isSigned reports whether the newest checkpoint equals the argument next and is signed by all keys. It returns
-// errAhead if the newest checkpoint is of this log and has more leaves than next.
+// errAhead if the newest checkpoint is of this log and has more leaves than the argument next.
 func (w *Writer) isSigned(head Head, next translog.Checkpoint) (bool, error) {
 	if head.Checkpoint == nil {
 		return next.Size == 0, nil

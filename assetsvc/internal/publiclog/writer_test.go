@@ -215,7 +215,7 @@ func TestAWriterKeepsItsPace(t *testing.T) {
 		name                  string
 		every, signed         time.Duration
 		steps, checkpoints    int
-		lessSteps, lessSigned int // by how much the steps and checkpoints may be below those
+		lessSteps, lessSigned int // how many of the steps and checkpoints may be missing
 	}{
 		{"by itself", 0, 0, 300, 100, 15, 30},
 		{"as set", time.Second, 5 * time.Second, 60, 12, 3, 2},

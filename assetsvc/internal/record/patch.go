@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Patch returns a JSON Patch (RFC 6902) that turns the value before into the value after. Its operations are
-// add, remove and replace. If the values are equal, the patch is empty.
+// Patch returns a JSON Patch (RFC 6902) that turns the first value into the second. Its operations are add, remove
+// and replace. If the values are equal, the patch is empty.
 func Patch(before, after Value) List { return patch(List{}, "", before, after) }
 
 // patchDepth is how much deeper a value is nested in a patch than in an asset: it is inside the list and the
@@ -22,8 +22,8 @@ func ParsePatch(text []byte) (List, error) {
 	return operations, err
 }
 
-// patch appends the operations that turn the value before into the value after. The argument at is the JSON
-// Pointer (RFC 6901) of the value before.
+// patch appends the operations that turn the first value (before) into the second one (after). The string argument is
+// the JSON Pointer (RFC 6901) of the first value.
 func patch(operations List, at string, before, after Value) List {
 	if Equal(before, after) {
 		return operations
@@ -86,7 +86,7 @@ func operation(op, path string, value Value) Object {
 	return Object{{"op", op}, {"path", path}, {"value", value}}
 }
 
-// escapes escapes a name for a JSON Pointer.
+// escapes replaces the characters of a name that a JSON Pointer reserves.
 var escapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 // Pointer returns the JSON Pointer of a member or an element. The argument path is the pointer of the object or
@@ -112,11 +112,11 @@ func Apply(to Value, patch List) (Value, error) {
 	return to, nil
 }
 
-// unescapes reverses escapes.
+// unescapes restores a name that the replacer escapes has changed.
 var unescapes = strings.NewReplacer("~1", "/", "~0", "~")
 
-// applyAt applies the operation o to the value to which the steps lead. The steps are the parts of a JSON
-// Pointer. It reports whether the operation fits the value.
+// applyAt applies the operation o to the value at a JSON Pointer, whose parts are the steps. It reports whether the
+// operation fits that value.
 func applyAt(to Value, steps []string, o Object) (_ Value, fits bool) {
 	if len(steps) == 0 {
 		return o.Lookup("value")

@@ -116,7 +116,7 @@ func Equal(a, b Value) bool {
 		return ok && slices.EqualFunc(a, b, Equal)
 	case nil, bool, string, Number:
 		switch b.(type) {
-		case Object, List: // not ==, which would panic
+		case Object, List: // == would panic for these types
 			return false
 		}
 		return a == b

@@ -13,8 +13,8 @@ import (
 // edit applies the rules to an asset, given its position and the caller, and returns the changed asset.
 type edit func(current asset.Asset, position int64, as asset.Caller) (asset.Asset, error)
 
-// change loads an asset, applies the edit, and saves the result if it differs. If another change is saved first,
-// it applies the edit to the newest revision instead; guard must accept that revision too.
+// change loads an asset, applies the edit, and saves the result if it differs. If another change is saved first, it
+// applies the edit to the newest revision instead; the guard must accept that revision too.
 func (r *Registry) change(
 	ctx context.Context, by identity.Identity, id, token string, guard Guard, apply edit,
 ) (Record, error) {
@@ -23,8 +23,8 @@ func (r *Registry) change(
 	}
 	var (
 		as      standing
-		current asset.Asset // decoded once, since that is the costliest part of a change
-		decoded int64       // revision that current was decoded from
+		current asset.Asset // decoded only once, because decoding is the costliest part of a change
+		decoded int64       // revision from which the variable current was decoded
 	)
 	return r.save(ctx, id, step{
 		ask: func(stored Record) (err error) {
@@ -48,13 +48,13 @@ func (r *Registry) change(
 	})
 }
 
-// step has the two functions that save calls to make a change.
+// step has the two functions that the method save calls to make a change.
 type step struct {
-	// ask asks the auth service for everything that next needs. The answer stays valid as long as the asset has
-	// the same sealed token record.
+	// ask asks the auth service for everything that the function next needs. The answer stays valid as long as the
+	// asset has the same sealed token record.
 	ask func(stored Record) error
-	// next returns the record to save. If there is nothing to save, the record has no body. next must not wait
-	// for other services.
+	// next returns the record to save. If there is nothing to save, the record has no body. The function must not
+	// wait for other services.
 	next func(stored Record) (Record, error)
 }
 
@@ -65,7 +65,7 @@ var errAskAgain = errors.New("the tokens of the asset have changed")
 // the newest revision. It calls step.ask before it takes the asset's turn, so a slow auth service delays no
 // other change, and calls step.ask again only if the tokens of the asset have changed.
 //
-// save returns once the list has the asset. It waits for this even if it saves nothing: an earlier change may
+// The call returns once the list has the asset. It waits for this even if it saves nothing: an earlier change may
 // have published the asset, and its answer may have been lost.
 func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) {
 	turn := r.turns.of(id)
@@ -89,9 +89,9 @@ func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) 
 	return Record{}, contended()
 }
 
-// saveInTurn waits for the asset's turn and saves the record that the function next returns. ended is the value
-// of turn.ended when the caller read the stored record; if turn.ended has changed since, saveInTurn reads the
-// asset again. It returns errAskAgain if the sealed token record has changed.
+// saveInTurn waits for the asset's turn and saves the record that the function next returns. The parameter ended is
+// the value that turn.ended had when the caller read the stored record. If turn.ended has changed since, saveInTurn
+// reads the asset again. It returns errAskAgain if the sealed token record has changed.
 func (r *Registry) saveInTurn(
 	ctx context.Context, turn *turn, ended int64, stored Record, next func(Record) (Record, error),
 ) (Record, error) {
@@ -140,8 +140,8 @@ func contended() error {
 	return fault.New(fault.Conflict, fault.Body, "data", text)
 }
 
-// edited applies the edit to an asset, and returns the record to save. The asset is given in two forms: as the
-// stored record, and decoded (before). If nothing differs, that record has no body.
+// edited applies the edit to an asset, and returns the record to save. The asset is given in two forms: as the stored
+// record, and decoded (before). If the edit changes nothing, the returned record has no body.
 func (r *Registry) edited(
 	by identity.Identity, as standing, token string, stored Record, before asset.Asset, apply edit,
 ) (Record, error) {

@@ -16,14 +16,15 @@ const maxPatch = 32 << 10
 // A past revision is made from a whole asset in the record and the patches after it. Chance decides which
 // changes keep a whole asset, so that no client can choose to make only the costly changes.
 const (
-	wholeEvery  = 32   // of this many small changes, at most one keeps a whole asset, on average
-	wholeCost   = 4096 // bytes that these copies add to a change, on average
+	wholeEvery  = 32   // on average, at most one of this many small changes keeps a whole asset
+	wholeCost   = 4096 // bytes that these whole assets add to each change, on average
 	wholeAlways = 1024 // a revision whose number is a multiple of this keeps a whole asset
 )
 
-// keepsWhole decides whether the record keeps the whole asset with a revision. patch and whole are the bytes of
-// the patch and of the asset. On average, the whole assets take about as many bytes as the patches, plus
-// wholeCost for each change; and the patches between two whole assets take about as many bytes as one asset.
+// keepsWhole decides whether the record keeps the whole asset with a revision. The parameters patch and whole are the
+// sizes of the patch and of the asset, in bytes. On average, the whole assets take about as many bytes as the
+// patches, plus wholeCost for each change; and the patches between two whole assets take about as many bytes as one
+// asset.
 func keepsWhole(revision int64, patch, whole int) bool {
 	if 2*patch >= whole || revision%wholeAlways == 0 {
 		return true
@@ -69,8 +70,8 @@ type change struct {
 	Erased *Erasure `json:"erased,omitempty"` // if not nil, Patch and Extra are empty, and the leaf has no salt
 }
 
-// encode returns a change as JSON. The patch is the last member, so that a reader of another member can stop
-// before it. encode does not check the patch, because record.Append has made it.
+// encode returns a change as JSON. The patch is the last member, so that a reader of another member can stop before
+// it. The patch is not checked, because record.Append has made it.
 func (c change) encode() ([]byte, error) {
 	patch := c.Patch
 	c.Patch = nil
@@ -85,9 +86,9 @@ func (c change) encode() ([]byte, error) {
 	return append(append(text, patch...), '}'), nil
 }
 
-// describe sets the Change and the Whole of a record that is about to be stored. The change replaces the value
-// before by the value after. If before is nil, the change is a creation; otherwise to.Revision is the revision
-// that the change replaces. The flag was says whether the asset was public before the change.
+// describe sets the fields Change and Whole of a record that is about to be stored. The parameters before and after
+// are the asset before and after the change. If before is nil, the change is a creation; otherwise to.Revision is the
+// revision that the change replaces. The bool parameter says whether the asset was public before the change.
 func (p *packer) describe(to *Record, by Author, was bool, before, after record.Value) (err error) {
 	operations := record.Patch(before, after)
 	if before == nil {
@@ -133,7 +134,7 @@ func DescribeCreation(r *Record, by Author) error {
 	return newPacker(nil).describe(r, by, false, nil, body)
 }
 
-// read decodes what the record keeps of a change.
+// read decodes the stored description of a change.
 func (r Revision) read() (c change, err error) {
 	text, err := inflate(r.Change)
 	if err == nil {

@@ -70,7 +70,7 @@ func (r *Registry) Erase(ctx context.Context, by identity.Identity, id string, r
 var errRewritten = errors.New("the record was changed meanwhile")
 
 // erase removes the content of a change and stores what is left. It returns errRewritten or ErrNoCopy if another
-// erasure has changed the record during the call, so that the parts that erase has read do not fit together.
+// erasure has changed the record during the call, so that the parts that this call has read do not fit together.
 func (r *Registry) erase(ctx context.Context, author Author, of *Revision) error {
 	c, err := of.read()
 	if err != nil || c.Erased != nil {
@@ -121,8 +121,8 @@ func (r *Registry) following(ctx context.Context, change Revision) (Revision, er
 	return high, nil
 }
 
-// stand gives a change a whole asset, so that the change does not depend on the one before. An erased change
-// needs no whole asset. stand returns the same errors as erase.
+// stand gives a change a whole asset, so that the change does not depend on the one before. An erased change needs no
+// whole asset. It returns the same errors as the method erase.
 func (r *Registry) stand(ctx context.Context, of Revision) error {
 	c, err := of.read()
 	if err != nil || c.Extra == wholeAsset || c.Erased != nil {

@@ -30,8 +30,8 @@ type binding struct {
 	now   func() time.Time // the clock by which links expire
 }
 
-// WithFiles returns a registry whose documents may refer to its own files. The addresses of these files begin
-// with base. The given clock (now) decides when links to read the files expire. The file service must use the
+// WithFiles returns a registry whose documents may refer to its own files. The addresses of these files begin with
+// the given base. The given clock (now) decides when links to read the files expire. The file service must use the
 // same clock, which may differ from the store's clock.
 func (r *Registry) WithFiles(files Files, base filelink.Base, links *filelink.Signer, now func() time.Time) *Registry {
 	with := *r
@@ -79,8 +79,8 @@ func (r *Registry) bind(
 	return bound, file, err
 }
 
-// claim claims a file for a document. query is the query of the address in the document. claim returns the file
-// if its bytes have been uploaded.
+// claim claims a file for a document. The parameter query has the query parameters of the address in the document.
+// The result is the file if its bytes have been uploaded.
 func (r *Registry) claim(
 	ctx context.Context, by identity.Identity, id, md5 string, query url.Values,
 ) (asset.File, error) {
@@ -134,8 +134,8 @@ func inURL(err error) error {
 		"The signature does not permit this document to name the file: %v", err)
 }
 
-// sameDocument returns a stored version of the document that has the same url and hash as fields. If no version
-// has them, it returns nil.
+// sameDocument returns a stored version of the document that has the same url and hash as the given fields. If no
+// version has them, it returns nil.
 func (r *Registry) sameDocument(ctx context.Context, at Place, fields record.Object) (record.Object, error) {
 	versions, _, err := r.ReadParts(ctx, at, asset.AllVersions)
 	if err != nil {
@@ -168,7 +168,7 @@ func (r *Registry) download(address string) string {
 		return address
 	}
 	id, _, isOurs := r.binding.base.Parse(address)
-	if !isOurs || id == "" { // an address that is not ours, or is older than this rule
+	if !isOurs || id == "" { // not our address, or one that names no file, which only old documents have
 		return address
 	}
 	return r.binding.base.Address(id) + "?" + r.binding.links.Read(id, r.binding.now()).Encode()

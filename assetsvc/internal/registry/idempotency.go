@@ -51,8 +51,8 @@ type birth struct {
 	origin origin        // zero: the creation is not repeatable
 }
 
-// birth returns the birth for one of the creations under the seed. The argument use is the number of that
-// creation, counted from 0.
+// birth returns the birth for one of the creations under the seed. The int argument is the number of that creation,
+// counted from 0.
 func (s Seed) birth(use int, now time.Time) birth {
 	own, part := Seed(s.derive("creation", use)), 0
 	return birth{
@@ -75,10 +75,10 @@ func (s Seed) id(number int) string {
 	return hex.EncodeToString(id[:])
 }
 
-// fingerprint identifies a request under a seed, by the fields that were sent, and by the fields that its version
-// of the API hides, since the answers differ in them. Hidden fields of documents do not count, because a new
-// asset has no documents that a client sent. Records keep fingerprints for a day, so a new release must make the
-// same ones.
+// fingerprint identifies a request under a seed, by the fields that were sent, and by the fields that its version of
+// the API hides, since the answers differ in them. Hidden fields of documents do not count, because a new asset has
+// no documents that a client sent. Records keep fingerprints for a day, so a new release must make the same
+// fingerprints as the old one.
 func (s Seed) fingerprint(in Input) string {
 	mac := hmac.New(sha256.New, s.derive("fingerprint", 0))
 	hidden := slices.DeleteFunc(asset.NewView(in.Version).Hidden(), func(path string) bool {
@@ -93,7 +93,7 @@ func (s Seed) fingerprint(in Input) string {
 type origin struct {
 	Request  string `json:"request,omitempty"`  // fingerprint; "": not repeatable
 	Created  int64  `json:"created,omitempty"`  // µs since the Unix epoch
-	Position int64  `json:"position,omitempty"` // position of revision 1; 0: the asset still has it
+	Position int64  `json:"position,omitempty"` // position of revision 1; 0: the asset is still at revision 1
 
 	// The fields below stay for ever. They are empty for an asset without a reference.
 	Broker    string `json:"broker,omitempty"` // the broker that set the reference
@@ -112,8 +112,9 @@ func (o origin) encode() (string, error) {
 	return string(text), nil
 }
 
-// origin decodes the origin of an asset. Its Request is empty if the creation cannot be repeated, or no longer.
-// This includes a creation that a wrong clock has dated a day or more into the future.
+// origin decodes the origin of an asset. In the result, Request is empty if the creation was never repeatable, or is
+// too old to be repeated. A creation that a wrong clock has dated a day or more into the future counts as too old,
+// too.
 func (r Record) origin(now time.Time) (origin, error) {
 	o, err := decodeOrigin(r.ID, r.Origin)
 	if now.Sub(time.UnixMicro(o.Created)).Abs() >= repeatable {
@@ -191,7 +192,7 @@ func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Inpu
 	return Created{}, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", text, maxUses)
 }
 
-// takeBirth waits for the turn of a creation. It is the same turn for every order of the input's seeds.
+// takeBirth waits for the turn of a creation. The turn does not depend on the order of the input's seeds.
 func (r *Registry) takeBirth(ctx context.Context, in Input, now time.Time) (end func(), err error) {
 	first := in.Seed.birth(0, now).id
 	for _, seed := range in.Others {
@@ -204,8 +205,8 @@ func (r *Registry) takeBirth(ctx context.Context, in Input, now time.Time) (end 
 // has used it, or if it is void after a failed creation.
 const maxGaps = 3
 
-// createdUnder answers a repeat of a creation that was made under another seed. If no creation was made under
-// that seed, found is false.
+// createdUnder answers a repeat of a creation that was made under another seed. If no creation was made under that
+// seed, the result found is false.
 func (r *Registry) createdUnder(
 	ctx context.Context, by identity.Identity, in Input, seed Seed, now time.Time,
 ) (created Created, found bool, err error) {
@@ -235,8 +236,8 @@ func (r *Registry) createdUnder(
 	return Created{}, false, nil
 }
 
-// again answers a request that repeats, under the given seed, the creation of a stored asset. If that creation
-// is too old to be repeated, found is false.
+// again answers a request that repeats, under the given seed, the creation of a stored asset. If that creation is too
+// old to be repeated, the result found is false.
 func (r *Registry) again(
 	ctx context.Context, by identity.Identity, in Input, seed Seed, b birth, stored Record,
 ) (created Created, found bool, err error) {

@@ -92,7 +92,7 @@ func stricter(store *voids, now *clock) *registry.Registry {
 	return registry.New(store, seeded{}, rules, now.read)
 }
 
-// told returns everything that a creation answers as one text.
+// told returns the whole answer to a creation as one text.
 func told(c registry.Created) string {
 	return fmt.Sprintf("%s at %d, %s, %s: %s", c.ID, c.Position, c.Token, c.Transfer, c.Body)
 }

@@ -15,10 +15,10 @@ const (
 	mostListPause  = 80 * time.Millisecond
 )
 
-// awaitList waits until the list has an asset that entered it at position. The horizon must reach that position
-// first, so changes that other processes began before must be done. After that, each walk over the whole list has
-// the asset. If awaitList cannot read the horizon, or ctx ends, it returns a fault of kind Unavailable; the asset
-// is changed nevertheless.
+// awaitList waits until the list has an asset that entered it at the given position. The horizon must reach that
+// position first, so changes that other processes began before must be done. After that, each walk over the whole
+// list has the asset. If awaitList cannot read the horizon, or ctx ends, it returns a fault of kind Unavailable; the
+// asset is changed nevertheless.
 func (r *Registry) awaitList(ctx context.Context, position int64) error {
 	for pause := firstListPause; ; pause = min(2*pause, mostListPause) {
 		page, err := r.store.Page(ctx, HorizonQuery())
@@ -57,8 +57,8 @@ func (r *Registry) withFormer(ctx context.Context, page FeedPage) (FeedPage, err
 	return page, nil
 }
 
-// former returns the body of an asset as it was at a position. If this body was erased from the record, or is
-// too large to read, former returns the newest body.
+// former returns the body of an asset as it was at a position. If this body was erased from the record, or is too
+// large to read, the result is the newest body.
 func (r *Registry) former(ctx context.Context, id string, position int64) ([]byte, error) {
 	past, err := r.Past(ctx, id, position)
 	switch {

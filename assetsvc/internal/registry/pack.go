@@ -68,8 +68,8 @@ var inflaters = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 // errUnknownPack is returned for a text in an encoding that this version does not know.
 var errUnknownPack = errors.New("the record has an unknown encoding")
 
-// unpack calls the function read with the text from which pack has made the stored bytes (kept). The function
-// may stop before the end of the text.
+// unpack calls the function read with the text from which the method pack has made the stored bytes (kept). The
+// function may stop before the end of the text.
 func unpack(kept []byte, read func(io.Reader) error) error {
 	switch {
 	case len(kept) > 0 && kept[0] == plain:
@@ -88,8 +88,9 @@ func unpack(kept []byte, read func(io.Reader) error) error {
 
 func inflate(kept []byte) ([]byte, error) { return inflateUpto(kept, AnySize) }
 
-// inflateUpto returns the text from which pack has made the stored bytes (kept). If the text has more bytes than
-// the limit most, inflateUpto returns ErrLarge. The returned text may share its memory with the stored bytes.
+// inflateUpto returns the text from which the method pack has made the stored bytes (kept). If the text has more
+// bytes than the given limit (most), inflateUpto returns ErrLarge. The returned text may share its memory with the
+// stored bytes.
 func inflateUpto(kept []byte, most int) (text []byte, err error) {
 	if len(kept) > 0 && kept[0] == plain {
 		text = kept

@@ -35,7 +35,7 @@ func (r *Registry) ReadParts(ctx context.Context, at Place, s asset.Scope) (reco
 	return a.Parts(at.Part, s), position, nil
 }
 
-// Download returns the URL of one version of a part. key says which version.
+// Download returns the URL of one version of a part. The parameter key says which version.
 func (r *Registry) Download(ctx context.Context, at Place, key string) (string, error) {
 	a, _, err := r.load(ctx, at.Asset)
 	if err != nil {
@@ -48,8 +48,8 @@ func (r *Registry) Download(ctx context.Context, at Place, key string) (string, 
 	return r.download(to), nil
 }
 
-// ChangePart adds, changes or removes a part, depending on verb. It returns the part (nil if it was removed) and
-// the new position of the asset. token is the owner token, or "" if the caller sent none.
+// ChangePart adds, changes or removes a part, depending on the verb. It returns the part (nil if it was removed) and
+// the new position of the asset. The parameter token is the owner token, or "" if the caller sent none.
 func (r *Registry) ChangePart(
 	ctx context.Context, by identity.Identity, at Place, token string, verb asset.Verb, in Input,
 ) (record.Object, int64, error) {

@@ -21,8 +21,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// tokens is an auth service that accepts the owner token "token" of the broker "broker" for every asset. While
-// down is true, VerifyToken returns an error.
+// tokens is an auth service that accepts the owner token "token" of the broker "broker" for every asset. While the
+// field down is true, VerifyToken returns an error.
 type tokens struct {
 	registry.Tokens
 	down bool
@@ -323,8 +323,8 @@ func (*handing) ChangeOwner(_ context.Context, r authapi.ChangeOwnerRequest) (au
 	return authapi.ChangeOwnerResponse{Owner: r.Broker, Sealed: "sealed by " + r.TransferID}, nil
 }
 
-// claiming is an auth service with one transfer, which is claimed for an asset (another). The claim ends when
-// somebody reads the transfer with the record of that asset.
+// claiming is an auth service with one transfer, which is claimed for the asset in the field another. The claim ends
+// when somebody reads the transfer with the record of that asset.
 type claiming struct {
 	handing
 	another string // id of the asset; "" after the claim has ended

@@ -15,8 +15,8 @@ var ErrNoCopy = errors.New("the record has no copy of the asset after this chang
 // maxPatch bytes.
 const logPage = 32
 
-// Past returns an asset as it was after the change at position, without its dateModified. It starts from the
-// newest whole asset in the record at or below that position, and applies the patches after it; it holds at most
+// Past returns an asset as it was after the change at the given position, without its dateModified. It starts from
+// the newest whole asset in the record at or below that position, and applies the patches after it; it holds at most
 // logPage of them at a time. It returns ErrNoCopy if the record lacks the whole asset or one of the patches, and
 // ErrLarge if the whole asset and the patches together have more bytes than the registry may read (Upto).
 func (r *Registry) Past(ctx context.Context, id string, position int64) (value record.Value, err error) {
@@ -46,10 +46,9 @@ func (r *Registry) Past(ctx context.Context, id string, position int64) (value r
 	return value, nil
 }
 
-// base finds the newest change, at or below the given position, that needs no older change: it has a whole
-// asset, or it is the creation. The result base is the position of this change. pages has the values of
-// LogQuery.Before with which the changes from the position base up to the given position can be read, the newest
-// first.
+// base finds the newest change, at or below the given position, that needs no older change: it has a whole asset, or
+// it is the creation. It returns the position of this change, and in pages the values of LogQuery.Before with which
+// the changes from there up to the given position can be read, the newest first.
 func (r *Registry) base(ctx context.Context, id string, position int64) (base int64, pages []int64, err error) {
 	for before := position + 1; ; {
 		log, err := r.log(ctx, id, LogQuery{Before: before, Limit: logPage})
@@ -75,8 +74,8 @@ func (r *Registry) base(ctx context.Context, id string, position int64) (base in
 	}
 }
 
-// redo applies a change to an asset, and returns the asset after it. It may change the given asset, so the
-// caller must not use the given asset any more. The result read is the number of bytes that redo has read.
+// redo applies a change to an asset. It returns the asset after the change, and the number of bytes that it has read.
+// It may change the given asset, so the caller must not use the given asset any more.
 func (r *Registry) redo(
 	ctx context.Context, before record.Value, revision Revision,
 ) (after record.Value, read int, err error) {
@@ -107,7 +106,7 @@ func (r *Registry) redo(
 	return after, len(text), ctx.Err()
 }
 
-// extra reads the Whole of a change from the record.
+// extra reads the field Whole of a change from the record.
 func (r *Registry) extra(ctx context.Context, c Revision) ([]byte, error) {
 	found, err := r.log(ctx, c.ID, LogQuery{Before: c.Position + 1, Limit: 1, Whole: true})
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 // Log reads the public log of changes (docs/log.md).
 type Log interface {
-	// Prove returns the proof that the log has a leaf for the change at position, and that leaf. The proof is for
-	// the newest checkpoint, and contains no evidence. Prove returns ErrNotLogged, ErrNoLeaf or an error with
+	// Prove returns the proof that the log has a leaf for the change at the given position, and that leaf. The proof
+	// is for the newest checkpoint, and contains no evidence. Prove returns ErrNotLogged, ErrNoLeaf or an error with
 	// ErrDamagedLog if it has no proof.
 	Prove(ctx context.Context, position int64) (proof translog.Proof, leaf []byte, err error)
 }
@@ -116,8 +116,8 @@ func unproved() error {
 	return f
 }
 
-// shown returns an asset in the form that the public log commits to after the change at position: without hidden
-// fields, but with its dateModified.
+// shown returns an asset in the form that the public log commits to after the change at the given position: without
+// hidden fields, but with its dateModified.
 func (r *Registry) shown(ctx context.Context, id string, position int64, hidden []asset.Group) ([]byte, error) {
 	past, err := r.Past(ctx, id, position)
 	switch {

@@ -114,7 +114,7 @@ func (r *Registry) referenced(
 			return r.repeat(ctx, by, in, b, stored, before.Position)
 		}
 	}
-	a, _ := r.remade(by, in, in.referencedBirth(by, stored.ID, now)) // an error does not matter here, as in repeat
+	a, _ := r.remade(by, in, in.referencedBirth(by, stored.ID, now)) // an error does not matter (see Registry.repeat)
 	in.tell(a.Ignored())
 	return Created{Record: stored}, nil
 }

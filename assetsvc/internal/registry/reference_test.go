@@ -180,7 +180,7 @@ func TestAnInterruptedCreationUnderAReferenceMakesOneAsset(t *testing.T) {
 				t.Errorf("the repeat: got the token %q, %v; want one: %t", got.Token, err, c.tokens)
 			}
 			page, err := r.Own(t.Context(), owner, registry.Query{Limit: 10, Mode: registry.All})
-			if err != nil || len(page.Entries) != 2 { // open has created one of them
+			if err != nil || len(page.Entries) != 2 { // the function open has created one of them
 				t.Errorf("own assets: got %d, %v; want 2", len(page.Entries), err)
 			}
 		})

@@ -54,8 +54,8 @@ type Registry struct {
 	binding binding // binds documents to files
 }
 
-// New returns a registry that keeps its assets in store. now is the clock that the store's
-// positions follow, so that no date of an asset is after its dateModified.
+// New returns a registry that keeps its assets in store. The parameter now is the clock that the store's positions
+// follow, so that no date of an asset is after its dateModified.
 func New(store Store, tokens Tokens, rules asset.Rules, now func() time.Time) *Registry {
 	return &Registry{
 		store:  store,
@@ -69,7 +69,7 @@ func New(store Store, tokens Tokens, rules asset.Rules, now func() time.Time) *R
 	}
 }
 
-// Upto returns a registry on the same store that reads no asset with more bytes than the limit most. For a
+// Upto returns a registry on the same store that reads no asset with more bytes than the given limit (most). For a
 // larger asset, its use cases return ErrLarge and change nothing.
 func (r *Registry) Upto(most int) *Registry {
 	bounded := *r
@@ -99,7 +99,7 @@ type Input struct {
 	Ignored func(names []string)
 }
 
-// tell passes names to Ignored, unless there are none.
+// tell calls the function in.Ignored with the names, if there are any.
 func (in Input) tell(names []string) {
 	if in.Ignored != nil && len(names) > 0 {
 		in.Ignored(names)
@@ -213,8 +213,8 @@ func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
 func missing() error { return fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found") }
 
 // Change merges the fields that a caller sent into an asset; if in.Whole is true, the fields replace the asset
-// (docs/contract.md, "Change" and "Replace"). token is the owner token, or "" if the caller sent none. If nothing
-// differs, nothing is saved.
+// (docs/contract.md, "Change" and "Replace"). The parameter token is the owner token, or "" if the caller sent none.
+// If nothing differs, nothing is saved.
 func (r *Registry) Change(
 	ctx context.Context, by identity.Identity, id, token string, in Input,
 ) (Record, error) {

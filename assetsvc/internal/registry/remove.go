@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// Remove removes a draft for ever, in one atomic write (docs/contract.md, "Removal of drafts"). token is the
-// owner token, or "" if the caller sent none. The id and the number of the asset are never used again. The
+// Remove removes a draft for ever, in one atomic write (docs/contract.md, "Removal of drafts"). The parameter token
+// is the owner token, or "" if the caller sent none. The id and the number of the asset are never used again. The
 // record keeps the changes of the draft, but nobody can read them any more.
 func (r *Registry) Remove(ctx context.Context, caller identity.Identity, id, token string, guard Guard) error {
 	if caller.IsAnonymous() {

@@ -32,9 +32,9 @@ func barred(by identity.Identity) string {
 // testOnly is the reason why a key with level t may not change a real asset.
 const testOnly = "this API key is test-only (level t), and changes assets in test mode only"
 
-// withinTest returns verdict, which is the result of the rules for a change. If the key is test-only and one of
-// the assets (before or after the change) is a real one, it returns a refusal instead (docs/contract.md,
-// "Accreditation"). A verdict that a part is missing comes first, even then.
+// withinTest returns a refusal if the key is test-only and one of the assets (before or after the change) is a real
+// one (docs/contract.md, "Accreditation"). Otherwise it returns the parameter verdict, which is the result of the
+// rules for the change. A verdict that a part is missing comes before the refusal.
 func withinTest(by identity.Identity, verdict error, assets ...asset.Asset) error {
 	isReal := func(a asset.Asset) bool { return !a.Test() }
 	if by.TestOnly() && fault.KindOf(verdict) != fault.NotFound && slices.ContainsFunc(assets, isReal) {
@@ -51,7 +51,7 @@ type standing struct {
 	// sealed is the newest token record of the asset. After a restore of the assets, the auth service may have a
 	// newer one than the asset.
 	sealed   string
-	resealed bool // sealed has the same contents as the asset's record, so the new seal alone needs no change
+	resealed bool // the newest record differs from the asset's only in its seal, so the asset need not be changed
 }
 
 // standing returns the standing of a caller (docs/contract.md, "Roles"). The caller is the owner if the key
@@ -91,9 +91,9 @@ const (
 	tokenOfWrite = "header X-Access-Token, query acc_token or body access.token"
 )
 
-// notOwner returns why a broker is not the owner of the asset, and what to do about it; it returns "" for the
-// owner and for keys of other roles. To another broker it does not reveal whether the token is right. ways lists
-// the ways to send a token.
+// notOwner returns why a broker is not the owner of the asset, and what to do about it; it returns "" for the owner
+// and for keys of other roles. To another broker it does not reveal whether the token is right. The parameter ways
+// lists the ways to send a token.
 func (s standing) notOwner(by identity.Identity, token, ways string) string {
 	switch {
 	case s.role != asset.Other || by.Role != identity.Broker:

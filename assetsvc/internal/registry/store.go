@@ -21,16 +21,16 @@ type Record struct {
 	Revision int64        // 1 when created, one more after each Replace
 	Listed   bool         // is in the feed; once true, it stays true
 	Test     bool         // is in the feed of test assets, not in the feed of real assets; may change
-	State    asset.Status // state that the Census counts it in; "": not counted
+	State    asset.Status // state in which the Census counts the asset; "": not counted
 	Sealed   string       // sealed token record, which only authsvc can read
 	Origin   string       // needed to answer a repeat of the creation; a store does not look into it
 	Body     []byte       // JSON object: the asset without its dateModified, which is Position
 	Owner    string       // broker whose list has the asset; "": no list has it; Get does not return it
 	Former   string       // for Replace: Owner of the stored revision
-	Removed  bool         // the asset is removed; for Replace, of an asset that was never listed
+	Removed  bool         // the asset is removed; only an asset that was never listed may be removed
 	Change   []byte       // about the change to this revision; a store does not look into it; Get does not return it
 	Whole    []byte       // more about some changes; a store does not look into it; Get does not return it
-	Entered  int64        // position where it entered its list, if pages may end below; otherwise 0; only Get sets it
+	Entered  int64        // position where the asset entered its list; 0: the horizon has passed it; only Get sets it
 }
 
 // Revision is one change in the record of changes.
@@ -38,7 +38,7 @@ type Revision struct {
 	ID       string // id of the asset
 	Revision int64
 	Position int64
-	Before   int64  // position of the asset that was changed; 0: the change created the asset
+	Before   int64  // position of the asset before the change; 0: the change created the asset
 	Listed   bool   // as Record.Listed, after the change
 	Test     bool   // as Record.Test, after the change
 	Change   []byte // as Record.Change
@@ -190,9 +190,9 @@ type Store interface {
 	// r.Removed is true, the write removes the asset: from then on every method treats it as an asset that does
 	// not exist, but its id stays taken, and the record keeps its changes.
 	Replace(ctx context.Context, r Record) (position int64, err error)
-	// Get returns an asset as it was after its last acknowledged change or a later one. It returns ErrNotFound
-	// if the asset does not exist or the id is malformed, and ErrLarge if the body has more bytes than the limit
-	// most. For a removed asset it returns ErrRemoved, which wraps ErrNotFound, and a Record with only ID and
+	// Get returns an asset as it was after its last acknowledged change or a later one. It returns ErrNotFound if the
+	// asset does not exist or the id is malformed, and ErrLarge if the body has more bytes than the given limit
+	// (most). For a removed asset it returns ErrRemoved, which wraps ErrNotFound, and a Record with only ID and
 	// Origin.
 	Get(ctx context.Context, id string, most int) (Record, error)
 	// Log returns changes of one asset, the newest first. It returns ErrNotFound as
@@ -201,14 +201,14 @@ type Store interface {
 	// Changes returns changes of all assets, in the order of their positions. If a change above q.After exists,
 	// the page has at least one.
 	Changes(ctx context.Context, q ChangesQuery) (ChangesPage, error)
-	// Rewrite replaces the Change and the Whole of a change that Log or Changes has returned, if the stored
-	// Change is still old.Change. done reports whether it has replaced them. After an error, they may be replaced
+	// Rewrite replaces the fields Change and Whole of a change that Log or Changes has returned, if the stored Change
+	// is still old.Change. The result done reports whether it has replaced them. After an error, they may be replaced
 	// or not.
 	Rewrite(ctx context.Context, old Revision, change, whole []byte) (done bool, err error)
-	// ClaimReference makes a reference stand for a new id (to) if it stands for the old id (from) now; an empty
-	// from means that it stands for no id yet. It returns the id that the reference then stands for, once that is
-	// durable. If several calls run at the same time, one of them decides which id that is. key comes from
-	// ReferenceKey.
+	// ClaimReference makes a reference stand for a new id (to) if it stands for the old id (from) now. An empty old
+	// id means that it stands for no id yet. The result is the id that the reference stands for after the call, once
+	// that is durable. If several calls run at the same time, one of them decides which id that is. The parameter key
+	// comes from ReferenceKey.
 	ClaimReference(ctx context.Context, key, from, to string) (id string, err error)
 	// Page returns up to q.Limit assets of the feed, or of one owner, in the order of their positions. A page
 	// with bodies may end before q.Limit, but it has at least one entry if the query selects any.

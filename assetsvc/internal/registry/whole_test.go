@@ -10,7 +10,7 @@ func TestAWholeAssetIsKeptAtTheLatestAfterAThousandRevisions(t *testing.T) {
 	for _, c := range []struct {
 		revision      int64
 		patch, whole  int
-		always, often bool // always: in all draws it is kept; often: in more than a tenth
+		always, often bool // always: every call returns true; often: more than a tenth of the calls do
 	}{
 		{1023, 10, MaxAsset, false, false},
 		{1024, 10, MaxAsset, true, true},

@@ -88,8 +88,8 @@ func (k *Keeper) Copy(sha256, name string) (*os.File, error) {
 	return open(sha256, k.copy(sha256, name))
 }
 
-// open opens a file that is named by a hash. It returns ErrNone if the text is not a hash, or if the file does
-// not exist.
+// open opens a file that is named by a hash. It returns ErrNone if the argument sha256 is not a hash, or if the
+// file does not exist.
 func open(sha256, file string) (*os.File, error) {
 	if !isHash(sha256) {
 		return nil, ErrNone
@@ -112,8 +112,8 @@ func (k *Keeper) segment(sha256 string) string { return filepath.Join(k.segments
 
 func (k *Keeper) copy(sha256, name string) string { return filepath.Join(k.copies(), sha256+"-"+name) }
 
-// manifest returns the file name of the manifest that was begun at a time. The names sort in the order of the
-// times.
+// manifest returns the file name of the manifest of a snapshot that was begun at a time. The names sort in the
+// order of the times.
 func manifest(dir string, begun int64) string {
 	return filepath.Join(dir, fmt.Sprintf("%020d", begun)+manifestEnd)
 }
@@ -182,8 +182,8 @@ func (k *Keeper) put(sha256 string, data []byte) error {
 	return durable.WriteFile(file, data, fileMode)
 }
 
-// tidy keeps the newest snapshots and whole copies for which the function belongs returns true. It removes the
-// others, and then all files that no kept manifest names. The caller must hold the lock.
+// tidy keeps the newest snapshots and whole copies, but none for which the given function returns false. It
+// removes the others, and then all files that no kept manifest names. The caller must hold the lock.
 func (k *Keeper) tidy(belongs func(Manifest) bool) error {
 	copies := 0
 	if k.o.Copies {
@@ -200,9 +200,9 @@ func (k *Keeper) tidy(belongs func(Manifest) bool) error {
 		removeOthers(k.copies(), named))
 }
 
-// tidyManifests keeps the newest manifests of a directory for which the function belongs returns true, and
-// removes the others. The argument keep is the largest number of manifests to keep. It adds the names of the
-// kept manifests, and of their files, to the given map.
+// tidyManifests keeps the newest manifests of a directory, but none for which the given function returns false,
+// and removes the others. The argument keep is the largest number of manifests to keep. The names of the kept
+// manifests, and of their files, are added to the given map.
 func (k *Keeper) tidyManifests(dir string, keep int, belongs func(Manifest) bool, named map[string]bool) error {
 	begun, err := list(dir)
 	if err != nil {

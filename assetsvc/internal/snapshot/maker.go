@@ -70,8 +70,8 @@ func (k *Keeper) make(ctx context.Context) (m Manifest, err error) {
 	return m, k.tidy(everyOne)
 }
 
-// begin returns the time in µs that names a new snapshot: the current time, or a later time if it would not be
-// greater than the names of all other snapshots.
+// begin returns the time in µs that names a new snapshot: the current time, or a later time if another snapshot
+// has this name or a greater one.
 func (k *Keeper) begin() (int64, error) {
 	begun := k.o.Now().UnixMicro()
 	there, err := list(k.manifests())

@@ -10,13 +10,13 @@ import (
 // The lengths of a maker's rests, as multiples of the time that it worked before. The rests leave processor and
 // disk to other work.
 const (
-	restAlone  = 1 // it rests as long as it worked
-	restBeside = 3 // while the feed grows, it rests three times as long
-	restMost   = 9 // it rests at most nine times as long, if it makes the writes of others slower
+	restAlone  = 1 // the maker rests as long as it worked
+	restBeside = 3 // while the feed grows, the maker rests three times as long as it worked
+	restMost   = 9 // the maker rests at most nine times as long, if it makes the writes of others slower
 )
 
-// mostLost is the largest accepted slowdown: the share of their writes that others cannot make because of the
-// maker.
+// mostLost limits how much a maker may slow down others: the largest share of their writes that they cannot make
+// because of the maker.
 const mostLost = 0.1
 
 // Writer is a Store that can report how many writes it has made, and how long they took together.
@@ -62,7 +62,7 @@ func (p *pace) rest(ctx context.Context, worked time.Duration) error {
 	return err
 }
 
-// count adds the writes since the last call of count to a mean.
+// count adds to a mean the writes since the last call.
 func (p *pace) count(to *mean) {
 	w, ok := p.store.(Writer)
 	if !ok {

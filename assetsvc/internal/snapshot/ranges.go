@@ -96,8 +96,8 @@ func (w *walker) cut(ctx context.Context, s span, emit func(s span, text []byte,
 	return nil
 }
 
-// drop removes the first n lines after the function emit got them. The argument size is the number of bytes of
-// these lines.
+// drop removes the first n lines, which were passed to the function emit. The argument size is the number of
+// bytes of these lines.
 func (w *walker) drop(n, size int) {
 	w.text = append(w.text[:0], w.text[size:]...)
 	w.lines = append(w.lines[:0], w.lines[n:]...)

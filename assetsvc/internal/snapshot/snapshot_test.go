@@ -64,8 +64,8 @@ func create(tb testing.TB, s *boltstore.Store, r registry.Record) registry.Recor
 	return r
 }
 
-// TestTheBytesOfASegmentNeverChange makes a segment of fixed assets, and compares its hash with a constant.
-// Clients recognise segments that they have by their hashes.
+// TestTheBytesOfASegmentNeverChange makes a segment of fixed assets, and compares its hash with a constant. By
+// the hash, clients recognise a segment that they already have.
 // Promises: segments
 func TestTheBytesOfASegmentNeverChange(t *testing.T) {
 	now := time.UnixMicro(1790000000000000)
@@ -526,7 +526,7 @@ func TestRunMakesSnapshotsThatAreDue(t *testing.T) {
 		name     string
 		interval time.Duration
 		before   bool          // a snapshot exists
-		age      time.Duration // age of that snapshot
+		age      time.Duration // age of the snapshot, if one exists
 		due      bool
 	}{
 		{"none is there", time.Hour, false, 0, true},

@@ -231,7 +231,7 @@ func (c *checker) checkAcknowledgements() {
 	byBegin := slices.SortedFunc(slices.Values(c.acks), func(a, b ack) int { return cmp.Compare(a.begun, b.begun) })
 	byEnd := slices.SortedFunc(slices.Values(c.acks), func(a, b ack) int { return cmp.Compare(a.end, b.end) })
 	at := map[int64]string{}
-	var highest ack // the change with the highest position that had ended before the change a began
+	var highest ack // of the changes that had ended before the change a began: the one with the highest position
 	for _, a := range byBegin {
 		for len(byEnd) > 0 && byEnd[0].end < a.begun {
 			if byEnd[0].position > highest.position {
@@ -303,8 +303,8 @@ func (f *follower) follow(ctx context.Context) {
 	f.checkAll(ctx, offset)
 }
 
-// page reads a page and adds its entries to those that the follower has seen. It checks the order of the entries,
-// F2 and F4.
+// page reads a page and adds its entries to those that the follower has seen. It checks F2, F4 and the order of the
+// entries.
 func (f *follower) page(ctx context.Context, q registry.Query) registry.FeedPage {
 	q.Mode = f.mode
 	page, err := f.store.Page(ctx, q)
@@ -337,7 +337,7 @@ func (f *follower) page(ctx context.Context, q registry.Query) registry.FeedPage
 	return page
 }
 
-// lookBack checks F1 for a random range below offset: the follower must have seen every entry in it.
+// lookBack checks F1 for a random range below the given offset: the follower must have seen every entry in it.
 func (f *follower) lookBack(ctx context.Context, offset int64) {
 	from := max(f.oldest, offset-f.random.Int64N(5000))
 	page, err := f.store.Page(ctx, registry.Query{Offset: from, Limit: 1000, Mode: f.mode})
@@ -347,7 +347,7 @@ func (f *follower) lookBack(ctx context.Context, offset int64) {
 	f.checkSeen(page.Entries, offset)
 }
 
-// checkAll checks F1 and F2 for all entries up to offset.
+// checkAll checks F1 and F2 for all entries up to the given offset.
 func (f *follower) checkAll(ctx context.Context, offset int64) {
 	ids := map[string]bool{}
 	for from := f.oldest; ; {

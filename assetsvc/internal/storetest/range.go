@@ -22,8 +22,8 @@ import (
 type RangeStore interface {
 	registry.Store
 	// Range returns listed assets in the order of their ids. Each asset is as it was after its last acknowledged
-	// change, or a later one. Range looks at no more than q.Limit assets. On a page that is not the last, Next is
-	// above all ids that Range has looked at.
+	// change, or a later one. Range looks at no more than q.Limit assets. On a page that is not the last, the field
+	// Next is above all ids that Range has looked at.
 	Range(ctx context.Context, q registry.RangeQuery) (registry.RangePage, error)
 }
 

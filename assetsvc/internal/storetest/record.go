@@ -17,8 +17,8 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// changeOf returns the record's entry for the change to r. before is the position that the asset had before the
-// change.
+// changeOf returns the record's entry for the change to r. The parameter before is the position that the asset had
+// before the change.
 func changeOf(r registry.Record, before int64) registry.Revision {
 	return registry.Revision{ID: r.ID, Revision: r.Revision, Position: r.Position, Before: before,
 		Listed: r.Listed, Test: r.Test, Change: r.Change, Whole: r.Whole}
@@ -173,7 +173,7 @@ func testRewrite(t *testing.T, s registry.Store, all, life []registry.Revision) 
 	t.Helper()
 	for _, c := range []struct {
 		name          string
-		at            int // index in life of the change to rewrite
+		at            int // index of the change to rewrite, in the list life
 		change, whole []byte
 	}{
 		{"a change loses its whole asset", 17, []byte("erased"), nil},
@@ -290,9 +290,9 @@ func (c *checker) newest() (newest int64) {
 }
 
 // checkRecord checks R1 and R2 for the record that a follower has read. The record must have each acknowledged
-// change. The changes of an asset must be a chain: each was made from the position of the one before, and the
-// last one has the position of the stored asset. So no change is missing, and the record has no change that was
-// not made. A later read must return the same record.
+// change. The changes of an asset must be a chain: the field Before of each change is the position of the change
+// before it, and the last change has the position of the stored asset. So no change is missing, and the record has no
+// change that was not made. A later read must return the same record.
 func (c *checker) checkRecord(ctx context.Context, record []registry.Revision) {
 	at, ends := map[int64]string{}, map[string]int64{}
 	for _, r := range record {

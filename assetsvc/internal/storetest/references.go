@@ -8,8 +8,8 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Refer creates a draft of the broker "one" under a reference of this broker, and returns the draft's id. If
-// removed is true, it also removes the draft.
+// Refer creates a draft of the broker "one" under a reference of this broker, and returns the draft's id. If the
+// parameter removed is true, it also removes the draft.
 func Refer(t *testing.T, s registry.Store, reference string, removed bool) string {
 	t.Helper()
 	if _, err := s.NextNumber(t.Context(), "2026-11-20"); err != nil {

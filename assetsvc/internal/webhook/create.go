@@ -98,8 +98,8 @@ func (s *Service) create(ctx context.Context, by identity.Identity, in Creation,
 	return e, unavailable("create a webhook", ErrStale)
 }
 
-// created returns the endpoint that an earlier run of the same creation has made. If found is false, the
-// endpoint e has only an id, which the new endpoint gets.
+// created returns the endpoint that an earlier run of the same creation has made. If no run has made one, the
+// result found is false, and the endpoint e has only the id for the new endpoint.
 func (s *Service) created(ctx context.Context, in Creation) (e Endpoint, found bool, err error) {
 	free := ""
 	for i, seed := range in.Seeds {

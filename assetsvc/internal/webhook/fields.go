@@ -104,7 +104,7 @@ func (r *reader) state() State {
 	switch state := State(r.text("state")); {
 	case state == Active, state == Disabled:
 		return state
-	case state == Unverified, !isText: // text has already reported a value that is not a string
+	case state == Unverified, !isText: // the method text has already reported a value that is not a string
 		return ""
 	}
 	r.wrong("state", `The state must be "active" or "disabled".`)

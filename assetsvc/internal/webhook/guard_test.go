@@ -502,8 +502,8 @@ func TestAChallengeHasATextThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestASlotIsGivenBack takes and returns more slots than a broker may have at a time. It also gives up waiting
-// for slots while the lane is full. Afterwards the broker must get all its slots.
+// TestASlotIsGivenBack takes a slot and gives it back, more often than a broker may have slots at a time. While
+// the lane is full, it gives up waiting for a slot just as often. Afterwards the broker must get all its slots.
 func TestASlotIsGivenBack(t *testing.T) {
 	l := newLanes(1)
 	ended, cancel := context.WithCancel(t.Context())

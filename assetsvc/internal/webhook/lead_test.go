@@ -41,8 +41,8 @@ func TestATermThatCannotBeTakenIsToldAndTakenLater(t *testing.T) {
 	})
 }
 
-// TestATermThatCannotBeRenewedLastsToItsEnd makes some renewals of the term fail. The process must send on, in
-// the same term.
+// TestATermThatCannotBeRenewedLastsToItsEnd makes some renewals of the term fail. The process must continue to
+// send in the same term.
 func TestATermThatCannotBeRenewedLastsToItsEnd(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
 		w.store.fail("Lead")
@@ -133,7 +133,7 @@ func TestAFailingReceiverIsNotBehind(t *testing.T) {
 	})
 }
 
-// refusing is a meter that returns an error for one of the calls.
+// refusing is a meter that returns an error for one of the calls of its methods.
 type refusing struct {
 	noop.Meter
 	left *int // number of calls that succeed before one fails

@@ -24,7 +24,7 @@ type Selection struct {
 	Version string // see Endpoint.Version
 	Mode    string // see Endpoint.Mode
 	Whole   bool   // see Endpoint.Whole
-	Terms   bool   // entries of the ring have the terms that filters look at (follow.Entry)
+	Terms   bool   // the entries that Follow gives have their terms, so that filters can be applied (follow.Entry)
 }
 
 func selectionOf(e Endpoint) Selection { return Selection{e.Version, e.Mode, e.Whole, e.Filters != ""} }
@@ -53,9 +53,9 @@ type Feed interface {
 	// Follow returns a ring of the newest entries of a selection. The caller must call the function leave once.
 	// After an error the caller reads pages, which have the same entries.
 	Follow(s Selection) (ring *follow.Ring, leave func(), err error)
-	// Page returns the entries of a selection after a position: at most MaxEntries entries, with at most
-	// MaxBytes of assets together, but at least one entry if the feed has one. The page lacks entries that do
-	// not meet the filters, so a page may be empty although the feed goes on.
+	// Page reads the next entries of a selection after a position: at most MaxEntries entries, with at most
+	// MaxBytes of assets together, but at least one entry if the feed has one. The page has only the entries that
+	// meet the filters, so it may be empty although the feed goes on.
 	Page(ctx context.Context, s Selection, filters assetfilter.Set, after int64) (Page, error)
 	// Find searches the next part of the feed, after a position, for the first entry of a mode that meets the
 	// filters.

@@ -38,7 +38,7 @@ func newMetrics(meter metric.Meter, s *Sender) (*metrics, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("create metrics: %w", err)
 	}
-	for _, result := range []string{"ok", "failed", "refused"} { // so that rates see the first event
+	for _, result := range []string{"ok", "failed", "refused"} { // start at 0, so that rates count the first event too
 		m.messages.Add(context.Background(), 0, resultOf(result))
 	}
 	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {

@@ -9,7 +9,7 @@ import (
 
 const (
 	maxSlots    = 1024 // most messages and challenges under way at the same time
-	maxOfBroker = 64   // most of them for the endpoints of one broker
+	maxOfBroker = 64   // most messages and challenges under way for one broker
 
 	usual = MaxBytes + 1<<10 // most bytes of a message in which no entry is unusually large
 )

@@ -35,7 +35,7 @@ func (w *worker) fail(p Progress, a answer, least, most time.Duration, reason Re
 func (p Progress) failed(now time.Time, a answer, least, most time.Duration, reason Reason) Progress {
 	p.Failures++
 	// The time between two attempts is at most retryMost. If the first failure is too long ago for the number of
-	// failures, the clock was wrong or the registry was down. Then the time of failures begins again.
+	// failures, the clock was wrong or the registry was down. Then the time of failures is counted from now on.
 	since := now.Sub(p.FailedAt)
 	if p.FailedAt.IsZero() || since < 0 || since > time.Duration(p.Failures)*(retryMost+waitMost) {
 		p.FailedAt = now
@@ -82,7 +82,7 @@ func stateOf(e Endpoint) string {
 	return string(e.State)
 }
 
-// changed updates the metrics: the state of the endpoint, and that no change waits.
+// changed updates the metrics: it sets the state of the endpoint, and records that no change waits.
 func (w *worker) changed() { w.show.Store(&shown{state: stateOf(w.e)}) }
 
 // waits updates the metrics: the time since which a change waits for the sender.

@@ -60,9 +60,9 @@ const changeTries = 8
 // MaxPage is the largest number of endpoints that List returns.
 const MaxPage = 100
 
-// List returns endpoints in the order of their ids. The argument after is the id before the first one, and limit
-// is the largest number of endpoints. A broker gets the endpoints of its keys. An administrator gets all
-// endpoints, or the endpoints that the keys of one broker have made.
+// List returns endpoints in the order of their ids, beginning with the first id that is greater than the argument
+// after. The argument limit is the largest number of endpoints. A broker gets the endpoints of its keys. An
+// administrator gets all endpoints, or the endpoints that the keys of one broker have made.
 func (s *Service) List(ctx context.Context, by identity.Identity, broker, after string, limit int) ([]Shown, error) {
 	switch {
 	case by.Role == identity.Broker:
@@ -261,8 +261,8 @@ func (s *Service) showOne(ctx context.Context, e Endpoint) (Shown, error) {
 	return shown[0], nil
 }
 
-// start returns the position from which an endpoint that begins at an offset gets changes. The offset 0 stands
-// for the newest change.
+// start returns the first position of an endpoint that asks for changes after an offset. The offset 0 stands for
+// the newest change.
 func (s *Service) start(ctx context.Context, offset int64) (int64, error) {
 	horizon, err := s.c.Feed.Horizon(ctx)
 	if err != nil {

@@ -232,7 +232,8 @@ func simulateStalls(t *testing.T, seed uint64, change func(*world)) (faults []st
 	return faults
 }
 
-// TestSimulationStalls verifies that a process whose term has ended does not undo the progress of another (W4).
+// TestSimulationStalls verifies that a process whose term has ended does not undo the progress that another
+// process has saved (W4).
 func TestSimulationStalls(t *testing.T) {
 	for _, f := range simulateStalls(t, 3, func(*world) {}) {
 		t.Error(f)

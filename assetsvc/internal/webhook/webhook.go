@@ -55,7 +55,8 @@ type Endpoint struct {
 	OldUntil time.Time
 	Created  time.Time
 
-	// Request is the fingerprint of a creation that can be repeated. It is "" for other endpoints.
+	// Request is the fingerprint of the creation that made the endpoint, if that creation can be repeated.
+	// Otherwise it is "".
 	Request string
 
 	// Generation counts the changes that the API has made to the endpoint.
@@ -108,9 +109,9 @@ var (
 // Store keeps endpoints. It is safe for concurrent use. A write that returned nil is
 // durable. Times are kept in UTC, to the millisecond.
 type Store interface {
-	// Endpoints returns endpoints in the order of their ids. The argument after is the id before the first one,
-	// and limit is the largest number of endpoints. If broker is not empty, Endpoints returns only endpoints of
-	// that broker, without endpoints of administrators.
+	// Endpoints returns endpoints in the order of their ids, beginning with the first id that is greater than the
+	// argument after. The argument limit is the largest number of endpoints. If broker is not empty, Endpoints
+	// returns only endpoints of that broker, without endpoints of administrators.
 	Endpoints(ctx context.Context, broker, after string, limit int) ([]Endpoint, error)
 	// Endpoint returns one endpoint, or ErrNotFound.
 	Endpoint(ctx context.Context, id string) (Endpoint, error)

@@ -18,7 +18,7 @@ const (
 	calm      = 50 * time.Millisecond  // pause after a change of the feed that is not in the selection
 	poll      = time.Second            // time between two reads of pages, while there is no ring
 	keepEvery = 10 * time.Minute       // how often a position that moves on without messages is stored
-	keepOften = time.Minute            // the same for an endpoint with filters, which gets fewer changes
+	keepOften = time.Minute            // like keepEvery, but for an endpoint with filters, which gets fewer changes
 	slowAfter = time.Second            // a receiver that takes longer is slow
 )
 
@@ -33,7 +33,7 @@ type worker struct {
 	generation atomic.Int64 // generation of the endpoint
 	show       atomic.Pointer[shown]
 
-	// Only run uses these fields, until done is closed. Then others may read them.
+	// Only the method run uses these fields until the channel done is closed. Then others may read them.
 	e         Endpoint
 	ring      *follow.Ring // nil: the worker does not follow the feed
 	leave     func()
@@ -143,7 +143,7 @@ func (w *worker) begin(previous *worker) error {
 	return nil
 }
 
-// signer returns the keys for signing now. It returns no keys if the seal cannot be opened.
+// signer returns the keys that sign a message now. It returns no keys if the seal cannot be opened.
 func (w *worker) signer() signer {
 	if left := time.Until(w.e.OldUntil); len(w.keys) > 1 && (left <= 0 || left > overlap) {
 		w.keys = w.keys[:1]
@@ -355,10 +355,10 @@ func (w *worker) next() (m message, found bool, err error) {
 	return m, true, nil
 }
 
-// scan searches one part of the feed for the next entry that meets the filters, and moves to just before it.
-// Then it pauses for as long as the search took. All endpoints with filters scan one after the other, so
-// together they read for at most half of the time. Brokers take turns, so a broker with many endpoints does not
-// delay other brokers. During a scan the worker has no slot of the lanes.
+// scan searches one part of the feed for the next entry that meets the filters, and moves w.at to the position
+// just before this entry. Then it pauses for as long as the search took. All endpoints with filters scan one
+// after the other, so together they read for at most half of the time. Brokers take turns, so a broker with many
+// endpoints does not delay other brokers. During a scan the worker has no slot of the lanes.
 func (w *worker) scan() (Found, error) {
 	s := w.t.s
 	leave, err := s.scanning.enter(w.waiting, payer(w.e))
@@ -384,8 +384,8 @@ func (w *worker) scan() (Found, error) {
 	return found, nil
 }
 
-// idle waits for a change of the feed, because nothing is left to send. The argument paged is true if a page has
-// shown this, and false if the ring has.
+// idle waits for a change of the feed, because nothing is left to send. The argument paged says where the worker
+// has seen this: in a page (true), or in the ring (false).
 func (w *worker) idle(view follow.View, paged bool) error {
 	if view.Covered {
 		w.at = max(w.at, view.Upto)

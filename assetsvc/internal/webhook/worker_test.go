@@ -515,7 +515,7 @@ func (t timeout) Timeout() bool { return bool(t) }
 func (t timeout) Temporary() bool { return false }
 
 // TestWhoStopsWaitingHoldsNothing gives up waiting for a slot, for memory and for the share of a broker. After
-// that, no slot or memory may be held for it.
+// that, no slot or memory may stay reserved.
 func TestWhoStopsWaitingHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLanes(0)

@@ -88,7 +88,7 @@ type receiver struct {
 	last     int  // number of the first entry of the last message
 	underway int
 	repeats  int
-	repeated int // number of the process that has sent the last repeat
+	repeated int // number of the process that has sent the last repeated message
 	changed  int // number of changes of the endpoint through the API
 	messages int
 	posts    int               // number of requests
@@ -259,7 +259,7 @@ func (w *world) Page(_ context.Context, s Selection, filters assetfilter.Set, af
 	return p, nil
 }
 
-// Find implements Feed. It examines only a few entries. If it finds one, it does not set Upto.
+// Find implements Feed. It examines only a few entries. If one of them meets the filters, Find does not set Upto.
 func (w *world) Find(_ context.Context, mode string, filters assetfilter.Set, after int64) (f Found, err error) {
 	time.Sleep(w.findTakes)
 	w.mu.Lock()

@@ -26,8 +26,8 @@ func (s *Service) broker(ctx context.Context, name string) (apikey.Broker, error
 	return b, err
 }
 
-// CreateBroker creates a broker. Its fault lists everything wrong with n. It also has the details in the list
-// unread, which are about fields of the request that could not be read.
+// CreateBroker creates a broker. Its fault lists everything wrong with n. The argument unread has more details
+// for the fault, about fields of the request that could not be read.
 func (s *Service) CreateBroker(
 	ctx context.Context, by Actor, n adminapi.NewBroker, unread ...fault.Detail,
 ) (adminapi.Broker, error) {
@@ -97,7 +97,7 @@ func patched(err error) (*problems.List, error) {
 	return found, found.Take(err)
 }
 
-// brokerChange describes a change of a broker; before is nil for a new broker.
+// brokerChange describes a change of a broker. The argument before is nil for a new broker.
 func brokerChange(before, after *apikey.Broker) (c Change, err error) {
 	c.Broker, c.Entry.Subject = after, audit.OfBroker(after.Name)
 	if before != nil {

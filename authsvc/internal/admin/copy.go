@@ -29,9 +29,9 @@ type Target interface {
 	apikey.Recorder
 	// Head returns the end of the audit log.
 	Head(ctx context.Context) (adminapi.Head, error)
-	// Restore stores a part of a change that another store has: a broker, a key with the hashes of all its
-	// secrets, or an entry. Restoring an entry makes it the last one of the audit log. A part may be restored
-	// again.
+	// Restore stores one thing that another store has: a broker, a key with the hashes of all its secrets, or an
+	// entry of the audit log. The other fields of c are empty. A restored entry becomes the last one of the log.
+	// The same thing may be restored again.
 	Restore(ctx context.Context, c Change, hashes []string) error
 	// Counts returns the counts of a key on the given days, except days without counts.
 	Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error)

@@ -85,7 +85,7 @@ func (s *Service) FindKeys(ctx context.Context, q KeyQuery) (p KeyPage, err erro
 	return p, err
 }
 
-// cut returns a page of the list found, and the number of elements before it.
+// cut returns one page of a list, and the number of elements before the page.
 func cut[T any](found []T, skip, limit int) (page []T, before int) {
 	if skip >= len(found) { // the last page
 		skip = max(0, len(found)-1) / limit * limit
@@ -172,8 +172,8 @@ type BrokerPage struct {
 	Cut     bool // the registry has more than MaxFound brokers: the page is only from the first ones
 }
 
-// FindBrokers returns up to limit brokers with a text in their name, title or contact,
-// after skip others. It reads the first MaxFound brokers.
+// FindBrokers returns a page of the brokers with a text in their name, title or contact. The page has at most
+// limit brokers, and skip brokers precede it. FindBrokers reads the first MaxFound brokers.
 func (s *Service) FindBrokers(ctx context.Context, text string, skip, limit int) (p BrokerPage, err error) {
 	f, read := Filter{Text: text}, 0
 	var found []adminapi.Broker

@@ -34,7 +34,7 @@ type guesses struct {
 }
 
 // current returns the limiter. The limiter has no goroutine that removes old networks, because nobody could
-// stop it.
+// stop such a goroutine.
 func (g *guesses) current() *limiter.Limiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -38,8 +38,8 @@ func (s *Service) key(ctx context.Context, id string) (apikey.Key, error) {
 }
 
 // CreateKey creates a key and returns it with its secret, which the registry does not store. Its fault lists
-// everything wrong with n. It also has the details in the list unread, which are about fields of the request
-// that could not be read.
+// everything wrong with n. The argument unread has more details for the fault, about fields of the request that
+// could not be read.
 func (s *Service) CreateKey(
 	ctx context.Context, by Actor, n adminapi.NewKey, unread ...fault.Detail,
 ) (made adminapi.Key, secret string, err error) {
@@ -78,7 +78,8 @@ func newID(now time.Time) string {
 // expiresTooEarly is the fault of a key whose expiry has passed: it would never be valid.
 const expiresTooEarly = "This time is in the past."
 
-// checkNew returns a fault that lists the problems in the list found, and then what is wrong with a new key.
+// checkNew returns a fault that lists the problems in the argument found, followed by everything wrong with a
+// new key.
 func (s *Service) checkNew(ctx context.Context, k apikey.Key, now time.Time, found *problems.List) error {
 	if err := found.Take(k.Check()); err != nil {
 		return err
@@ -115,8 +116,8 @@ func (s *Service) ChangeKey(
 }
 
 // RotateKey gives a key a new secret and returns it. Former secrets stay valid for the grace period at most; if
-// grace is 0, all of them end immediately. The fault lists everything wrong with the request. It also has the
-// details in the list unread, which are about fields that could not be read.
+// grace is 0, all of them end immediately. The fault lists everything wrong with the request. The argument
+// unread has more details for the fault, about fields that could not be read.
 func (s *Service) RotateKey(
 	ctx context.Context, by Actor, id string, grace time.Duration, unread ...fault.Detail,
 ) (made adminapi.Key, secret string, err error) {
@@ -177,7 +178,7 @@ func (s *Service) showChanged(ctx context.Context, k apikey.Key) adminapi.Key {
 	return made
 }
 
-// keyChange describes a change of a key; before is nil for a new key.
+// keyChange describes a change of a key. The argument before is nil for a new key.
 func keyChange(before, after *apikey.Key, newHash string) (c Change, err error) {
 	c.Key, c.NewHash, c.Entry.Subject = after, newHash, audit.OfKey(after.ID)
 	if before != nil {
@@ -189,8 +190,8 @@ func keyChange(before, after *apikey.Key, newHash string) (c Change, err error) 
 	return c, err
 }
 
-// readSettings reads the settings of a request. It adds a problem to the list found for each field that it
-// cannot read.
+// readSettings reads the settings of a request. For each field that it cannot read, it adds a problem to the
+// argument found.
 func readSettings(v adminapi.KeySettings, found *problems.List) apikey.Settings {
 	s := apikey.Settings{
 		Name: v.Name, Role: identity.Role(v.Role), Levels: v.Levels, Test: v.Test, Limits: v.Limits,

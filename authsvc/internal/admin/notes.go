@@ -9,7 +9,7 @@ import (
 )
 
 // Note appends an entry to the audit log about a thing of another service: the actor does something to a
-// webhook, an asset or a file. The entry has the argument what as the state of the thing after the action.
+// webhook, an asset or a file. The argument what is the state of the thing after the action.
 func (s *Service) Note(ctx context.Context, by Actor, action, subject string, what any) error {
 	return s.change(ctx, by, action, func(time.Time) (c Change, err error) {
 		c.Entry.Subject = subject
@@ -18,8 +18,8 @@ func (s *Service) Note(ctx context.Context, by Actor, action, subject string, wh
 	})
 }
 
-// NotDone returns a DoneError if the log already has an entry of the actor's request. The actor must have Once.
-// The result nil is no guarantee, because the same request may be on its way to another service.
+// NotDone returns a DoneError if the log already has an entry of the actor's request. The actor's field Once
+// must be set. A nil result is no guarantee, because the same request may be on its way to another service.
 func (s *Service) NotDone(ctx context.Context, by Actor) error { return s.notDone(ctx, by) }
 
 // Recovery is what the audit log shows when an asset gets new tokens.

@@ -13,8 +13,8 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// TestTheAuditLogOutlivesItsSecret replaces the secret a of a log by b. After the reseal, a registry with only
-// the secret b must find no problem.
+// TestTheAuditLogOutlivesItsSecret replaces the secret of a log, made of letters "a", by one of letters "b".
+// After the reseal, a registry with only the new secret must find no problem.
 func TestTheAuditLogOutlivesItsSecret(t *testing.T) {
 	store := openBolt(t)
 	a, b := bytes.Repeat([]byte("a"), 32), bytes.Repeat([]byte("b"), 32)

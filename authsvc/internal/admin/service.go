@@ -63,8 +63,8 @@ func NewService(store Store, sealer *audit.Sealer, log *slog.Logger, now func() 
 // attempts is the greatest number of tries to make a change, while other changes keep coming first.
 const attempts = 20
 
-// change commits the Change that work returns, with its audit entry. If another change came first, it calls
-// work again.
+// change commits the Change that the function work returns, with its audit entry. If another change came first,
+// it calls the function again.
 func (s *Service) change(ctx context.Context, by Actor, action string, work func(now time.Time) (Change, error)) error {
 	if by.Role != apikey.Operator {
 		return fault.New(fault.Forbidden, fault.Header, "Authorization", "This key may only read here.")
@@ -110,7 +110,7 @@ func (s *Service) try(ctx context.Context, by Actor, action string, work func(no
 	return nil
 }
 
-// notDone returns a DoneError if the actor has Once and the log has an entry of the same request.
+// notDone returns a DoneError if the actor's field Once is set and the log has an entry of the same request.
 func (s *Service) notDone(ctx context.Context, by Actor) error {
 	if by.Once == nil {
 		return nil

@@ -99,7 +99,7 @@ func TestBoundsOfSettings(t *testing.T) {
 	}
 }
 
-// recorder counts the uses and counts that it gets, or fails.
+// recorder is a Recorder that notes how many uses and counts it gets, or fails.
 type recorder struct {
 	uses, counts int
 	err          error

@@ -35,8 +35,9 @@ type Watch struct {
 // NewWatch returns a watch of an audit log.
 func NewWatch(log Log) *Watch { return &Watch{log: log} }
 
-// Await waits for changes since a previous answer, and returns them. It returns no changes if there are none
-// within wait, or until shortly before ctx ends. The answer was correct at some moment after the call began.
+// Await waits for changes since a previous answer, and returns them. The argument wait is the longest time to
+// wait; Await also stops shortly before ctx ends. If there is no change until then, it returns none. The answer
+// was correct at some moment after the call began.
 func (w *Watch) Await(ctx context.Context, since string, wait time.Duration) (authapi.WatchKeysResponse, error) {
 	asked := time.Now()
 	// A wait that ends without a change is not a failure, so it must end before ctx.
@@ -65,7 +66,7 @@ func (w *Watch) Await(ctx context.Context, since string, wait time.Duration) (au
 	return w.changes(ctx, since, head)
 }
 
-// read returns the log's head, read at the time notBefore or later. Callers share reads.
+// read returns the head of the log, from a read that began at the time notBefore or later. Callers share reads.
 func (w *Watch) read(ctx context.Context, notBefore time.Time) (adminapi.Head, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,8 +20,8 @@ type sealed struct {
 	shown int
 	grow  int // after each read, the log shows this many entries more
 
-	err    error // error of all calls after the number of calls in works
-	works  int   // how many calls still work
+	err    error // error of each call that fails
+	works  int   // how many calls succeed before one fails
 	once   bool  // only one call fails, and the next ones work again
 	failed bool
 }
@@ -34,7 +34,7 @@ func ring(letters string) (r keyring.Ring) {
 	return r
 }
 
-// newSealed returns a log of n entries about the key "k", sealed with the secret a.
+// newSealed returns a log of n entries about the key "k", sealed with the secret of letters "a".
 func newSealed(t *testing.T, n int) *sealed {
 	t.Helper()
 	sealer := newSealer(t, "a")
@@ -113,8 +113,9 @@ func newSealer(t *testing.T, letters string) *audit.Sealer {
 	return sealer
 }
 
-// TestAResealReachesEachEntry replaces the secret a by b in logs of several lengths. Some are multiples of the
-// number of entries that are read at a time. Each entry must get the new secret.
+// TestAResealReachesEachEntry replaces the secret of letters "a" by one of letters "b", in logs of several
+// lengths. Some are multiples of the number of entries that are read at a time. Each entry must get the new
+// secret.
 func TestAResealReachesEachEntry(t *testing.T) {
 	for _, n := range []int{1, 499, 500, 501, 1000} {
 		log := newSealed(t, n)

@@ -64,9 +64,9 @@ type Reader interface {
 }
 
 // Search returns up to limit entries that a query selects, the newest first. It looks at the entries before the
-// one with the number in the argument before; 0 stands for the end of the log. The result older is the argument
-// before of the next search; 0: no entries are left. Search reads at most MaxRead entries, so it may find fewer
-// entries than the limit although more are left.
+// one with the number in the argument before; 0 stands for the end of the log. Pass the result older as the
+// argument before to the next search; 0: no entries are left. Search reads at most MaxRead entries, so it may
+// find fewer entries than the limit although more are left.
 func Search(
 	ctx context.Context, log Reader, q Query, before int64, limit int,
 ) (found []adminapi.Entry, older int64, err error) {
@@ -100,8 +100,8 @@ func Search(
 	return found, left(before, first), nil
 }
 
-// left returns the number before which the next search continues; 0 if the entry with the number in first was
-// read.
+// left returns the value of the argument before for the next search; 0 if the search has read the earliest
+// entry that may match, whose number is the argument first.
 func left(before, first int64) int64 {
 	if before <= first {
 		return 0
@@ -113,8 +113,8 @@ func left(before, first int64) int64 {
 // by less than this.
 const jitter = time.Hour
 
-// firstSince returns the number of an entry, or last+1. All entries with smaller numbers are older than the time
-// since. It reads only a few entries.
+// firstSince returns the number of an entry, or last+1. All entries with smaller numbers are older than the
+// time in the argument since. It reads only a few entries.
 func firstSince(ctx context.Context, log Lister, since time.Time, last int64) (int64, error) {
 	low, high := int64(1), last+1
 	if since.IsZero() {

@@ -58,7 +58,7 @@ func (s *Store) Commit(ctx context.Context, want adminapi.Head, c admin.Change) 
 	})
 }
 
-// exists reports whether the store has the broker or key that a change changes.
+// exists reports whether the store has the broker or key that a change is about.
 func exists(tx *bbolt.Tx, c admin.Change) bool {
 	if c.Broker != nil {
 		return tx.Bucket(brokerBucket).Get([]byte(c.Broker.Name)) != nil
@@ -66,12 +66,12 @@ func exists(tx *bbolt.Tx, c admin.Change) bool {
 	return tx.Bucket(keyBucket).Get([]byte(c.Key.ID)) != nil
 }
 
-// Restore stores a part of a change that another store has (admin.Target).
+// Restore stores a broker, a key or an audit entry of another store (admin.Target).
 func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) error {
 	return s.update(ctx, func(tx *bbolt.Tx) error { return put(tx, c, hashes...) })
 }
 
-// put stores the parts that a change has: a broker, a key with the hashes, an entry.
+// put stores what a change has of these: a broker, a key with its hashes, and an entry.
 func put(tx *bbolt.Tx, c admin.Change, hashes ...string) error {
 	if c.Broker != nil {
 		if err := putBroker(tx, *c.Broker); err != nil {

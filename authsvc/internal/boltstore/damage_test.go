@@ -31,7 +31,7 @@ func filled(t *testing.T) (*Store, string) {
 	return s, path
 }
 
-// spoil replaces each value of a bucket by value.
+// spoil overwrites each value of a bucket with the same text.
 func spoil(t *testing.T, s *Store, bucket []byte, value string) {
 	t.Helper()
 	err := s.file.Update(func(tx *bbolt.Tx) error {

@@ -56,7 +56,7 @@ func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found [
 			if id, _ = cursor.Seek([]byte(before)); id != nil {
 				id, text = cursor.Prev()
 			} else {
-				id, text = cursor.Last() // every id is before the end
+				id, text = cursor.Last() // no id comes after the argument before
 			}
 		}
 		for ; id != nil && len(found) < limit; id, text = cursor.Prev() {

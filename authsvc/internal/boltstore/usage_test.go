@@ -25,8 +25,8 @@ func empty(t *testing.T) *Store {
 	return s
 }
 
-// TestAKeyKeepsTheCountsOfItsNewestDays counts on three days more than a key keeps. Keys with similar ids must
-// keep theirs.
+// TestAKeyKeepsTheCountsOfItsNewestDays counts requests on three more days than a key keeps. Keys with similar
+// ids must keep their counts.
 func TestAKeyKeepsTheCountsOfItsNewestDays(t *testing.T) {
 	s := empty(t)
 	var days []string

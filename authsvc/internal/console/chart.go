@@ -12,7 +12,7 @@ import (
 const (
 	chartWidth  = 720
 	chartHeight = 260
-	chartLeft   = 76 // space for the numbers of the axis, whose type is large on narrow screens
+	chartLeft   = 76 // space for the numbers of the axis, whose text is large on narrow screens
 	chartRight  = 44 // space for half of the last day's label
 	chartTop    = 20 // space for half the height of the highest number
 	chartBottom = 40 // space for the labels of days
@@ -25,7 +25,7 @@ type chart struct {
 	Days          []chartDay
 	Ticks         []chartTick
 	Total         int64
-	Most          int64 // requests on the day with the most
+	Most          int64 // number of requests on the busiest day
 	MostOn        string
 	Span          int
 }

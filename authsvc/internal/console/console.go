@@ -233,7 +233,8 @@ func (c *Console) reading(next handler) http.Handler {
 
 const maxForm = 64 << 10 // most bytes of a form
 
-// changing serves a page to an operator. It refuses other users. A form that was sent before changes nothing.
+// changing serves a page to an operator. It refuses other users. A form that is sent a second time changes
+// nothing.
 func (c *Console) changing(next handler) http.Handler {
 	return c.reading(func(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 		if by.Role != apikey.Operator {

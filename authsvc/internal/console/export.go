@@ -16,7 +16,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// ExportPath begins the paths of exports of the audit log, which may take longer than other requests.
+// ExportPath is the beginning of the paths of exports of the audit log. An export may take longer than other
+// requests.
 const ExportPath = "/console/audit/export/"
 
 func exportPath(format string, q url.Values) string {

@@ -25,7 +25,7 @@ type form struct {
 }
 
 // idAlphabet is the alphabet of rand.Text, which makes the ids of forms. The audit log stores these ids, so a
-// form must not send any other.
+// form must not send any other text as its id.
 const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 // newForm returns an empty form with a new id. The form makes only one change, however often it is sent.
@@ -66,7 +66,7 @@ func refused(r *http.Request, err error, fields []string) (form, bool) {
 	return sent, true
 }
 
-// limitField begins the names of the fields with the limits of a class.
+// limitField is the beginning of the names of the form fields that have the limits of a class.
 const limitField = "limit-"
 
 // fieldOf returns the field of a form that stands for a field of the admin API: "allow" for "allow.0",
@@ -142,8 +142,8 @@ func unchanged(settings any) (string, error) {
 	return digest(text), nil
 }
 
-// mustBe returns a fault of kind Conflict if the settings are not the ones that the form showed. The argument
-// shown is the digest that the function unchanged returned for those.
+// mustBe returns a fault of kind Conflict if the settings have changed since the form showed them. The argument
+// shown is the digest that the form sent back, made by the function unchanged.
 func mustBe(settings any, shown string) error {
 	now, err := unchanged(settings)
 	if err != nil {

@@ -85,7 +85,7 @@ type column struct {
 	Sorted       string // value of aria-sort; "": the table is not sorted by the column
 }
 
-// keyColumns returns the columns of a table of keys that cannot be sorted.
+// keyColumns returns the columns of a table of keys, without the paths that sort the table.
 func keyColumns() []column {
 	return []column{
 		{Label: "Name", Order: admin.ByName}, {Label: "Broker", Order: admin.ByBroker}, {Label: "Role and levels"},

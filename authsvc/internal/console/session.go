@@ -86,7 +86,7 @@ func (s *sealer) close(of session) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aeads[0].Seal(nil, nil, text, nil)), nil
 }
 
-// open returns the session in a text that close has sealed, or false for any other text.
+// open returns the session in a text that the method close has sealed, or false for any other text.
 func (s *sealer) open(text string) (of session, ok bool) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // keySettings returns the settings that a form has sent for a key. The argument "was" has the settings before.
-// keySettings adds the fields that it cannot read to the list found.
+// For each field that it cannot read, keySettings adds a problem to the argument found.
 func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List) adminapi.KeySettings {
 	s := adminapi.KeySettings{
 		Name: strings.TrimSpace(sent.Get("name")), Role: sent.Get("role"),
@@ -27,7 +27,7 @@ func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List
 		Allow: strings.FieldsFunc(sent.Get("allow"), func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }),
 	}
 	switch {
-	case apikey.Administers(identity.Role(s.Role)): // the form always offers levels
+	case apikey.Administers(identity.Role(s.Role)): // such a key has no levels, but the form always offers them
 		s.Levels = ""
 	case strings.Contains(s.Levels, allLevels) && strings.Trim(s.Levels, "01234") == "":
 		s.Levels = allLevels

@@ -26,7 +26,7 @@ type span struct {
 
 const usualSpan = 30 // usual number of days
 
-// daysOf returns the parameter days of a request, or usualSpan.
+// daysOf returns the query parameter "days" of a request, or usualSpan.
 func daysOf(r *http.Request) (int, error) {
 	text := r.URL.Query().Get("days")
 	if text == "" {
@@ -39,8 +39,8 @@ func daysOf(r *http.Request) (int, error) {
 	return days, nil
 }
 
-// newUsage returns the usage of the last days. The argument offered has other numbers of days. The links to
-// their charts have the path and the parameters q.
+// newUsage returns the usage of the last days. The argument offered lists other numbers of days, to whose
+// charts the page has links. These links have the path and the parameters q.
 func newUsage(counts []adminapi.Day, days int, now time.Time, path string, q url.Values, offered ...int) usage {
 	u := usage{Chart: newChart(counts, days, now)}
 	for _, n := range offered {

@@ -172,7 +172,8 @@ func ago(past time.Duration) string {
 	return "just now"
 }
 
-// labels has the names for people of those fields for which the function label would make another name.
+// labels has the names of some fields, as people see them. The function label makes the names of all other
+// fields.
 var labels = map[string]string{"allow": "Addresses", "levels": "Accreditation levels", "confirm": "Name of the key"}
 
 // label returns the name of a form's field for people: "Limit read" for "limit-read".

@@ -29,8 +29,7 @@ type Admin struct {
 	operators *admin.Authenticator
 }
 
-// NewAdmin returns the admin API of a service and its audit log, for callers that the authenticator operators
-// identifies.
+// NewAdmin returns the admin API of a service and its audit log. The argument operators identifies the callers.
 func NewAdmin(service *admin.Service, log *audit.Checker, operators *admin.Authenticator) *Admin {
 	return &Admin{service, log, operators}
 }
@@ -106,10 +105,10 @@ func filter(c *gin.Context) (admin.Filter, error) {
 	return f, found.Err()
 }
 
-// bounds are the bounds of a query parameter with a number: from 1 to most.
+// bounds are the bounds of a query parameter with a number: from 1 to the field most.
 type bounds struct{ otherwise, most int } // otherwise: the value if the parameter is missing
 
-// number reads a query parameter, and adds a problem to the list found if the number is out of bounds.
+// number reads a query parameter, and adds a problem to the argument found if the number is out of bounds.
 func number(c *gin.Context, found *problems.List, name string, b bounds) int {
 	text := c.Query(name)
 	if text == "" {

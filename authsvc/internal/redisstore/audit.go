@@ -133,8 +133,8 @@ func (s *Store) Reseal(ctx context.Context, entries []adminapi.Entry) error {
 	return nil
 }
 
-// Restore stores a part of a change that another store has (admin.Target). Restoring an entry makes it the last
-// one of the log.
+// Restore stores a broker, a key or an audit entry of another store (admin.Target). A restored entry becomes
+// the last one of the log.
 func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) error {
 	if err := s.format.run(ctx, s.client); err != nil {
 		return err

@@ -79,8 +79,8 @@ func TestARedisWithoutDataGetsTheFormat(t *testing.T) {
 	}
 }
 
-// failing is a hook that calls the function end in place of the command with the number in at; the first command
-// has the number 1. It notes the cursors of all scans.
+// failing is a hook that calls the function end in place of one command. The field at is the number of this
+// command; the first command has the number 1. The hook also notes the cursors of all scans.
 type failing struct {
 	at, count int
 	end       func() error

@@ -62,8 +62,8 @@ func TestARedisThatCannotWorkNowIsUnavailable(t *testing.T) {
 	}
 }
 
-// TestAFailoverThatMayLoseChangesIsAWarning runs a server with a replica, with the setting and without it. There
-// must be a warning only without the setting.
+// TestAFailoverThatMayLoseChangesIsAWarning runs a server with a replica, with and without the setting
+// min-replicas-to-write. There must be a warning only without the setting.
 func TestAFailoverThatMayLoseChangesIsAWarning(t *testing.T) {
 	for minimum, want := range map[string]int{"0": 1, "1": 0} {
 		server := redistest.Start(t, "--min-replicas-to-write", minimum)

@@ -102,7 +102,7 @@ func Calls() []Call {
 
 func second[T any](_ T, err error) error { return err }
 
-// contents has everything that a store has of the data of Fill.
+// contents has the data of Fill, read back from a store.
 type contents struct {
 	Record         token.Record
 	One, Claimed   token.Transfer

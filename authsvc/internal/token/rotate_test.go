@@ -23,8 +23,8 @@ func withSecrets(t *testing.T, letters string) *Service {
 	return NewService(&memory{records: map[string]Record{}, transfers: map[string]Transfer{}}, sealer, time.Hour)
 }
 
-// TestTokensOutliveTheirSecret replaces the secret a of a record by b. The tokens must stay valid, and the
-// record must get a seal by b.
+// TestTokensOutliveTheirSecret replaces the secret of letters "a", which sealed a record, by one of letters
+// "b". The tokens must stay valid, and the record must get a seal by the new secret.
 func TestTokensOutliveTheirSecret(t *testing.T) {
 	issued, err := withSecrets(t, "a").Issue(asset, "broker")
 	if err != nil {

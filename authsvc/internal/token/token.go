@@ -144,7 +144,8 @@ func (s *Service) holds(sealed string, r Record) bool {
 }
 
 // Reseal seals records with the current secret. The result is "" for a record that the current secret has
-// sealed already, and for one that no secret of the registry has sealed; foreign counts the latter.
+// sealed already, and for one that no secret of the registry has sealed. The result foreign is the number of
+// the latter.
 func (s *Service) Reseal(sealed []string) (resealed []string, foreign int, err error) {
 	resealed = make([]string, len(sealed))
 	for i, text := range sealed {

@@ -18,8 +18,8 @@ const lifetime = 90 * 24 * time.Hour
 
 const asset = "00112233445566778899aabbccddeeff"
 
-// memory is a Store in memory. A test can clear it, replace its records, and make its calls fail with err after
-// the number of calls in works.
+// memory is a Store in memory. A test can clear it, replace its records, and make its calls fail. The field
+// works is the number of calls that succeed first; later calls return the error in err.
 type memory struct {
 	records   map[string]Record
 	transfers map[string]Transfer

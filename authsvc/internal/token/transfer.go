@@ -56,8 +56,8 @@ func (t Transfer) Settled(c Claim, used bool) Transfer {
 	return t
 }
 
-// clockError bounds the errors of clocks that have no consequence: a difference between two services, or a step
-// when somebody sets a clock.
+// clockError is the largest error of a clock that has no consequence: a difference between two services, or a
+// step when somebody sets a clock.
 const clockError = time.Hour
 
 // Expired reports whether the transfer has expired unused. It may then be removed.
@@ -129,8 +129,9 @@ func (s *Service) Transfer(
 // asset service may take.
 const claimTime = time.Minute
 
-// settle ends the claim of a transfer if the asset of the record current has the claim, and the outcome of the
-// claim is known: the asset has used this transfer or another one, or the request with the claim is over.
+// settle ends the claim of a transfer if the asset has this claim and its outcome is known: the asset has used
+// this transfer or another one, or the request with the claim is over. The argument current is the record of
+// the asset.
 func (s *Service) settle(ctx context.Context, id string, current Record, now time.Time) (Transfer, error) {
 	t, err := s.store.LoadTransfer(ctx, id)
 	if err != nil || t.Claim.AssetID != current.AssetID || current.AssetID == "" {
@@ -183,8 +184,8 @@ func (t Transfer) shown() authapi.TransferResponse {
 // The store does not get the next record yet. The record takes effect when the asset service stores it with the
 // asset, in one atomic write that fails if the asset has changed. So one of two concurrent callers wins, and
 // the same write ends the old tokens. After a failure between the claim and that write, the caller repeats the
-// call and gets the same record. A call with the record that the asset then has settles the claim, both for the
-// winner and for the others. For the faults see docs/contract.md, "Ownership".
+// call and gets the same record. The claim is settled, for the winner and for the others, when a call brings
+// the record that the asset has after the write. For the faults see docs/contract.md, "Ownership".
 func (s *Service) ChangeOwner(
 	ctx context.Context, r authapi.ChangeOwnerRequest, now time.Time,
 ) (authapi.ChangeOwnerResponse, error) {

@@ -222,7 +222,7 @@ func TestATransferThatNobodyClaimsExpires(t *testing.T) {
 	if err != nil {
 		t.Fatalf("claimed just before the expiry: got %v, want no error", err)
 	}
-	// The asset is not written. The claim delays the transfer's expiry by lifetime.
+	// The asset is not written. The claim delays the transfer's expiry by the constant lifetime.
 	last = last.Add(lifetime - time.Microsecond)
 	if err := h.Sweep(t.Context(), last); err != nil {
 		t.Fatal(err)

@@ -21,9 +21,9 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// measureData measures whole copies (docs/data.md, "Whole copies"): the making of a snapshot without and with
-// them, with one writer meanwhile, the size of each file, and downloads beside nginx with the same file, in
-// turns.
+// measureData measures whole copies (docs/data.md, "Whole copies"): how long a snapshot takes without and with
+// whole copies, while one client writes; the size of each file; and the speed of downloads, in turns with nginx,
+// which serves the same file.
 func (b *bench) measureData(ctx context.Context) error {
 	plain, err := b.makeWithout(ctx)
 	if err != nil {
@@ -63,7 +63,7 @@ func (b *bench) measureCopies(ctx context.Context, r *registry, plain time.Durat
 	}
 	var took time.Duration
 	err := r.write(ctx, "a snapshot and whole copies beside it", func() (err error) {
-		took, err = r.makeSnapshot(ctx, b) // few segments have changed, so nearly all of the time is that of the copies
+		took, err = r.makeSnapshot(ctx, b) // few segments have changed, so the copies take nearly all of the time
 		return err
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func (b *bench) measureCopies(ctx context.Context, r *registry, plain time.Durat
 	return stop()
 }
 
-// write prints how long one writer waits for its changes while do runs.
+// write prints how long one writer waits for its changes while the function do runs.
 func (r *registry) write(ctx context.Context, beside string, do func() error) error {
 	c, err := client.New(client.Config{URL: "http://" + r.addr, Key: "broker"})
 	if err != nil {

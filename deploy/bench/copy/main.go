@@ -33,7 +33,7 @@ type bench struct {
 	bin     string // folder with the programs of the registry
 	dir     string // directory for all files
 	assets  int
-	part    int // limit of the assets that are read one by one
+	part    int // how many assets are read one by one, at most
 	readers int // concurrent requests for single assets
 }
 

@@ -72,8 +72,8 @@ func (r *registry) createExample(ctx context.Context) ([]byte, error) {
 	return fmt.Appendf(nil, `{"data":%s}`, asset), err
 }
 
-// rest waits until the registry is idle. After a start the registry is busy with adding to the public log the
-// assets that were written without it.
+// rest waits until the registry is idle. After a start, the registry is busy for some time: it adds to the public
+// log the assets that were written directly to the store.
 func (r *registry) rest(ctx context.Context) error {
 	const idle = 30 * time.Millisecond // CPU time per second of an idle registry
 	for {

@@ -208,7 +208,8 @@ func get(path string) []byte {
 	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: registry.example\r\n\r\n", path)
 }
 
-// compareReadings prints how many files of one size per second two servers send, measured in turns.
+// compareReadings measures two servers in turns with files of several sizes. For each size, it prints how many
+// files per second the registry sends, and how much faster or slower it is than the other server.
 func (b *bench) compareReadings(ctx context.Context, what, ours, other string) error {
 	const clients = 16
 	fmt.Printf("\nReadings, %s, %d connections\n", what, clients)
@@ -241,8 +242,8 @@ func (b *bench) compareReadings(ctx context.Context, what, ours, other string) e
 	return nil
 }
 
-// compareUploads prints how many files of 10 MiB per second the registry stores, one after another, and how
-// fast the disk stores the same number of bytes.
+// compareUploads uploads files of 10 MiB, one after another, and prints how fast the registry stores them. It
+// compares this with the speed at which the disk alone stores the same bytes.
 func (b *bench) compareUploads(ctx context.Context, addr string) error {
 	text := bytes.Repeat([]byte("0123456789abcdef"), 10<<16)
 	var rates, ratios []float64

@@ -15,9 +15,9 @@
 //
 // The command prints a table for each number of connections; it does not judge the figures. If the program of a
 // contender is missing, the contender is skipped, and the command says so. CPU, memory and system calls are
-// those of the contender's processes, without its backends. A contender that answers from memory or from a
-// cache must forward no request, neither to the upstream nor to the asset service in the same process:
-// otherwise its measurement fails.
+// measured for the contender's processes, without its backends. A contender that answers from memory or from a
+// cache must forward no request, neither to the upstream nor to the asset service in the same process: otherwise
+// its measurement fails.
 package main
 
 import (
@@ -138,7 +138,7 @@ type contender struct {
 	name, addr string
 	processes  []int // process ids
 	request    []byte
-	forwarded  func() (int, error) // counts the forwarded requests, of which there must be none; nil: any
+	forwarded  func() (int, error) // counts the forwarded requests, which must be 0; nil if any number is right
 	results    map[int][]measured  // results of the rounds, by number of connections
 }
 

@@ -27,8 +27,8 @@ type Load struct {
 	Status  int    // expected status of every answer
 	Clients int    // number of clients
 
-	// Next returns the bytes of request n of a client; both numbers start at 0. If it is nil, every request is
-	// Request.
+	// Next returns the bytes of request n of a client; both numbers start at 0. If Next is nil, every request has
+	// the bytes of the field Request.
 	Next func(client, n int) []byte
 }
 
@@ -39,8 +39,8 @@ type Result struct {
 	P50, P99  time.Duration // percentiles of the latency
 }
 
-// Run repeats the request for the time during. It fails if an answer has an unexpected status, if a connection
-// fails, or if no answer arrives.
+// Run repeats the request until the time in the parameter during has passed. It fails if an answer has an
+// unexpected status, if a connection fails, or if no answer arrives.
 func (l Load) Run(ctx context.Context, during time.Duration) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, during)
 	defer cancel()

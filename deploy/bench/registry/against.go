@@ -18,7 +18,7 @@ type kind struct {
 	load    func(registry string, clients int) (load.Load, error)
 }
 
-// compare compares reads, creations and changes of this version of the registry with those of another version.
+// compare compares how fast this version of the registry and another version answer reads, creations and changes.
 func (b *bench) compare(ctx context.Context, bin string) error {
 	other, stop, err := b.startRegistry(ctx, bin, "other")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"asset-registry/deploy/bench/load"
 )
 
-// rawBatches measures how fast the embedded store can be at most. It writes the same bytes in durable batches
-// of bbolt itself, under random keys in one bucket.
+// rawBatches measures how fast the embedded store can be at most. It uses bbolt alone to write the bytes that the
+// registry would get in a request, in durable batches, under random keys in one bucket.
 func rawBatches(ctx context.Context, dir string, clients int, during time.Duration) (load.Result, error) {
 	path := filepath.Join(dir, "raw.db")
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})

@@ -23,7 +23,7 @@ const (
 )
 
 // log measures the time from the answer to a change until a checkpoint of the public log covers the change. It
-// does so without other load, and while other clients change assets.
+// measures twice: first without other load, and then while other clients change assets.
 func (b *bench) log(ctx context.Context) error {
 	fmt.Printf("\nchange to checkpoint   samples   p50, p99, longest\n")
 	for _, clients := range []int{0, background} {

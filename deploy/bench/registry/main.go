@@ -6,7 +6,7 @@
 //
 // It also measures the time from a change until a checkpoint of the public log covers the change.
 //
-// With -against, it instead compares reads, creations and changes with those of another version of the
+// With -against, it instead compares reads, creations and changes in this version and in another version of the
 // registry.
 //
 // Both sides run in turn, several times. The command prints medians and the median of the ratios; it does not

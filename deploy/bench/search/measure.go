@@ -72,8 +72,8 @@ func sizeOf(dir string) (sum int64, err error) {
 	return sum, err
 }
 
-// settle waits until the service has stopped merging files of the index: their size did not change for 10
-// seconds. It returns the size.
+// settle waits until the service has stopped merging files of the index. This is so when their size has not changed
+// for 10 seconds. It returns the size.
 func settle(ctx context.Context, dir string) (size int64, err error) {
 	for unchanged := 0; unchanged < 10; unchanged++ {
 		now, err := sizeOf(dir)

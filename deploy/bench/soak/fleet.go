@@ -140,7 +140,7 @@ var faults = []fault{
 	{"gateway 2", false, 2 * time.Second},
 }
 
-// breakAll runs one fault every faultEvery until ctx is done.
+// breakAll runs the faults in their order until ctx is done, with a pause of faultEvery before each.
 func (f *fleet) breakAll(ctx context.Context, c *clients.Clients) {
 	for n := 0; ; n++ {
 		if !sleep.For(ctx, faultEvery) {
@@ -187,7 +187,8 @@ func (f *fleet) set(broken bool) {
 	f.broken, f.mended = broken, time.Now()
 }
 
-// troubled reports whether a fault is active, or ended less than the time aftermath before the time since.
+// troubled reports whether a request that was sent at the time since may fail: a fault is active now, or the last
+// fault had ended less than aftermath before that time.
 func (f *fleet) troubled(since time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -41,7 +41,7 @@ type Row struct {
 	Asset     client.Fields
 	Documents []Document
 
-	asset  json.RawMessage // as the file has it, in JSON
+	asset  json.RawMessage // the asset in JSON, as the file has it
 	column func(path string) string
 }
 
@@ -66,9 +66,9 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]any{r.Reference, r.Asset, r.Documents})
 }
 
-// Limits of a file.
+// Limits of a file, and of the requests that are made from it.
 const (
-	maxRow     = 2 << 20 // bytes of a row; a request may have half of it
+	maxRow     = 2 << 20 // bytes of a row; a request has at most half as many
 	maxBody    = 1 << 20 // bytes of a request, by the default of the registry
 	maxColumns = 1000
 )
@@ -99,7 +99,8 @@ func (s Source) open() (reader, []Fault, error) {
 // errRow is the error for a row that does not end within maxRow bytes.
 var errRow = fmt.Errorf("a row has more than %d bytes: perhaps a quote is not closed", maxRow)
 
-// bounded reads at most the number of bytes in left. The user of bounded sets this number again for each row.
+// bounded is a reader that returns at most as many bytes as its field left says. Its user sets this field again for
+// each row.
 type bounded struct {
 	in   io.Reader
 	left int

@@ -25,8 +25,8 @@ const (
 // toldWait is the shortest wait that is reported to the user.
 const toldWait = 5 * time.Second
 
-// calls makes the calls of all rows, and repeats them: for as long as the registry limits them, and for
-// some time if it does not answer. If the registry tells one row to wait, all rows wait.
+// calls makes the calls of all rows. It repeats a call as long as the registry answers that there are too many
+// calls, and for some time if the registry does not answer. If the registry tells one row to wait, all rows wait.
 type calls struct {
 	waiting func(string)
 
@@ -38,8 +38,8 @@ type calls struct {
 
 func newCalls(waiting func(string)) *calls { return &calls{waiting: waiting, answered: time.Now()} }
 
-// do repeats a call until it has a final answer. It may run the function in call several times, so this function
-// must do no harm if it is repeated.
+// do repeats a call until it has a final answer. It may run the function call several times, so it must be harmless
+// to run this function again.
 func (c *calls) do(ctx context.Context, call func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		c.mu.Lock()
@@ -77,7 +77,8 @@ func (c *calls) again(ctx context.Context, err error, pause time.Duration) bool 
 	return sleep.For(ctx, pause+rand.N(pause/4))
 }
 
-// limit makes all calls wait: none begins before the time wait has passed. The caller holds the lock.
+// limit makes all calls wait: no call begins before the duration in the argument wait has passed. The caller holds
+// the lock.
 func (c *calls) limit(wait time.Duration) {
 	wait = max(wait, time.Second)
 	until := time.Now().Add(wait)

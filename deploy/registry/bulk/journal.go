@@ -27,8 +27,8 @@ type head struct {
 	Broker   string `json:"broker"`
 }
 
-// entry is one line of the journal: a step of a row. A line with only data and access has the form of a file of
-// tokens. After a recovery, users may add such a line by hand.
+// entry is one line of the journal: a step of a row. A line that has only the members data and access has the form
+// of a file of tokens. After a recovery, users may add a line of this form by hand.
 type entry struct {
 	Reference string         `json:"reference,omitempty"`
 	Sum       string         `json:"sum,omitempty"` // hash of the row
@@ -126,7 +126,7 @@ func (j *Journal) read() (end int64, err error) {
 	for number := 1; ; number++ {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return end, nil // an incomplete last line was never synced
+			return end, nil // an incomplete last line does not count, because it was never synced
 		}
 		if err != nil {
 			return end, err

@@ -71,7 +71,7 @@ const (
 	maxElements = 100     // elements of one list in an asset
 	maxSteps    = 16      // steps of a path
 	documents   = "documents"
-	fileField   = "file" // in a document: the path in the folder
+	fileField   = "file" // member of a document that has the path of its file in the folder
 )
 
 // node is a place in the asset that a mapping makes: a field, an object or a list. A node without children and
@@ -167,7 +167,7 @@ func (n *node) dense(path string) (faults []Fault) {
 
 // index returns the index of an element.
 func index(n *node) int {
-	i, _ := strconv.Atoi(n.name) // add has checked it
+	i, _ := strconv.Atoi(n.name) // the method add has checked that it is a number
 	return i
 }
 

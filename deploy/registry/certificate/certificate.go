@@ -58,7 +58,8 @@ func (a Authority) Validate() error {
 	return errors.Join(append(faults, err)...)
 }
 
-// pool returns the roots that the authority's server is verified with. It is nil for the roots of the system.
+// pool returns the roots with which the certificate of the authority's server is verified. A nil pool stands for
+// the roots of the system.
 func (a Authority) pool() (*x509.CertPool, error) {
 	if a.Roots == "" {
 		return nil, nil

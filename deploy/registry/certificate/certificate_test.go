@@ -60,7 +60,7 @@ func open(t *testing.T, dir string) (*Manager, metrictest.Meter) {
 func TestFailuresAreRepeatedLessAndLess(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		key, chain := signed(t, host, time.Now(), time.Now().Add(90*24*time.Hour)) // by the clock of synctest
+		key, chain := signed(t, host, time.Now(), time.Now().Add(90*24*time.Hour)) // time.Now is the clock of synctest
 		m, meter := open(t, dir)
 		begin := time.Now()
 		var at []string

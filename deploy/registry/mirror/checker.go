@@ -59,7 +59,7 @@ type checker struct {
 	refusals int
 }
 
-// run compares one asset in each interval of length every, until ctx is done.
+// run compares one asset in each interval, until ctx is done. The argument every is the length of the interval.
 func (c *checker) run(ctx context.Context, every time.Duration) {
 	var start [16]byte
 	_, _ = rand.Read(start[:]) // rand.Read never returns an error
@@ -190,7 +190,7 @@ func (c *checker) suspect(list *[]replica.Entry) (id string, found bool) {
 }
 
 // note records the result for an asset. It returns true if the asset was already known to differ. An asset is
-// removed from the list wrong once it matches the log or has another position.
+// removed from the list in the field wrong once it matches the log or has another position.
 func (c *checker) note(e replica.Entry, found outcome) (known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -35,8 +35,8 @@ type Config struct {
 	Addr string `default:"127.0.0.1:8081" help:"Address to listen on."`
 	Data string `default:"./mirror" help:"Directory of the copy; created if it does not exist."`
 
-	// Without both, the mirror checks that the log only grows and that it has the assets of the copy. It does
-	// not check who has signed the log.
+	// If neither setting is given, the mirror checks that the log only grows and that it has the assets of the
+	// copy. It does not check who has signed the log.
 	PublicKey []string `sep:"none" placeholder:"KEY" help:"Public key of the log. May be repeated."`
 	LogPolicy string   `placeholder:"FILE" help:"Policy file (C2SP tlog-policy) with the log's key and witnesses."`
 

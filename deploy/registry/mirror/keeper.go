@@ -174,7 +174,7 @@ func (k *keeper) fault() string {
 	return "The copy cannot be stored; the mirror's log has the reason."
 }
 
-// zoneOf returns the time zone of t, a time that the registry has written. Without a time it is UTC.
+// zoneOf returns the time zone of t, a time that the registry has written. If t is empty, it returns UTC.
 func zoneOf(t client.Timestamp) string {
 	if len(t) < len("+00:00") {
 		return "+00:00"

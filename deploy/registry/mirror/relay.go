@@ -43,7 +43,8 @@ func newRelay(of *url.URL, to http.RoundTripper, within time.Duration, log *slog
 		failures: failurelog.New(log, "the mirror cannot ask the registry")}
 }
 
-// before returns a relay with the same settings that stands in front of next, the asset service of the mirror.
+// before returns a relay with the same settings that stands in front of the argument next, which is the asset
+// service of the mirror.
 func (r *relay) before(next http.Handler, has func(id string) (bool, error)) *relay {
 	relay := *r
 	relay.next, relay.has = next, has

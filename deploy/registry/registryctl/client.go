@@ -73,7 +73,7 @@ func send(ctx context.Context, method, address, key string, body []byte) ([]byte
 // refusal describes an answer of the admin API with an error status.
 func refusal(resp *http.Response, text []byte) error {
 	var answer struct{ Errors []fault.Detail }
-	_ = json.Unmarshal(text, &answer) // an answer that another server gives leaves the list empty
+	_ = json.Unmarshal(text, &answer) // if another server has answered, the list stays empty
 	says := ""
 	switch {
 	case len(answer.Errors) == 0 && isAway(resp.StatusCode):
@@ -118,7 +118,7 @@ func call[T any](ctx context.Context, p *program, method, path string, query url
 }
 
 // all reads a list page by page, from the first page to the last, and calls the function visit for each page. It
-// sets the parameter "after" in query.
+// sets the parameter "after" in the argument query.
 func all[T any](ctx context.Context, p *program, path string, query url.Values, visit func([]T)) error {
 	for {
 		page, err := call[[]T](ctx, p, http.MethodGet, path, query, nil)

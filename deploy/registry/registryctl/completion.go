@@ -140,8 +140,9 @@ func (p *program) candidates(ctx context.Context, words []string, partial string
 	return p.values(ctx, line, &typed, node.Positional[0].Tag)
 }
 
-// values returns the values that the tag of a flag or an argument allows. The tag has a list, or the name of a
-// list of the admin API. Applying line sets the fields of typed.
+// values returns the values that the tag of a flag or an argument allows. The tag has a list, or the name of a list
+// of the admin API. The argument line is the parsed command line; applying it sets the fields of the argument
+// typed.
 func (p *program) values(ctx context.Context, line *kong.Context, typed *commands, tag *kong.Tag) (found []candidate) {
 	declared := tag.Get("complete")
 	switch declared {
@@ -154,7 +155,7 @@ func (p *program) values(ctx context.Context, line *kong.Context, typed *command
 		}
 		return found
 	}
-	if line.Reset() != nil { // applies defaults and the environment
+	if line.Reset() != nil { // Reset applies defaults and the environment
 		return nil
 	}
 	if _, err := line.Apply(); err != nil {

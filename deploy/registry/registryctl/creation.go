@@ -51,8 +51,8 @@ func beginCreation(file, once string) (creation, error) {
 	return c, nil
 }
 
-// resumed returns the creation that the file records. If the file has other content, it returns the error
-// exists.
+// resumed returns the creation that the file records. If the file has other content, it returns the error in the
+// argument exists.
 func resumed(c creation, once string, exists error) (creation, error) {
 	text, err := os.ReadFile(c.file)
 	if err != nil {

@@ -126,7 +126,7 @@ func (a acceptAsset) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if a.Access == "" && p.output != asJSON { // printed before the change: an interruption loses no tokens
+	if a.Access == "" && p.output != asJSON { // prints the tokens before the change, so that no interruption loses them
 		if err := p.printTokens(held, nil); err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func readAccess(name, id string) (held answer, err error) {
 	for decoder := json.NewDecoder(file); ; {
 		var next answer
 		if err := decoder.Decode(&next); err != nil {
-			break // end of the file; while an import writes it, the file may end within a line
+			break // end of the file; an import that still writes it may not have finished the last line
 		}
 		if next.Data == nil || next.Access == nil {
 			continue

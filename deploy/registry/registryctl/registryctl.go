@@ -74,7 +74,7 @@ Keep keys in the file: every user of the machine can see flags in the process li
 // Run parses args, which do not contain the program's name, and runs the command. Messages that are not output
 // go to errOut. Without a command, or with only the name of a group, it prints help. --help prints help and
 // exits the process with 0. ExitCode returns the exit code for an error. An error before the first request is a
-// fault of the command line, unless it is a verdict.
+// fault of the command line, unless it is of type verdict.
 func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) error {
 	var asks atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: func(string) { asks.Store(true) }})

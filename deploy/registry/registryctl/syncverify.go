@@ -85,7 +85,8 @@ func (v *copyVerifier) run(ctx context.Context, p *program) error {
 	return nil
 }
 
-// each calls the function check for each asset: of the sample, or, without a sample, of the whole copy.
+// each calls the function check for each asset of the sample. Without a sample, it calls check for each asset of
+// the copy.
 func (v *copyVerifier) each(check func(replica.Entry) error) error {
 	if v.sample == 0 {
 		return v.copied.Walk(check)
@@ -163,7 +164,7 @@ func (v *copyVerifier) check(ctx context.Context, asset replica.Entry) (outcome,
 		if err != nil {
 			return 0, fmt.Errorf("%w: %w", errDiffers, err)
 		}
-		if steps == 0 && leaf.Kind != translog.Withdraw && evidence.Salt == nil { // only older changes can be erased
+		if steps == 0 && leaf.Kind != translog.Withdraw && evidence.Salt == nil { // the newest change is never erased
 			return 0, fmt.Errorf("%w: the registry gives no salt of its newest change", errDiffers)
 		}
 		if leaf.Position <= asset.Position || leaf.Revision == 1 {

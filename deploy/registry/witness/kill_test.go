@@ -19,7 +19,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// reader reads the tiles of a log, as the log was when it had this size.
+// reader reads the tiles of a log, as the log was when it had the number of leaves in the field size.
 type reader struct {
 	log  *testLog
 	size int64

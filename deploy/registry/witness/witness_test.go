@@ -84,7 +84,8 @@ func (l *testLog) submission(t testing.TB, older, size int64) translog.Submissio
 	return translog.Submission{Old: older, Proof: proof, Checkpoint: l.signed(t, size)}
 }
 
-// newWitness returns a witness that knows the log origin and has its state in dir.
+// newWitness returns a witness that has its state in the directory dir. It knows one log, whose name is the
+// constant origin.
 func newWitness(t testing.TB, dir string) *Witness {
 	t.Helper()
 	w, err := New(Config{

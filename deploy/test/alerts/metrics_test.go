@@ -80,7 +80,8 @@ func jobs(t *testing.T) (names []string) {
 	return names
 }
 
-// await repeats a check until it returns no faults. After the time patience, it fails the test with the faults.
+// await repeats a check until it returns no faults. When the time in the constant patience is over, it fails the
+// test and prints the faults.
 func await(t *testing.T, check func() []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -131,7 +132,7 @@ func (f *fleet) follow(t *testing.T) {
 }
 
 // TestEverythingThatIsLookedAtIsTold starts the registry and a collector, uses every service a little, and then
-// checks that every metric and label that a rule or a dashboard uses exists.
+// looks for every metric and label that a rule or a dashboard uses; all of them must exist.
 func TestEverythingThatIsLookedAtIsTold(t *testing.T) {
 	f := start(t)
 	if got, want := slices.Sorted(slices.Values(jobs(t))), slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(f.metrics)), "prometheus"))); !slices.Equal(got, want) {
@@ -182,7 +183,7 @@ func TestEverythingThatIsLookedAtIsTold(t *testing.T) {
 	})
 
 	before := f.all(t) // some metrics are missing when MongoDB is down
-	// The rules also apply to a registry in one process, which does not run here under this job.
+	// The rules also select the job "registry". No process runs under this job here, so add its metric.
 	before = append(before, labels.FromStrings("__name__", "up", "job", "registry", "instance", "registry:9464"))
 	f.mongo.Kill(t) // some metrics count failures, so make requests fail
 	must(503, "GET", f.url+"/api/2.5/assets", "", "")

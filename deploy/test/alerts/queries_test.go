@@ -15,7 +15,7 @@ import (
 
 // query is an expression in a rule or a dashboard.
 type query struct {
-	where string // tells people where the expression is
+	where string // where the expression is, as a text for people
 	expr  parser.Expr
 	shown []string // labels that the texts next to the expression show
 }
@@ -156,7 +156,7 @@ func queries(t *testing.T) (all []query) {
 	return all
 }
 
-// series are the time series that processes export, and those that rules compute.
+// series are the time series that processes export or rules compute.
 type series []labels.Labels
 
 // selected returns the series that a selector matches.
@@ -242,7 +242,7 @@ func (k *look) labels(e parser.Expr) (has []string) {
 	return has
 }
 
-// recorded returns the series, and those that rules compute from them.
+// recorded returns the series, together with the series that rules compute from them.
 func (s series) recorded(t *testing.T) series {
 	t.Helper()
 	told := s

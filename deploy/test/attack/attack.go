@@ -52,13 +52,14 @@ const creation = `{"data":{"assetType":"bounce","title":"x","description":"%s",
 // characters, so each character has four bytes.
 var megabyte = strings.Repeat("𐍈", 980_000/4)
 
-// largeItem is the body of a request that replaces an asset's item by an item with the text megabyte.
+// largeItem is the body of a request that replaces an asset's item by an item with the text in the variable
+// megabyte.
 var largeItem = `{"data":{"items":[{"description":"` + megabyte + `",
 "classification":{"scheme":"CAV-PS","id":"04121000-2","description":"x"},
 "unit":{"code":"MTK"},"quantity":1,"address":{"countryName":"x"},"registrationDetails":{"status":"unknown"}}]}}`
 
-// Fill publishes one small asset, as many assets of nearly 1 MB as medium says, and as many of nearly 4 MiB as
-// large says.
+// Fill publishes one small asset, as many assets of nearly 1 MB as the parameter medium says, and as many of nearly
+// 4 MiB as the parameter large says.
 func (r *Registry) Fill(ctx context.Context, medium, large int) error {
 	a, err := r.publish(ctx, "small")
 	if err != nil {
@@ -173,8 +174,8 @@ func (o *Outcome) Cut() int64 { return o.cut.Load() }
 // Answered returns the number of complete answers.
 func (o *Outcome) Answered() int64 { return o.answered.Load() }
 
-// Read lets clients read a path as fast as they can until ctx is done. encoding is the value of Accept-Encoding. If
-// it is "", the header is not sent.
+// Read lets clients read a path as fast as they can until ctx is done. The parameter encoding is the value of the
+// header Accept-Encoding. If it is "", the header is not sent.
 func (r *Registry) Read(ctx context.Context, clients int, encoding, path string) *Outcome {
 	var o Outcome
 	crowd(clients, func(int) {
@@ -218,7 +219,7 @@ func (r *Registry) read(ctx context.Context, o *Outcome, encoding, path string) 
 }
 
 // ReadSlowly lets clients read a path at one KiB per second, until ctx is done or the registry closes their
-// connections. header is an additional header line.
+// connections. The parameter header is an additional header line.
 func (r *Registry) ReadSlowly(ctx context.Context, clients int, header, path string) *Outcome {
 	var o Outcome
 	crowd(clients, func(int) {
@@ -283,13 +284,13 @@ func (r *Registry) Write(ctx context.Context, clients int) *Outcome {
 	return &o
 }
 
-// LargePath returns the path of a large asset in an API version. n chooses the asset.
+// LargePath returns the path of a large asset in an API version. The parameter n chooses the asset.
 func (r *Registry) LargePath(version string, n int) string {
 	return "/api/" + version + "/assets/" + r.large[n%len(r.large)].id
 }
 
-// crowd calls the function each for all numbers from 0 to n-1, at the same time, and waits until all calls have
-// returned.
+// crowd calls the function in the parameter each for all numbers from 0 to n-1, at the same time, and waits until
+// all calls have returned.
 func crowd(n int, each func(int)) {
 	var all sync.WaitGroup
 	for i := range n {

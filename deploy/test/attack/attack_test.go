@@ -21,7 +21,7 @@ const hardLimit = 256 << 20
 
 var long = flag.Bool("long", false, "longer attacks with more clients")
 
-// scale returns the value short, or the value whole if the flag -long is set.
+// scale returns the first argument, or the second one if the flag -long is set.
 func scale[T any](short, whole T) T {
 	if *long {
 		return whole

@@ -18,8 +18,8 @@ const (
 	copyShare    = 4  // whole copies that one address may read at once (docs/contract.md, "Whole copies")
 )
 
-// TestStandaloneWithstandsReadersOfSegments has clients ask for segments of the snapshot, whole and in parts, and for
-// whole copies. They read nothing of the answers.
+// TestStandaloneWithstandsReadersOfSegments starts clients that ask for segments of the snapshot, whole and in
+// parts, and for whole copies. They read nothing of the answers.
 // Promises: whole-bounds
 func TestStandaloneWithstandsReadersOfSegments(t *testing.T) {
 	bin, addr, data := build(t), freeAddr(t), t.TempDir()

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// streamAttacks returns the attacks that use streams and long polls. end is an offset at the end of the feed.
+// streamAttacks returns the attacks that use streams and long polls. The parameter end is an offset at the end of
+// the feed.
 func streamAttacks(r *Registry, end string) []attack {
 	clients := scale(8, 60)
 	return []attack{

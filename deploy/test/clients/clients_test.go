@@ -84,8 +84,8 @@ func toAny(texts []string) []any {
 	return all
 }
 
-// check compares the reported steps with the steps in want. It also checks that the client repeated requests as the
-// contract demands.
+// check compares the reported steps with the expected steps. It also checks that the client repeated requests as
+// the contract demands.
 func (s *stage) check(want []step) {
 	s.t.Helper()
 	if diff := cmp.Diff(want, s.reported()); diff != "" {
@@ -116,7 +116,8 @@ func (s *stage) check(want []step) {
 	}
 }
 
-// program runs a program in dir, and fails the test if the program fails. env are additional environment variables.
+// program runs a program in dir, and fails the test if the program fails. The parameter env has additional
+// environment variables.
 func program(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	path, err := lookPath(name)

@@ -33,7 +33,8 @@ func (s *stage) program(language, dir string, guides ...string) string {
 	return program.String()
 }
 
-// between returns all texts of a page that stand between the texts from and to.
+// between returns each part of a page that begins behind the text in the parameter from, and ends before the next
+// occurrence of the text in the parameter to.
 func (s *stage) between(page, from, to string) (texts []string) {
 	s.t.Helper()
 	for _, rest := range strings.Split(page, from)[1:] {
@@ -63,7 +64,7 @@ func (s *stage) checkContinued(printed string) {
 	}
 }
 
-// checkLoaded runs a program twice that loads two rows, and checks the registry afterwards.
+// checkLoaded runs a program that loads two rows. It runs the program twice, and then checks the registry.
 func (s *stage) checkLoaded(dir string, run func() string) {
 	s.t.Helper()
 	for range 2 {

@@ -61,7 +61,7 @@ func hangs(text string) reaction {
 	}
 }
 
-// repeats sends a text, and then sends the text piece again and again until the client closes the connection.
+// repeats sends a text, and then sends the parameter piece again and again until the client closes the connection.
 func repeats(text, piece string, pause time.Duration) reaction {
 	return func(conn net.Conn) bool {
 		io.WriteString(conn, text)

@@ -15,8 +15,8 @@ import (
 // retryAfter is the Retry-After that an injected refusal has, in seconds.
 const retryAfter = 1
 
-// fault is the failure of one request. If status is 0, the connection breaks during the answer. If after is set,
-// the request fails only after the registry has carried it out.
+// fault is the failure of one request. If status is 0, the connection breaks during the answer. If the field after
+// is true, the request fails only after the registry has carried it out.
 type fault struct {
 	status int
 	after  bool
@@ -44,7 +44,8 @@ type proxy struct {
 	missed chan struct{} // closed when a request for a page could not be forwarded; nil while nobody waits for that
 }
 
-// newProxy returns a proxy in front of the registry at addr. It sends GET requests to the address reader instead.
+// newProxy returns a proxy in front of the registry at addr. It sends GET requests to the address in the parameter
+// reader instead.
 func newProxy(addr, reader string) *proxy {
 	p := &proxy{}
 	p.registry = &httputil.ReverseProxy{

@@ -59,7 +59,7 @@ const (
 type stage struct {
 	t         *testing.T
 	addr, dir string
-	// Addresses of mirrors; the first mirrors the registry, and each further one the mirror before it.
+	// Addresses of mirrors. The first one copies the registry, and each further one copies the mirror before it.
 	chain    []string
 	output   processes.Output
 	proxy    *proxy

@@ -148,7 +148,7 @@ func testCuts(t *testing.T, s *stack) {
 }
 
 // testOutages stops or freezes all containers of one kind. It compares the statuses of a read and of a change with
-// those in docs/architecture.md, "Failures".
+// the statuses in docs/architecture.md, "Failures".
 func testOutages(t *testing.T, s *stack, a *asset) {
 	for _, outage := range []struct {
 		what         string

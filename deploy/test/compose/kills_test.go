@@ -19,8 +19,8 @@ echo $step >"$DIR/steps"
 PATH=${PATH//"$DIR/killers:"/} exec "${0##*/}" "$@"
 `
 
-// killBefore has the next script killed before the command with the number step. If step is 0, the script is not
-// killed.
+// killBefore prepares the kill of the next script: it is killed before it runs its command number step. If step is
+// 0, the script is not killed.
 func (s *standIn) killBefore(t *testing.T, step int) {
 	t.Helper()
 	s.remove(t, "steps")
@@ -45,7 +45,7 @@ func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 			script: "restore-tokens.sh", file: "tokens.rdb",
 			prepare: func(t *testing.T, s *standIn) { s.redis(t, "set", "token", "changed") },
 			killed: func(t *testing.T, s *standIn) {
-				s.compose(t, "up") // whenever it starts, Redis must have all old data or all data of the backup
+				s.compose(t, "up") // Redis must start with all old data, or with all data of the backup
 				if got := s.redis(t, "get", "token"); got != "kept" && got != "changed" {
 					t.Errorf("got the token %q after a kill and a start, want that of before or of the backup", got)
 				}

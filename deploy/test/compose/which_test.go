@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestAnInstalledComposeIsUsed runs which.sh with Docker Compose installed in several versions. It must print one
-// that is installed. It must not compile Compose, in which case it would print the path of the compiled program.
+// TestAnInstalledComposeIsUsed runs which.sh with several installed versions of Docker Compose. The script must
+// print the command of an installed version. If it compiled Compose instead, it would print the path of the
+// compiled program.
 func TestAnInstalledComposeIsUsed(t *testing.T) {
 	for _, c := range []struct{ plugin, program, want string }{
 		{"2.26.1", "", "docker compose"},

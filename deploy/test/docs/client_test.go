@@ -112,15 +112,15 @@ func (s *schema) describe(all map[string]*schema, path string, to map[string]str
 	}
 }
 
-// kinds are the document's types for some of the client's types.
+// kinds has, for some types of the client, the type in the OpenAPI document.
 var kinds = map[reflect.Type]string{
 	reflect.TypeFor[client.Decimal]():   "number",
 	reflect.TypeFor[client.Timestamp](): "string time",
 	reflect.TypeFor[json.RawMessage]():  "<nil>", // any type
 }
 
-// describeType does what schema.describe does, for a type of the client. At the path skip, it leaves out the fields
-// that exist only in the answer for one document.
+// describeType does what schema.describe does, for a type of the client. At the path that the parameter skip names,
+// it leaves out the fields that exist only in the answer for one document.
 func describeType(of reflect.Type, path, skip string, to map[string]string) {
 	switch kind, known := kinds[of]; {
 	case skip != "" && (path == skip+".previousVersions" || path == skip+".thumbnails"):

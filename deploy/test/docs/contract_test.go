@@ -70,8 +70,8 @@ func TestContractListsEveryVersion(t *testing.T) {
 var quoted = regexp.MustCompile("`([^`]+)`(\\*?)")
 
 func TestContractListsEveryStep(t *testing.T) {
-	// The key "from to" leads to the roles that may take the step, and the key "from" to the roles that may change the
-	// asset.
+	// For a step from a state A to a state B, got["A B"] has the roles that may take the step. For a state A,
+	// got["A"] has the roles that may change the asset.
 	got := map[string][]string{}
 	var from string
 	for row := range strings.Lines(section(t, "States")) {

@@ -40,7 +40,8 @@ func TestTablesOfFoldersAreWhole(t *testing.T) {
 	}
 }
 
-// foldersIn returns the names in the first column of a table, sorted. header is the first header of the table.
+// foldersIn returns the names in the first column of a table, sorted. The parameter header is the first header of
+// the table.
 func foldersIn(text, header string) (names []string) {
 	_, table, _ := strings.Cut(text, "\n| "+header+" |")
 	table, _, _ = strings.Cut(table, "\n\n")
@@ -54,8 +55,8 @@ func foldersIn(text, header string) (names []string) {
 	return names
 }
 
-// folders returns the folders in a directory, sorted. If the table lists parts of a folder instead of the folder,
-// it returns the parts, too.
+// folders returns the folders in a directory, sorted. If the table lists the subfolders of a folder, the result has
+// these subfolders instead of the folder.
 func folders(t *testing.T, dir string, told []string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(root, dir))

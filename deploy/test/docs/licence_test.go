@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestEveryClientNamesTheLicence checks that the package data of each client name the licence whose text is in
+// TestEveryClientNamesTheLicence checks that the package data of each client have the name of the licence in
 // LICENSE.
 func TestEveryClientNamesTheLicence(t *testing.T) {
 	for file, want := range map[string]string{

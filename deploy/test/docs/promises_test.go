@@ -15,7 +15,7 @@ import (
 var promising = []string{"docs/contract.md", "docs/log.md", "docs/mirrors.md", "docs/search.md",
 	"docs/snapshot.md"}
 
-// promiseNothing are phrases that promise nothing although they contain a strong word, by the reason.
+// promiseNothing are phrases that promise nothing although they contain a strong word, grouped by the reason.
 var promiseNothing = map[string][]string{
 	"a heading, or a list of other texts": {"the fields of each object", "change the asset at all", "| all fields;",
 		"any other key", "against all assets", "All settings are in"},
@@ -35,8 +35,8 @@ var (
 )
 
 // promisesOf returns the names of the promises in a document. It also returns the sentences that have a strong word
-// but no name; a table has the names of the sentence before it. Phrases are removed from the sentences first. used
-// lists the phrases that occurred.
+// but no name. The names of a sentence also count for a table behind it. Phrases are removed from the sentences
+// first. The result named used has the phrases that occurred in a sentence.
 func promisesOf(text string, phrases []string) (names, nameless, used []string) {
 	lead := "" // the last sentence before the current table
 	for _, block := range blocksOf(codeBlock.ReplaceAllString(text, "")) {
@@ -103,8 +103,8 @@ var readers = regexp.MustCompile(`(?m)^// Promises: (.+)\n(?://.*\n)*func ((?:\(
 
 var testFunc = regexp.MustCompile(`^[Tt]est[A-Z]`)
 
-// readBy adds the tests in a Go file to the map tests, by the promises that their comments name. It returns
-// functions whose comments name promises although they are not tests.
+// readBy adds the tests in a Go file to the map in the parameter tests. The keys are the promises that the comments
+// of the tests name. It returns functions whose comments name promises although they are not tests.
 func readBy(path, text string, tests map[string][]string) (wrong []string) {
 	for _, match := range readers.FindAllStringSubmatch(text, -1) {
 		if !testFunc.MatchString(match[2]) {

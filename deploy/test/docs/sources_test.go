@@ -123,8 +123,8 @@ func modules(t *testing.T) (files []string) {
 	return files
 }
 
-// TestQuotedMessagesExist checks that each text of several words that the guides for operators quote exists in a
-// program or a dashboard. Operators search for these texts.
+// TestQuotedMessagesExist takes each text of several words that the guides for operators quote, and looks for it in
+// the programs and dashboards. Operators search for these texts.
 func TestQuotedMessagesExist(t *testing.T) {
 	guides := []string{"docs/operations.md", "docs/runbook.md", "docs/monitoring.md", "docs/features.md"}
 	guide := ""

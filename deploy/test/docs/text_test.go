@@ -224,8 +224,8 @@ func sources(t *testing.T, f func(path, text string)) {
 // nextLine finds the end of a line of a comment and the beginning of the next line.
 var nextLine = regexp.MustCompile(`\s*\n\s*(?://|#|\*) ?`)
 
-// lostSections returns the cited sections that do not exist, and the number of all sections that a text cites.
-// titles are the section titles of each document.
+// lostSections returns the cited sections that do not exist, and the number of all sections that a text cites. The
+// parameter titles has the section titles of each document.
 func lostSections(text string, titles map[string][]string) (lost []string, all int) {
 	cited := regexp.MustCompile(`docs/(\w+)\.md, (?:sections? )?((?:"[^"\n]+"(?:, (?:and )?| and )?)+)`)
 	quoted := regexp.MustCompile(`"([^"\n]+)"`)

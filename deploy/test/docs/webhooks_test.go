@@ -18,8 +18,8 @@ import (
 	"asset-registry/shared/porttest"
 )
 
-// send sends a request with the key "broker", and decodes the answer into the value into. It fails the test if the
-// request is refused.
+// send sends a request with the key "broker", and stores the decoded answer in the parameter into. It fails the
+// test if the request is refused.
 func (p place) send(t *testing.T, method, path, body string, into any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+p.addr+"/api/2.5"+path, strings.NewReader(body))

@@ -65,7 +65,8 @@ func (o *office) broker(t *testing.T) string {
 	return name
 }
 
-// issue creates a key for a broker and returns its id and secret. more holds further fields of the request.
+// issue creates a key for a broker and returns its id and secret. The parameter more has further fields of the
+// request.
 func (o *office) issue(t *testing.T, broker string, more fields) (id, secret string) {
 	t.Helper()
 	f := fields{"broker": broker, "name": "key of a test", "role": "broker", "levels": "3"}
@@ -82,7 +83,8 @@ func (o *office) me(t *testing.T, key string) answer {
 	return o.do(t, call{method: "GET", path: "/api/2.5/me", key: key})
 }
 
-// soon calls the function check until it returns true. It fails the test if that takes longer than the time within.
+// soon calls the function check until it returns true. It fails the test if that takes longer than the parameter
+// within allows.
 func soon(t *testing.T, what string, within time.Duration, check func() bool) {
 	t.Helper()
 	for began := time.Now(); !check(); time.Sleep(10 * time.Millisecond) {
@@ -107,9 +109,9 @@ func everywhere(t *testing.T, what string, check func() bool) {
 	})
 }
 
-// RunAdmin runs the scenarios of the admin API (docs/contract.md, "Admin API") and of registryctl. base and admin
-// are the URLs of the public and the admin API, key is an operator's key, and ctl the path of registryctl. RunAdmin
-// returns every secret that the scenarios have seen.
+// RunAdmin runs the scenarios of the admin API (docs/contract.md, "Admin API") and of registryctl. The parameters
+// base and admin are the URLs of the public and the admin API, key is an operator's key, and ctl is the path of
+// registryctl. RunAdmin returns every secret that the scenarios have seen.
 func RunAdmin(t *testing.T, base, admin, key, ctl string) (secrets []string) {
 	o := &office{api: api{base, "2.5"}, admin: admin, key: key, ctl: ctl, secrets: []string{key}}
 	o.config = filepath.Join(t.TempDir(), "registryctl.yaml")

@@ -305,7 +305,7 @@ func testReplace(t *testing.T, a api) {
 	put(validAsset().without("title").without("description")).fails(t, 400, "body/title", "body/description")
 }
 
-// testConcurrentChanges has fifty clients change one asset at the same time, each client a different item. Every
+// testConcurrentChanges starts fifty clients that change one asset at the same time, each a different item. Every
 // change must be in the asset at the end.
 func testConcurrentChanges(t *testing.T, a api) {
 	const clients = 50

@@ -185,7 +185,7 @@ func (got answer) fails(t *testing.T, status int, places ...string) answer {
 	return got
 }
 
-// data returns the member data of the answer, or nil if it is not an object.
+// data returns the JSON member "data" of the answer, or nil if the member is not an object.
 func (got answer) data() map[string]any { return object(got.json["data"]) }
 
 // at returns the value at a dotted path, for example "items.0.id". It returns nil if the path leads to nothing.

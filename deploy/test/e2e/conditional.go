@@ -86,8 +86,8 @@ func testConditionalWrites(t *testing.T, a api) {
 	a.do(t, wrong.with("If-Match", tag)).fails(t, 403, "body/data")
 }
 
-// testConditionalRace has fifty clients change one asset with the same If-Match. Exactly one of them must succeed,
-// and the others must get 412.
+// testConditionalRace starts fifty clients that change one asset with the same If-Match. Exactly one of them must
+// succeed, and the others must get 412.
 func testConditionalRace(t *testing.T, a api) {
 	const clients = 50
 	c := a.create(t, validAsset())
@@ -169,8 +169,8 @@ func testRepeatedCreation(t *testing.T, a api) {
 	a.do(t, wrong).must(t, 201) // the refusal has not used up the key
 }
 
-// testRepeatsAtOnce has twenty clients send the same creation at the same time. All of them must get the same
-// answer.
+// testRepeatsAtOnce starts twenty clients that send the same creation at the same time. All of them must get the
+// same answer.
 func testRepeatsAtOnce(t *testing.T, a api) {
 	create := call{method: "POST", path: "/assets", key: "broker", body: data(validAsset())}.
 		with("Idempotency-Key", rand.Text())

@@ -102,7 +102,7 @@ func TestACrashDuringTheFirstStartIsHarmless(t *testing.T) {
 }
 
 // chase follows the feed until the registry stops answering. It adds the number of entries that it reads to the
-// counter shown.
+// parameter shown.
 func (f *follower) chase(t *testing.T, shown *atomic.Int64) {
 	for {
 		var got struct {
@@ -204,8 +204,8 @@ func (l *ledger) count() int {
 	return l.acknowledged
 }
 
-// send sends a request with the key "broker", decodes the answer into the value into, and returns the status. It
-// returns 0 if no complete answer came, which happens when the registry is killed.
+// send sends a request with the key "broker", stores the decoded answer in the parameter into, and returns the
+// status. It returns 0 if no complete answer came, which happens when the registry is killed.
 func send(a api, method, path, token string, body, into any) int {
 	return sendBy(a, "broker", method, path, token, body, into)
 }

@@ -32,7 +32,7 @@ var inEveryVersion = []scenario{
 	{"an administrator gives an asset new tokens", testRecovery},
 }
 
-// inVersion25 are the scenarios that need to run in one version only.
+// inVersion25 are the scenarios for which one version is enough.
 var inVersion25 = []scenario{
 	{"decimals keep every digit", testDecimals},
 	{"text keeps every character", testText},
@@ -99,7 +99,8 @@ func Run(t *testing.T, base string) {
 	runIn(t, base, "2.4", "2.5", "0")
 }
 
-// runIn runs the scenarios inEveryVersion in the given versions only, and all scenarios inVersion25.
+// runIn runs the scenarios of the list inEveryVersion in the given versions, and all scenarios of the list
+// inVersion25.
 func runIn(t *testing.T, base string, versions ...string) {
 	bookmarked := api{base, "2.5"}.awaitBookmark(t)
 	for _, version := range versions {

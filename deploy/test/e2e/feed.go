@@ -28,7 +28,7 @@ type page struct {
 // for MongoDB in the tests is slow on a busy machine.
 const busyReads = 5
 
-// page reads a page of a listing. path is the path of a next_page or prev_page, or only a query.
+// page reads a page of a listing. The parameter path is the path of a next_page or prev_page, or only a query.
 func (a api) page(t *testing.T, path string) page {
 	t.Helper()
 	if path == "" || path[0] == '?' {
@@ -252,8 +252,8 @@ func testListingFields(t *testing.T, a api) {
 	}
 }
 
-// testFeedUnderLoad has followers read the feed while writers change assets. Each
-// follower must see the last acknowledged change of each asset.
+// testFeedUnderLoad starts followers that read the feed while writers change assets. Each follower must see the
+// last acknowledged change of each asset.
 // Promises: datemodified, feed-no-loss, feed-newest
 func testFeedUnderLoad(t *testing.T, a api) {
 	const writers, changes = 8, 60

@@ -62,7 +62,7 @@ func newGoClient(t *testing.T, addr, key string, edge *losing) *goclient.Client 
 	return c
 }
 
-// goAsset returns the asset of validAsset as a struct of the Go client.
+// goAsset returns the same asset as validAsset, as a struct of the Go client.
 func goAsset() goclient.Asset {
 	return goclient.Asset{
 		AssetType: "bounce", Title: "Нежитлове приміщення", Description: "Перший поверх",
@@ -221,7 +221,7 @@ func refusals(t *testing.T, c *goclient.Client, edge *losing) (id string) {
 	return id
 }
 
-// follow sends the id of every entry of the feed to the channel seen, until ctx ends.
+// follow sends the id of every entry of the feed to the channel in the parameter seen, until ctx ends.
 func follow(t *testing.T, ctx context.Context, c *goclient.Client, seen chan<- string) {
 	for page, err := range c.Follow(ctx, goclient.Feed{}, 10*time.Millisecond) {
 		if ctx.Err() != nil {

@@ -153,7 +153,7 @@ func testHidden(t *testing.T, a api) {
 		switch form {
 		case "xlsx":
 			file = unpacked(t, file)
-		case "geojson": // the file leaves the asset out because its places are hidden; expectNone wants the id
+		case "geojson": // the file leaves the asset out because its places are hidden; expectNone looks for the id
 			file += c.id
 		}
 		shown.add("the export as "+form, file)
@@ -189,7 +189,8 @@ func (s *shownTexts) wholeCopies(t *testing.T, a api, c created) {
 	}
 	for _, file := range []string{"assets.csv", "items.csv", "documents.csv", "assets.jsonl.gz", "assets.geojson"} {
 		text := plain(file)
-		// The file leaves the asset out because its places are hidden; expectNone wants the id.
+		// The file leaves the asset out because its places are hidden. The id is added because expectNone looks for
+		// it.
 		if file == "assets.geojson" {
 			text += c.id
 		}
@@ -211,7 +212,7 @@ func (a api) expectCatalogue(t *testing.T) {
 		sum := text(at(f, "spdx:checksum.spdx:checksumValue.@value"))
 		address := text(at(f, "dcat:downloadURL.@id"))
 		name := address[strings.LastIndex(address, "/")+1:]
-		file := a.do(t, call{method: "GET", path: "/data/" + sum + "/" + name}) // the newest may be another one by now
+		file := a.do(t, call{method: "GET", path: "/data/" + sum + "/" + name}) // by its sum: newer copies may exist
 		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(file.text))); got != sum {
 			t.Errorf("%s: got %d with the SHA-256 %s, want that of the catalogue, %s", name, file.status, got, sum)
 		}

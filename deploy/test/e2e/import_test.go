@@ -23,7 +23,7 @@ import (
 )
 
 // importFile writes a file of rows, and a folder with the file that their documents refer to. Each row is the asset
-// of validAsset, with one document.
+// that validAsset returns, with one document.
 func importFile(t *testing.T, prefix string, rows int) (file, folder string) {
 	t.Helper()
 	folder = t.TempDir()

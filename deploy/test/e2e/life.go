@@ -120,7 +120,7 @@ func (s *sale) sendBack(t *testing.T) {
 	s.move(t, "administrator", s.asset, "active").must(t, 200)
 }
 
-// removeProcess has the concierge remove the related process of a sold asset. This is allowed in every state.
+// removeProcess removes the related process of a sold asset as the concierge. This is allowed in every state.
 func (s *sale) removeProcess(t *testing.T, sold map[string]any) {
 	got := s.do(t, call{method: "DELETE", path: s.process, key: "concierge"}).must(t, 200)
 	if data, there := got.json["data"]; !there || data != nil {
@@ -147,7 +147,8 @@ func testDeleted(t *testing.T, a api) {
 	a.settled(t, c, d)
 }
 
-// settled checks that nobody can change an asset in a final state. d is the data of the asset in that state.
+// settled checks that nobody can change an asset in a final state. The parameter d is the data of the asset in that
+// state.
 func (a api) settled(t *testing.T, c created, d map[string]any) {
 	t.Helper()
 	for _, key := range []string{"broker", "concierge", "administrator", "broker3"} {

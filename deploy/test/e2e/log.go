@@ -31,8 +31,8 @@ func (a api) logFile(t *testing.T, path string) (body []byte, header http.Header
 	return body, resp.Header
 }
 
-// checkpoint returns the newest checkpoint, or the zero Checkpoint if there is none yet. It does not know the log's
-// key, so it does not verify the signature.
+// checkpoint returns the newest checkpoint, or the zero Checkpoint if the log has none yet. It does not know the
+// log's key, so it does not verify the signature.
 func (a api) checkpoint(t *testing.T) translog.Checkpoint {
 	t.Helper()
 	body, _ := a.logFile(t, "checkpoint")

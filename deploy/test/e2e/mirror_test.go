@@ -417,7 +417,7 @@ func TestMirrorsBeginAnewWithOtherData(t *testing.T) {
 	c.awaitLog(t)
 }
 
-// inPlaceOf returns the first page of the registry, with its links changed to the address of the process n.
+// inPlaceOf returns the first page of the registry's feed, with its links changed to the address of the process n.
 func (c *chain) inPlaceOf(t *testing.T, n int) string {
 	t.Helper()
 	return strings.ReplaceAll(c.page(t, "").text, c.addrs[0], c.addrs[n])

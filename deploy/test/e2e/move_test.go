@@ -230,7 +230,7 @@ func killMigrations(t *testing.T, args []string) {
 }
 
 // checkMigrated checks that the assets are as they were before the migration, and changes some of them. Each change
-// must be later than newest, the last dateModified before the migration.
+// must be later than the parameter newest, which is the last dateModified before the migration.
 func checkMigrated(t *testing.T, a api, all []created, newest string) {
 	t.Helper()
 	for i, c := range all {

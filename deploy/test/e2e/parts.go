@@ -54,7 +54,7 @@ type partCase struct {
 	field   string // field of the asset that has the parts
 	sent    fields
 	patch   fields
-	changed string // path of the value that the change in patch replaces
+	changed string // path of the value that the field patch changes
 	before  int    // number of parts of this kind that the asset has already
 }
 

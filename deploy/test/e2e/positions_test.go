@@ -65,8 +65,8 @@ func (k *acknowledged) upTo(position string) map[string]string {
 	return newest
 }
 
-// writeUntil has four brokers change their assets until the channel stop is closed. It adds each acknowledged
-// change to the record known.
+// writeUntil starts four brokers, which change their assets until the channel stop is closed. It adds each
+// acknowledged change to the parameter known.
 func (a api) writeUntil(t *testing.T, stop <-chan struct{}, f fields, known *acknowledged) (wait func()) {
 	t.Helper()
 	var writers sync.WaitGroup

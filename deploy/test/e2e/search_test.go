@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/randtest"
 )
 
-// nonsense returns a random word of Ukrainian letters that no other asset has.
+// nonsense returns a random word in Ukrainian letters. No other asset has this word.
 func nonsense() string {
 	letters := []rune("бвгджзклмнпрст")
 	var word strings.Builder
@@ -38,7 +38,7 @@ func idsOf(got answer) (ids []string) {
 	return ids
 }
 
-// awaitFound searches until the hits are exactly the assets want.
+// awaitFound searches until the hits are exactly the assets in the parameter want.
 func (a api) awaitFound(t *testing.T, query url.Values, want ...string) answer {
 	t.Helper()
 	slices.Sort(want)

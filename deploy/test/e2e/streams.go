@@ -277,7 +277,7 @@ func testStreamLimit(t *testing.T, a api) {
 		t.Error("got no Retry-After with the refusal, want one")
 	}
 	a.do(t, call{method: "GET", path: path + "&wait=1", key: key}).fails(t, 429, "header/X-RateLimit-Limit")
-	a.do(t, call{method: "GET", path: path, key: key}).must(t, 200) // the limit does not apply to a page without wait
+	a.do(t, call{method: "GET", path: path, key: key}).must(t, 200) // without "wait", the limit does not apply
 	if len(all) == clientStreams {
 		all[0].close()
 		soon(t, "a closed stream makes room", streamWithin, func() bool {

@@ -108,15 +108,15 @@ func (a api) publishWithTransfer(t *testing.T) (created, string) {
 	return c, token
 }
 
-// testTransferRaces has four requests ask for one asset at the same time, and then uses one transfer for four
+// testTransferRaces first sends four requests for one asset at the same time. Then it uses one transfer for four
 // assets at the same time.
 func testTransferRaces(t *testing.T, a api) {
 	raceForAsset(t, a)
 	raceForTransfer(t, a)
 }
 
-// raceForAsset has brokers ask for an asset while its old owner changes it. Exactly one of the requests must
-// succeed.
+// raceForAsset sends requests of brokers for an asset while its old owner changes the asset. Exactly one of the
+// requests must succeed.
 func raceForAsset(t *testing.T, a api) {
 	keys := []string{"broker3", "broker", "broker3", "broker"}
 	c, token := a.publishWithTransfer(t)
@@ -178,7 +178,7 @@ func (a api) usedFor(t *testing.T, transfer string) string {
 	return text(a.do(t, call{method: "GET", path: "/transfers/" + transfer}).must(t, 200).data()["usedFor"])
 }
 
-// raceForTransfer has a broker use one transfer for four assets at the same time. Exactly one asset must get the
+// raceForTransfer uses one transfer of a broker for four assets at the same time. Exactly one asset must get the
 // new owner.
 func raceForTransfer(t *testing.T, a api) {
 	one := a.makeTransfer(t, "broker3")

@@ -75,7 +75,7 @@ func TestThePublicLogIsVerified(t *testing.T) {
 	}
 }
 
-// readKeys reads the public keys of the log, the newest first. The number of keys must be want.
+// readKeys reads the public keys of the log, the newest first. The parameter want says how many keys there must be.
 func (v *verifying) readKeys(t *testing.T, want int) {
 	t.Helper()
 	keys, err := logkey.Read(filepath.Join(v.data, "log.key"))
@@ -122,7 +122,7 @@ func (v *verifying) mustRun(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// refuses runs a command that must fail with an error that contains the text want.
+// refuses runs a command that must fail with an error that contains the text in the parameter want.
 func (v *verifying) refuses(t *testing.T, want string, args ...string) {
 	t.Helper()
 	if stdout, stderr, err := v.run(t, args...); err == nil || stdout != "" || !strings.Contains(stderr, want) {

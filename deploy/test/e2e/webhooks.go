@@ -97,7 +97,8 @@ func testWebhooks(t *testing.T, a api) {
 	a.hook(t, "GET", "broker3", path, nil).fails(t, 404, "url/webhook")
 }
 
-// refuseWebhooks sends requests that the registry must refuse. path is the path of a webhook of "broker3".
+// refuseWebhooks sends requests that the registry must refuse. The parameter path is the path of a webhook of
+// "broker3".
 func (a api) refuseWebhooks(t *testing.T, path string) {
 	t.Helper()
 	for _, c := range []struct {

@@ -19,8 +19,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// TestWitnesses starts a registry whose policy requires both of two witnesses. The registry must publish no
-// checkpoint that lacks the cosignature of one of them. It must go on when that witness is back.
+// TestWitnesses starts a registry whose policy requires both of two witnesses. While one of them is unreachable,
+// the registry must publish no checkpoint. When this witness is back, the registry must go on.
 func TestWitnesses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

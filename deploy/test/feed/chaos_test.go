@@ -26,7 +26,7 @@ const (
 	stallEach  = 60  // on average, one of this many messages is delayed
 	breakEach  = 500 // on average, one of this many messages breaks its connection
 	longest    = 600 * time.Millisecond
-	headerSize = 4 // length in bytes of the header, which is the length of the whole message, little-endian
+	headerSize = 4 // bytes of the header, which contains the length of the whole message, little-endian
 )
 
 // newNetwork returns a network that does not accept connections until the method serve is called.

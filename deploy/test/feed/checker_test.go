@@ -31,7 +31,7 @@ type report struct {
 	examples                            []string
 	// Times from an acknowledgement until the first follower sees the change.
 	delays                          []time.Duration
-	live                            []wayReport // in the order of the variable ways
+	live                            []wayReport // in the order of the list ways
 	deliveries                      int         // entries that the live followers got
 	connections, bookmarks, repeats int         // counted for the live followers
 	mu                              sync.Mutex
@@ -249,7 +249,7 @@ func (h *history) change(ctx context.Context, a owned) bool {
 }
 
 // checkAcknowledgements checks invariant F3: no two changes have the same position, and if one change ends before
-// another begins, its position is earlier.
+// another begins, the first of them has the earlier position.
 func (h *history) checkAcknowledgements() {
 	r := &h.report
 	r.changes = len(h.acks)

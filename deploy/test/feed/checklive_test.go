@@ -106,8 +106,8 @@ func (h *history) changesByAsset() map[string][]ack {
 }
 
 // checkLosses checks that the follower has got each change that the feed lists at the end. It must also have got
-// each earlier change, except when the asset was already changing again as the follower passed the position of the
-// change: the feed lists an asset only at its newest position.
+// each earlier change, with one exception: the feed lists an asset only at its newest position. So a follower may
+// miss a change if a later change of the asset had begun when it passed the position of the first one.
 func (l *live) checkLosses(final []place, acks map[string][]ack) {
 	r, checks := &l.report, 0
 	for _, at := range final {
@@ -136,7 +136,7 @@ func (l *live) checkLosses(final []place, acks map[string][]ack) {
 }
 
 // replaced reports whether a later change of the asset had begun when the follower passed the position of the
-// change a.
+// change in the parameter a.
 func (l *live) replaced(a ack, later []ack) bool {
 	i := sort.Search(len(l.passed), func(i int) bool { return l.passed[i].to >= a.modified })
 	if i == len(l.passed) {

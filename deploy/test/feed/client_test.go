@@ -15,7 +15,8 @@ import (
 // callTimeout is how long a call waits for an answer. A frozen service does not answer.
 const callTimeout = 4 * time.Second
 
-// services are the asset services, or registries that run in one process. call picks one of them at random.
+// services are the asset services, or registries that run in one process. Each request goes to one of them at
+// random.
 type services struct {
 	bases  []string
 	edges  []string // gateways in front of the services, for live followers
@@ -26,8 +27,8 @@ type services struct {
 
 var broker = identity.Identity{Broker: "broker", KeyID: "feedcheck", Role: identity.Broker, Levels: "1234"}
 
-// call sends a request to a random service, and decodes a successful answer into the value into. It returns the
-// status, or 0 if no complete answer came.
+// call sends a request to a random service, and stores a successful answer, decoded, in the parameter into. It
+// returns the status, or 0 if no complete answer came.
 func (s *services) call(ctx context.Context, method, path, token string, body, into any) int {
 	var text []byte
 	if body != nil {
@@ -68,7 +69,7 @@ func (s *services) call(ctx context.Context, method, path, token string, body, i
 	return resp.StatusCode
 }
 
-// asset returns a small valid asset. mode is "test", or "" for a real asset.
+// asset returns a small valid asset. The parameter mode is "test", or "" for a real asset.
 func asset(description, mode string) map[string]any {
 	address := map[string]any{"countryName": "Україна"}
 	a := map[string]any{

@@ -83,7 +83,7 @@ func build(t *testing.T) string {
 }
 
 // TestFeedUnderFaults checks the feed of several asset services on one MongoDB store. It runs once for each number
-// of services.
+// of services that the flag -services lists.
 // Promises: bookmark, feed-no-loss, feed-whole
 func TestFeedUnderFaults(t *testing.T) {
 	for number := range strings.SplitSeq(*numbersWanted, ",") {
@@ -133,15 +133,15 @@ func TestFeedOfOneFileUnderFaults(t *testing.T) {
 }
 
 // TestFeedOfMirrorsUnderFaults checks the feed of a mirror and of a mirror of that mirror, together with the feed
-// of the gateways. Live followers change between all of them. All processes are killed and frozen.
+// of the gateways. Live followers switch between all of them. All processes are killed and frozen.
 func TestFeedOfMirrorsUnderFaults(t *testing.T) {
 	dir := t.TempDir()
 	checkOn(t, &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir, mirrors: 2}, 1, onFile,
 		&network{})
 }
 
-// checkOn starts as many services of a fleet as count says, and runs the load and the faults on them. size gives
-// the numbers of writers and assets; checkOn sets the other fields of size.
+// checkOn starts as many services of a fleet as count says, and runs the load and the faults on them. The parameter
+// size has the numbers of writers and assets; checkOn sets its other fields.
 func checkOn(t *testing.T, fleet *fleet, count int, size load, network *network) {
 	t.Helper()
 	services := &services{signer: signer(t), client: client()}
@@ -314,8 +314,8 @@ func (f *fleet) tail() string {
 	return text[max(0, len(text)-5000):]
 }
 
-// launches is how often restart tries to start a process. On a busy machine, a process may take longer to start
-// than processes.Start waits.
+// launches is how often the method restart tries to start a process. On a busy machine, a process may take longer
+// to start than processes.Start waits.
 const launches = 2
 
 // restart ends a process and starts it again.

@@ -59,8 +59,8 @@ func (t *trial) compile(change func(file string, source []byte) ([]byte, error))
 	return nil
 }
 
-// replace writes a text into a new file, which the compiler reads instead of the original file. It adds both names
-// to the map with.
+// replace writes a text into a new file, which the compiler reads instead of the original file. It adds the names
+// of both files to the map in the parameter with.
 func (t *trial) replace(with map[string]string, file string, text []byte) error {
 	path, err := filepath.Abs(file)
 	if err != nil {

@@ -76,7 +76,8 @@ func run(packages []string) error {
 	return nil
 }
 
-// rows returns the fields of each line of a file. It skips comments. The text between separates the fields.
+// rows returns the fields of each line of a file. It skips comments. The parameter between is the text that
+// separates two fields.
 func rows(path, between string) ([][]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

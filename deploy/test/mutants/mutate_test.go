@@ -108,7 +108,7 @@ func TestATrialTellsWhatDies(t *testing.T) {
 }
 
 // TestALateTestRunsAgain tries two tests that end too late. One never ends because of a mutant. The other waits
-// only the first time, as it could on a busy machine. Only the first may count as failed.
+// only the first time, as it could on a busy machine. Only the test that never ends may count as failed.
 func TestALateTestRunsAgain(t *testing.T) {
 	module(t, map[string]string{
 		"go.mod": "module m\n\ngo 1.26\n",
@@ -135,7 +135,7 @@ func TestALateTestRunsAgain(t *testing.T) {
 	}
 }
 
-// TestTheGuardsOfStoresAreThere checks that each file of stores.txt still has the code that its row calls a guard.
+// TestTheGuardsOfStoresAreThere checks that each guard of stores.txt is still in the code of its file.
 // `make mutants PKG=stores` removes the guards from the code, one at a time.
 func TestTheGuardsOfStoresAreThere(t *testing.T) {
 	t.Chdir("../../..")

@@ -37,7 +37,7 @@ type authority struct {
 }
 
 // newAuthority creates an authority whose certificates are valid for the given number of seconds. To check who owns
-// a host, it connects to 127.0.0.1 at the port of the address plain.
+// a host, it connects to 127.0.0.1 at the port of the address in the parameter plain.
 func newAuthority(t *testing.T, plain string, seconds int) *authority {
 	t.Helper()
 	a := &authority{program: needtest.Tool(t, "pebble"), dir: t.TempDir(), listens: freeAddr(t), manages: freeAddr(t),

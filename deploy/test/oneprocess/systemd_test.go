@@ -19,8 +19,8 @@ const units = "../../systemd"
 // mostExposed is the highest exposure that a unit may have. `systemd-analyze security` computes the exposure.
 const mostExposed = 2.0
 
-// TestUnitsOfSystemd verifies copies of the units that name the programs of this build. It also checks how much of
-// the machine each unit can access.
+// TestUnitsOfSystemd checks copies of the units. The copies name the programs of this build. It also checks how
+// much of the machine each unit can access.
 func TestUnitsOfSystemd(t *testing.T) {
 	needtest.Commands(t, "systemd-analyze")
 	dir := t.TempDir()

@@ -153,8 +153,8 @@ func TestTheCertificateIsRenewed(t *testing.T) {
 	stop(t, p, output)
 }
 
-// wantPlain checks what the registry answers over plain HTTP. It also checks that many open connections there do no
-// harm.
+// wantPlain checks what the registry answers over plain HTTP. It also checks that many open connections to this
+// port do no harm.
 func wantPlain(t *testing.T, s secured) {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(s.addr)
@@ -223,8 +223,8 @@ func wantPrivate(t *testing.T, data string) {
 	}
 }
 
-// wantInBackup makes a backup, and checks whether it contains the keys of the certificate. It must contain them if
-// want is true.
+// wantInBackup makes a backup, and checks whether it contains the keys of the certificate. The backup must contain
+// them if the parameter want is true.
 func wantInBackup(t *testing.T, data string, want bool) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "backup.tar")

@@ -222,8 +222,8 @@ func plain(schema tree) tree {
 	return schema
 }
 
-// both follows two references, and returns the schemas. The result again says whether the same pair was compared
-// before.
+// both follows two references, and returns the schemas. The result named again says whether the same pair was
+// compared before.
 func (c *comparison) both(direction string, old, new any) (was, now tree, again bool) {
 	pair := fmt.Sprint(direction, object(old)["$ref"], object(new)["$ref"])
 	if object(old)["$ref"] != nil && object(new)["$ref"] != nil {
@@ -233,7 +233,8 @@ func (c *comparison) both(direction string, old, new any) (was, now tree, again 
 	return follow(c.old, old), follow(c.new, new), again
 }
 
-// narrower reports the values that the schema wide permits, but the schema narrow does not.
+// narrower reports the values that the schema in the parameter wide permits, but the schema in the parameter narrow
+// does not.
 func (c *comparison) narrower(at string, wide, narrow tree, verb string) {
 	for _, keyword := range []string{"type", "enum"} {
 		if narrow[keyword] == nil {

@@ -41,8 +41,8 @@ func TestNoPublishedDocumentBreaks(t *testing.T) {
 	}
 }
 
-// isNamed reports whether a changelog names a change. One entry may name the same change in the fields of all
-// bodies, or all further codes of a list.
+// isNamed reports whether a changelog names a change. One entry may stand for the same change in many fields:
+// "body.*" for the fields of all bodies, and "*.scheme" for further codes in any list of schemes.
 func isNamed(changelog, change string) bool {
 	operation, place, _ := strings.Cut(change, ": ")
 	field, says, _ := strings.Cut(place, ": ")
@@ -81,7 +81,7 @@ const small = `{"paths": {"/x": {"post": {
 func TestBreaks(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		from, to string // to get the new document, the text from is replaced by the text to in small
+		from, to string // the new document is the old one, with the first text replaced by the second
 		want     []string
 	}{
 		{"nothing changes", "", "", nil},

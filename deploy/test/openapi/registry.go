@@ -105,7 +105,7 @@ func (r *registry) must(ctx context.Context, status int, method, path, key, toke
 	return got, err
 }
 
-// created is the part of an answer to a creation that a place needs.
+// created is the part of an answer to a creation that a value of type place needs.
 type created struct {
 	Access struct{ Token, Transfer string }
 	Data   struct{ ID string }

@@ -24,7 +24,8 @@ import (
 // release for other platforms, because compiling takes minutes for each.
 var platform = runtime.GOOS + "-" + runtime.GOARCH
 
-// release makes a release with two programs for this machine, and returns its folder. args are further flags.
+// release makes a release with two programs for this machine, and returns its folder. The parameter args has
+// further flags.
 func release(t *testing.T, version, key string, args ...string) string {
 	t.Helper()
 	needtest.Commands(t, "node", "npm", "python3", "hatchling")

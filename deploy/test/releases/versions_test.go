@@ -13,7 +13,7 @@ import (
 )
 
 // former is the commit of the previous version. When a release is made, it is set to the commit of the previous
-// release. Before the first release, it is a commit whose file formats are those of the first release.
+// release. Before the first release, it is a commit with the same file formats as the first release.
 const former = "09ced8c"
 
 // services lists the services in the order in which deploy/compose/upgrade.sh replaces them.
@@ -84,7 +84,7 @@ func newMixed(t *testing.T, stores processes.Stores) *mixed {
 	return &mixed{newStory(t, "http://"+addr, true), t.TempDir(), addr, filepath.Join(t.TempDir(), "data"), stores}
 }
 
-// use lets the method serve start the given services from another folder of programs.
+// use sets the folder of the programs for the given services. The method serve then starts these programs.
 func (m *mixed) use(from string, services ...string) {
 	m.t.Helper()
 	for _, service := range services {

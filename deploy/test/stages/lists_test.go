@@ -106,7 +106,8 @@ func targets(t *testing.T) (names []string) {
 	return names
 }
 
-// staged returns all stages of test-all. The stage test is replaced by the stages that it consists of.
+// staged returns all stages of test-all. The stage with the name "test" is replaced by the stages that it consists
+// of.
 func staged(t *testing.T) (names []string) {
 	t.Helper()
 	script := regexp.MustCompile(`(?m)^exec deploy/test/stages.sh (.*)$`)

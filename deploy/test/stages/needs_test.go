@@ -39,8 +39,8 @@ func needs(t *testing.T) map[string][]string {
 	return rows
 }
 
-// TestNoSkipIsSilent finds each skip in the code of tests. Except in the files chosen, a skip must go through
-// needtest, which reports it.
+// TestNoSkipIsSilent finds each skip in the code of tests. Except in the files that the variable chosen lists, a
+// skip must go through needtest, which reports it.
 func TestNoSkipIsSilent(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range packages(t) {
@@ -226,7 +226,7 @@ type call struct {
 	texts          []string
 }
 
-// callOf returns the call if it is a call of a method, or of a function of another package.
+// callOf returns a call of a method, or of a function in another package. It returns false for any other call.
 func callOf(file string, n *ast.CallExpr) (call, bool) {
 	f, ok := n.Fun.(*ast.SelectorExpr)
 	if !ok {

@@ -55,7 +55,7 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
-// start starts the services. share is the share of requests that get a trace.
+// start starts the services. The parameter share, from 0 to 1, says how many requests get a trace.
 func start(t *testing.T, share float64) *registry {
 	t.Helper()
 	r := &registry{spans: tracetest.NewInMemoryExporter(), metrics: sdkmetric.NewManualReader(), log: &safeBuffer{}}
@@ -83,7 +83,8 @@ func start(t *testing.T, share float64) *registry {
 	edge, err := gateway.New(t.Context(), gateway.Config{
 		AssetsURLs: []string{serve(t, assets.Handler())}, AuthURLs: []string{authURL}, Secrets: secrets,
 		Log: log.With("service", "gateway"), Telemetry: told,
-		// Every request asks for its key, because it is random whether a remembered key is still valid.
+		// With this value, the gateway verifies the key of every request anew. With a longer time, it would be
+		// random whether the gateway still remembers the key.
 		KeyTTL: time.Nanosecond,
 	})
 	if err != nil {
@@ -130,7 +131,7 @@ var greetings = []string{"hello", "PIPELINE"}
 
 // tree prints the spans of a trace in the order of time, with children below their parents. It leaves out the spans
 // in greetings, with which a connection to Redis begins. It waits up to 5 s until there are at least as many spans
-// as want says.
+// as the parameter want says.
 func (r *registry) tree(t *testing.T, trace string, want int) string {
 	t.Helper()
 	var mine []tracetest.SpanStub
@@ -179,7 +180,7 @@ func inOrder(a, b tracetest.SpanStub) int {
 	return a.StartTime.Compare(b.StartTime)
 }
 
-// mustDraw compares the printed tree of a trace with the text want.
+// mustDraw compares the printed tree of a trace with the expected text.
 func (r *registry) mustDraw(t *testing.T, trace, want string) {
 	t.Helper()
 	want = strings.TrimPrefix(want, "\n")

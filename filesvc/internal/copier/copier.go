@@ -21,14 +21,14 @@ import (
 
 // Assets is a copy of the assets of the upstream. It is safe for concurrent use.
 type Assets interface {
-	// Changes calls the function visit, in the order of positions, for each asset that changed after a position,
-	// until the function returns false. The text is valid only during the call.
+	// Changes calls the function visit for each asset that changed after a position, in the order of positions.
+	// It stops when the function returns false. The text is valid only during the call.
 	Changes(after int64, visit func(position int64, id string, text []byte) bool) error
 	// Text returns the text of an asset, or nil if the copy does not have the asset.
 	Text(id string) ([]byte, error)
 }
 
-// Metadata is a store of the metadata of the copies. Here, an awaited naming says that an asset names a file, or
+// Metadata is a store of the metadata of the copies. Here, a stored naming says that an asset names a file, or
 // has named it before.
 type Metadata interface {
 	file.Files
@@ -70,7 +70,7 @@ type Copier struct {
 	mu       sync.Mutex
 	underway map[string]bool
 	failed   map[string]failure // files that could not be copied
-	missed   bool               // more files have failed than failed can hold
+	missed   bool               // more files have failed than the map of failed files may hold
 }
 
 // failure says why a file could not be copied, and when it is fetched again.
@@ -105,8 +105,8 @@ var sumForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // errContradiction is returned if documents give different hashes or sizes for one file.
 var errContradiction = errors.New("two documents have different hashes of one file")
 
-// wanted returns those files of the upstream that the documents of an asset name, with a SHA-256 and a size that
-// the copier accepts. A text that is not an asset has no files.
+// wanted returns the files of the upstream that the documents of an asset name. Each has a SHA-256 and a size
+// that the copier accepts. A text that is not an asset has no files.
 func (c *Copier) wanted(text []byte) (found []file.File) {
 	if !bytes.Contains(text, []byte(mark)) {
 		return nil
@@ -157,7 +157,7 @@ func (c *Copier) want(ctx context.Context, asset string, f file.File) (isMissing
 
 // name stores a naming. It writes nothing if the naming is already stored, because each start reads all assets.
 func (c *Copier) name(ctx context.Context, n file.Naming) error {
-	before := file.Naming{File: n.File, Asset: n.Asset[:len(n.Asset)-1]} // at most 15 namings come between before and n
+	before := file.Naming{File: n.File, Asset: n.Asset[:len(n.Asset)-1]} // at most 15 namings come between this and n
 	near, err := c.Metadata.Awaiting(ctx, before, 16)
 	if err != nil || slices.Contains(near, n) {
 		return err
@@ -176,7 +176,7 @@ func (c *Copier) drop(ctx context.Context, f file.File) error {
 }
 
 // isNamed reports whether an asset of the copy names a file now. If settle is true, it deletes the namings of
-// assets that no longer name the file. Only the goroutine that calls Copier.want may ask for that.
+// assets that no longer name the file. Only the goroutine that calls Copier.want may set settle.
 func (c *Copier) isNamed(ctx context.Context, f file.File, settle bool) (bool, error) {
 	for after := (file.Naming{File: f.ID}); ; {
 		namings, err := c.Metadata.Awaiting(ctx, after, page)

@@ -34,7 +34,7 @@ func sum(text string) string {
 	return hex.EncodeToString(s[:])
 }
 
-// document returns a document that names file n, whose bytes are text.
+// document returns a document that names file n, whose bytes are the given text.
 func document(n int, text string) map[string]any {
 	return map[string]any{"id": "d", "url": "https://registry.example/get/" + id(n), "sha256": sum(text), "size": len(text)}
 }
@@ -189,7 +189,7 @@ func (r *rig) listRemoved(w http.ResponseWriter, q *http.Request) {
 	w.Write(text)
 }
 
-// text returns the bytes of a copy in the way in which a client reads them.
+// text returns the bytes of a copy as a client reads them.
 func (r *rig) text(n int) (string, error) {
 	r.t.Helper()
 	ctx := r.t.Context()

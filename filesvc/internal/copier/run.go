@@ -271,7 +271,7 @@ func (c *Copier) forget(id string) {
 	delete(c.failed, id)
 }
 
-// retry starts to fetch those failed files again whose pause is over.
+// retry starts to fetch the failed files whose pause is over.
 func (c *Copier) retry(ctx context.Context) error {
 	c.mu.Lock()
 	var ids []string

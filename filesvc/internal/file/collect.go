@@ -106,7 +106,7 @@ func (s *Service) collect(ctx context.Context, f File, r Reading) (collected boo
 	return true, nil
 }
 
-// sweep removes the bytes that uploads left which began at least a day ago and never ended.
+// sweep removes the bytes of uploads that began at least a day ago and never ended.
 func (s *Service) sweep(ctx context.Context) (removed int, err error) {
 	before := s.now().Add(-keep)
 	if err := s.bytes.Tidy(ctx, before); err != nil {

@@ -10,7 +10,7 @@ func TestCollection(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		uses  func(t *testing.T, b *bench, f File)
-		after time.Duration // start of the last reading, counted from start
+		after time.Duration // how long after the time start the last reading began
 		isOff bool
 	}{
 		{"nobody uses it", func(*testing.T, *bench, File) {}, keep, true},
@@ -160,9 +160,9 @@ func TestAFileThatOthersChangeIsNotCollected(t *testing.T) {
 	}
 }
 
-// TestATouchOfTheFuture has files that were touched by a clock ahead of this one. If it was more than a day
-// ahead, the run must set Touched to now, unless a document names the file. A file that is already collected
-// must be deleted.
+// TestATouchOfTheFuture has files that were touched by a clock that is ahead of the collector's clock. If it
+// was more than a day ahead, the run must set Touched to now, unless a document names the file. A file that is
+// already collected must be deleted.
 func TestATouchOfTheFuture(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -7,8 +7,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Counts counts the uploads of this process by how they ended, the bytes of files that the process received and
-// sent, and the files that it collected and removed.
+// Counts has the counts of this process: uploads by how they ended, received and sent bytes of files, and
+// collected and removed files.
 type Counts struct {
 	Stored  atomic.Int64
 	Refused atomic.Int64 // the client was told why

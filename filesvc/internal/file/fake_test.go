@@ -239,7 +239,8 @@ func (m *memory) Names(_ context.Context, after string, limit int) ([]string, er
 	return first(maps.Keys(m.blobs), after, limit), nil
 }
 
-// first returns the first names after a name, sorted, and at most limit of them.
+// first returns at most limit of the names that are greater than the argument after. They are the lowest ones,
+// sorted.
 func first(names iter.Seq[string], after string, limit int) (found []string) {
 	for name := range names {
 		if name <= after {

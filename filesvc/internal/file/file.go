@@ -119,7 +119,7 @@ type Readings interface {
 
 // Reading says how far the feed of assets was read.
 type Reading struct {
-	Position int64     // all files that documents up to this position name are marked
+	Position int64     // the files of all documents up to this position are marked as named
 	Complete time.Time // start of the last reading that reached the end of the feed; in milliseconds
 }
 
@@ -148,9 +148,9 @@ func NoRoom(err error) error {
 
 // Bytes stores the bytes of files. It is safe for concurrent use.
 type Bytes interface {
-	// Put stores the bytes that the reader from returns until io.EOF, under a name that was never used before.
-	// The bytes are durable when Put returns. If the reader fails, Put returns its error. If there is no room,
-	// it returns ErrFull. After an error, the bytes cannot be read.
+	// Put reads bytes until io.EOF, and stores them under a name that was never used before. The bytes are
+	// durable when Put returns. If the reader fails, Put returns its error. If there is no room, it returns
+	// ErrFull. After an error, the bytes cannot be read.
 	Put(ctx context.Context, name string, from io.Reader) error
 	// Open opens bytes for reading, or returns ErrNotFound. The caller closes them.
 	Open(ctx context.Context, name string) (Blob, error)

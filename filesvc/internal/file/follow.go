@@ -8,13 +8,13 @@ import (
 
 // Feed reads the feed of assets in all modes.
 type Feed interface {
-	// After returns the files that the documents of the next assets after a position name, and the position of
-	// the last of these assets. At the end of the feed, it returns the given position. Then it has returned
-	// every change that was acknowledged before the call.
+	// After reads the next assets after a position. It returns the files that the documents of these assets
+	// name, and the position of the last of these assets. At the end of the feed, it returns the given
+	// position. Then it has returned every change that was acknowledged before the call.
 	After(ctx context.Context, position int64) (named []Named, next int64, err error)
 }
 
-// Named is a file that a document of an asset names, and what else the document says.
+// Named says that a document of an asset names a file. It also has facts about the document.
 type Named struct {
 	Naming
 	IsWhole        bool // the document has the SHA-256 and the size of the file

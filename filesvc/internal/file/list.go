@@ -15,8 +15,8 @@ const MaxList = 100
 const MaxRemoved = 1000
 
 // ListRemoved returns ids of files that were taken down, sorted: at most limit ids, all greater than the
-// argument after. For next, see List. It sees every removal that was acknowledged before. The list is public,
-// because a request for a removed file is answered with 410.
+// argument after. The result next is as in List. ListRemoved sees every removal that was acknowledged before.
+// The list is public, because a request for a removed file is answered with 410.
 func (s *Service) ListRemoved(ctx context.Context, after string, limit int) (ids []string, next string, err error) {
 	ids, err = s.bytes.Removed(ctx, after, limit)
 	if err != nil {
@@ -34,8 +34,8 @@ const lookedAt = 5 * page
 
 // List returns at most limit files whose ids are greater than the argument after, sorted by id. They are files
 // of the caller's broker. An administrator gets the files of the given broker, or of all brokers if broker is
-// "". The result next is the argument after for the next call; "": there are no more files. A list may be short,
-// or even empty, although more files follow. Faults: Forbidden for files of another broker.
+// "". The next call takes the result next as its argument after; "": there are no more files. A list may be
+// short, or even empty, although more files follow. Faults: Forbidden for files of another broker.
 func (s *Service) List(ctx context.Context, by identity.Identity, broker, after string, limit int) (
 	found []File, next string, err error,
 ) {

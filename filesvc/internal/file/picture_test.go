@@ -47,8 +47,8 @@ func (b *bench) drawAll(t *testing.T, by Drawer) error {
 	return errors.Join(faults...)
 }
 
-// looksLike fails the test unless the pictures of a file are in the given state, and the number of stored blobs
-// is right.
+// looksLike fails the test unless the pictures of a file are in the given state, and the given number of blobs
+// is stored.
 func (b *bench) looksLike(t *testing.T, what string, f File, want Picture, blobs int) {
 	t.Helper()
 	got := b.memory.files[f.ID]

@@ -105,8 +105,9 @@ func TestARemovalIsAppliedAgain(t *testing.T) {
 	}
 }
 
-// TestRestoredMetadataBringNoRemovedFileBack restores metadata from several times before a removal, once
-// together with the bytes. RemoveAgain must remove the file again, with the reason that the removal had.
+// TestRestoredMetadataBringNoRemovedFileBack restores metadata that were saved at several times before a
+// removal. In one case it restores the bytes, too. RemoveAgain must remove the file again, with the reason that
+// the removal had.
 func TestRestoredMetadataBringNoRemovedFileBack(t *testing.T) {
 	for _, c := range []struct {
 		name    string

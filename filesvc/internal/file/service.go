@@ -80,7 +80,8 @@ func (s *Service) create(ctx context.Context, by identity.Identity, md5 string) 
 	return f, nil
 }
 
-// checkQuota returns a fault if a broker may not have the given numbers of waiting files and bytes in addition.
+// checkQuota returns a fault if a broker would exceed its quota with the given numbers of additional waiting
+// files and bytes.
 func (s *Service) checkQuota(ctx context.Context, by identity.Identity, waiting, bytes int64) error {
 	has, err := s.files.Usage(ctx, by.Broker)
 	switch {
@@ -165,7 +166,7 @@ type Claim struct {
 	Signed bool   // the address had a valid signature
 }
 
-// fresh is the age up to which Touched is not updated by a claim. So claims of one file at the same time do not
+// fresh is how old Touched must be before a claim updates it. So claims of one file at the same time do not
 // conflict with each other.
 const fresh = time.Minute
 
@@ -218,7 +219,7 @@ func (s *Service) Name(ctx context.Context, id string, isIllustration bool) erro
 	return err
 }
 
-// errSame is returned by the edit function of change if the file need not change.
+// errSame is returned by a function that edits a file for change, if the file need not change.
 var errSame = errors.New("nothing changes")
 
 // change edits a file and stores it. If the file was changed meanwhile, change edits the newest revision again.

@@ -19,7 +19,7 @@ type world struct {
 	actors  int
 	waiting chan chan struct{} // each actor that waits sends the channel for its turn
 	ended   chan struct{}      // each actor that has ended sends a value
-	turns   []chan struct{}    // of the actors that wait
+	turns   []chan struct{}    // the channels of the actors that wait
 
 	feed    []string // ids of files that committed documents name, one for each document
 	acked   []string // ids of files whose upload was acknowledged
@@ -77,7 +77,7 @@ func (w *world) run() {
 	}
 }
 
-// pause lets other actors run for a random number of turns below steps.
+// pause lets other actors run for a random number of turns, which is less than the given number.
 func (w *world) pause(steps int) {
 	for range w.random.IntN(steps) {
 		w.wait()

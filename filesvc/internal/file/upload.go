@@ -113,8 +113,8 @@ func (s *Service) receive(ctx context.Context, f File, u Upload) (File, error) {
 // headSize is the number of bytes from which the type of a file is detected.
 const headSize = 4 << 10
 
-// Detect detects the type of bytes from their beginning. The reader all returns all bytes, including this
-// beginning.
+// Detect detects the type of bytes from their beginning. The result all is a reader of all bytes, including
+// this beginning.
 func Detect(from io.Reader) (detected string, all io.Reader, err error) {
 	head := bufio.NewReaderSize(from, headSize)
 	first, err := head.Peek(headSize)
@@ -125,8 +125,8 @@ func Detect(from io.Reader) (detected string, all io.Reader, err error) {
 }
 
 // store replaces the metadata f, of a file that has no bytes yet, by the metadata next. If documents have
-// claimed or named the file meanwhile, next takes that over. After any other change, store returns a fault and
-// deletes the bytes.
+// claimed or named the file meanwhile, the new metadata keep that. After any other change, store returns a
+// fault and deletes the bytes.
 func (s *Service) store(ctx context.Context, f, next File) (File, error) {
 	stored, err := s.change(ctx, f.ID, func(now *File) error {
 		switch {

@@ -166,7 +166,7 @@ const (
 // activeTypes are parts of the names of types that can run scripts in a browser or style a page.
 var activeTypes = []string{"html", "xml", "svg", "script", "css", "wasm", "flash"}
 
-// protect sets headers with which a browser may show a file, but runs nothing in it.
+// protect sets headers that let a browser show a file, but run nothing in it.
 func protect(h http.Header, f file.File) {
 	detected := mediaType(f.Detected)
 	kind, policy, shown := "attachment", sandboxed, plainType

@@ -130,7 +130,7 @@ func (a *API) register(c *gin.Context) error {
 	return a.answer(c, http.StatusCreated, gin.H{"data": data, "upload_url": uploadURL})
 }
 
-// bound returns the signed address of a file, with which any broker's document may name the file.
+// bound returns the signed address of a file. With this address, a document of any broker may name the file.
 func (a *API) bound(f file.File) string {
 	return a.Base.Address(f.ID) + "?" + a.Links.Bind(f.ID, f.MD5).Encode()
 }
@@ -183,7 +183,7 @@ func (a *API) document(c *gin.Context) error {
 	return a.answer(c, http.StatusOK, gin.H{"data": document})
 }
 
-// store passes the file of a form to the function by, which stores it.
+// store takes the file from a form, and stores it with the given function.
 func store(form *form, by func(file.Upload) (file.File, error)) (file.File, error) {
 	u, err := form.file()
 	if err != nil {
@@ -196,7 +196,7 @@ func store(form *form, by func(file.Upload) (file.File, error)) (file.File, erro
 	return f, nil
 }
 
-// receive passes the file of a form to the function by, which stores it, and answers with the stored file.
+// receive takes the file from a form, stores it with the given function, and answers with the stored file.
 func (a *API) receive(c *gin.Context, by func(file.Upload) (file.File, error)) error {
 	form, err := openForm(c.Request, httpserver.NewReceiver(c.Writer, c.Request.Body, a.up))
 	if err != nil {

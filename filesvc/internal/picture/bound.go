@@ -13,8 +13,8 @@ func bound(work time.Duration) error {
 	if raced {
 		return nil
 	}
-	// The garbage collector keeps the heap below this limit, so that memory which is no longer needed does not
-	// exceed maxMemory.
+	// The garbage collector keeps the heap below this limit. So memory that is no longer needed cannot make the
+	// process exceed maxMemory.
 	debug.SetMemoryLimit(maxMemory * 3 / 4)
 	for kind, most := range map[int]uint64{syscall.RLIMIT_DATA: maxMemory, syscall.RLIMIT_CPU: uint64(work.Seconds())} {
 		if err := syscall.Setrlimit(kind, &syscall.Rlimit{Cur: most, Max: most}); err != nil {

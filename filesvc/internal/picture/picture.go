@@ -117,9 +117,9 @@ func (b *bounded) parts() (file.Drawn, error) {
 	return file.Drawn{Small: text[head:end], Large: text[end:]}, nil
 }
 
-// Child reads a picture from the reader in, draws it, and writes the answer for Draw to the writer out. It
-// returns the exit code of the process. It limits the memory and time of the whole process, so the process
-// should do nothing else.
+// Child reads a picture from its input, draws it, and writes the answer for Draw to its output. It returns the
+// exit code of the process. It limits the memory and time of the whole process, so the process should do
+// nothing else.
 func Child(in io.Reader, out io.Writer) int {
 	if err := bound(work); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -88,8 +88,9 @@ func Parse(text string) (Address, error) {
 	}, nil
 }
 
-// Open returns the store at an address. It sends no request. Uploads go to a file in the directory spool first;
-// "" means the system's directory for temporary files. The timeout limits each operation that transfers no file.
+// Open returns the store at an address. It sends no request. Before an upload goes to the store, it is written
+// to a file in the directory spool; "": the system's directory for temporary files. The timeout limits each
+// operation that transfers no file.
 func Open(a Address, spool string, timeout time.Duration) (*Store, error) {
 	transport, err := minio.DefaultTransport(a.secure)
 	if err != nil {
@@ -346,7 +347,7 @@ type object struct {
 	key      string
 	size, at int64
 
-	body io.ReadCloser // reads the bytes from the offset at on; nil: not open
+	body io.ReadCloser // reads the bytes that begin at the offset o.at; nil: not open
 	end  context.CancelFunc
 }
 
@@ -373,7 +374,7 @@ func (o *object) Read(p []byte) (int, error) {
 	return n, why(o.ctx, err)
 }
 
-// open requests the bytes from the offset at on.
+// open requests the bytes that begin at the offset o.at.
 func (o *object) open() error {
 	ctx, end := context.WithCancel(o.ctx)
 	late := time.AfterFunc(o.store.timeout, end)

@@ -24,7 +24,7 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// MaxBody is the most bytes of an answer that is kept.
+// MaxBody is the size in bytes of the largest body that is kept.
 const MaxBody = 64 << 10
 
 // overhead is about how many bytes an answer takes in addition to its body.

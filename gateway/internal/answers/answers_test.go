@@ -95,7 +95,7 @@ func TestKeepsAtMostItsBytes(t *testing.T) {
 	}
 }
 
-// rig is a memory in front of one asset. Each of the last three fields switches off a guard in the steps.
+// rig is a memory in front of one asset. Each of the last three fields, if true, switches off one guard.
 type rig struct {
 	m      *Cache
 	stored int // the stored value of the asset
@@ -147,8 +147,8 @@ func (r *rig) look() {
 	}
 }
 
-// interleave calls the function visit with each possible order of the steps of several actors. The argument
-// steps has how many steps each actor takes. An order lists the actors, one for each step.
+// interleave calls the function visit with each possible order of the steps of several actors. Actor i takes
+// steps[i] steps. An order lists the actors, one for each step.
 func interleave(steps []int, visit func(order []int)) {
 	var order []int
 	var next func()
@@ -276,7 +276,7 @@ func read(m *Cache, id string, stored *atomic.Int64) (position int64) {
 	return position
 }
 
-// raise sets a to value if a is lower.
+// raise stores the given value in a, unless a already has a higher value.
 func raise(a *atomic.Int64, value int64) {
 	for old := a.Load(); old < value && !a.CompareAndSwap(old, value); old = a.Load() {
 	}

@@ -47,7 +47,7 @@ func (w *world) choose(n int) int {
 	return w.random.IntN(n)
 }
 
-// pause waits for a random time up to most, usually for a short one.
+// pause waits for a random time, usually a short one. The argument most is the longest time.
 func (w *world) pause(most time.Duration) {
 	w.mu.Lock()
 	if w.random.IntN(5) > 0 {
@@ -243,7 +243,7 @@ func (w *world) noteEviction(asset int, f Form) {
 	delete(w.kept, key)
 }
 
-// repeat calls f with pauses of up to most, until ctx ends.
+// repeat calls f again and again until ctx ends. The argument most is the longest pause between two calls.
 func (w *world) repeat(ctx context.Context, most time.Duration, f func()) {
 	for ctx.Err() == nil {
 		f()

@@ -336,8 +336,8 @@ func TestCacheForgetsWhatHasChanged(t *testing.T) {
 	}
 }
 
-// held is a Verifier whose calls a test answers one by one. Each call sends a channel, and returns the error
-// that this channel receives.
+// held is a Verifier whose calls a test answers one by one. Each call sends a new channel to the test, and
+// returns the error that the test sends back on it.
 type held chan chan error
 
 func (h held) VerifyKey(_ context.Context, hash string) (authapi.Key, error) {
@@ -351,7 +351,7 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 	refused := fault.New(fault.Unauthorized, fault.Header, "Authorization", "the key is revoked")
 	for _, c := range []struct {
 		name  string
-		early bool // the answer from before the change comes before the answer to the next call
+		early bool // the call from before the change is answered before the next call begins
 	}{
 		{"it comes first", true},
 		{"it comes last", false},
@@ -402,7 +402,8 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 	}
 }
 
-// taking keeps the reports that it gets. If err is set, it returns err and does not keep the report.
+// taking is a Reporter that keeps the reports that it gets. If err is set, it returns err and does not keep the
+// report.
 type taking struct {
 	mu      sync.Mutex // for tests in which reports come from another goroutine
 	reports []authapi.ReportUsageRequest
@@ -511,7 +512,7 @@ func TestMetricsTellWhatIsRememberedAndWhetherItIsWatched(t *testing.T) {
 	cache.VerifyKey(t.Context(), "h") // a miss
 	cache.VerifyKey(t.Context(), "h")
 	cache.Recall("h")
-	cache.Recall("nobody's") // counts nothing, because the VerifyKey after a miss counts it
+	cache.Recall("nobody's") // counts nothing, because VerifyKey counts the miss afterwards
 	from.err = fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")
 	cache.VerifyKey(t.Context(), "none") // a miss
 	cache.Recall("none")

@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Verifier verifies the API key with a hash. If the key is not valid, it returns a fault of kind Unauthorized;
-// if it cannot verify the key now, a fault of kind Unavailable.
+// Verifier verifies the API key that has the given hash. If the key is not valid, it returns a fault of kind
+// Unauthorized; if it cannot verify the key now, a fault of kind Unavailable.
 type Verifier interface {
 	VerifyKey(ctx context.Context, hash string) (authapi.Key, error)
 }
@@ -53,13 +53,13 @@ type entry struct {
 	until time.Time
 }
 
-// Cached returns a cache in front of the verifier from. Its answers are never older than ttl. A key that becomes
-// valid is accepted within a second.
+// Cached returns a cache in front of another Verifier, the argument from. Its answers are never older than ttl.
+// A key that becomes valid is accepted within a second.
 func Cached(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
 	return &Cache{from: from, ttl: ttl, now: now, entries: map[string]entry{}}
 }
 
-// Confirm reports that Forget was called for every change before the time at.
+// Confirm reports that Forget was called for every change before a time, the argument at.
 func (c *Cache) Confirm(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,7 @@ func (c *Cache) Confirm(at time.Time) {
 }
 
 // Forget drops the entries that a change may have made wrong: the entries of all invalid keys, and of the keys
-// and brokers in the answer changed.
+// and brokers that the argument changed lists.
 func (c *Cache) Forget(changed authapi.WatchKeysResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -48,7 +48,7 @@ type use struct {
 
 type count struct{ key, day, class string }
 
-// NewUsage returns a counter that reports to the Reporter to, once Run is called.
+// NewUsage returns a counter that sends its reports to a Reporter, the argument to, once Run is called.
 func NewUsage(to Reporter, log *slog.Logger, now func() time.Time) *Usage {
 	return &Usage{to: to, log: log, now: now, uses: map[use]int64{}, counts: map[count]int64{}}
 }
@@ -102,7 +102,7 @@ func (u *Usage) tryReport(ctx context.Context) {
 	}
 }
 
-// report reports everything, in several reports if necessary. If a report fails, its counts wait for the next
+// report sends all counts, in several reports if necessary. If a report fails, its counts wait for the next
 // report. A report that gets a fault of kind Invalid is dropped.
 func (u *Usage) report(ctx context.Context) error {
 	for {

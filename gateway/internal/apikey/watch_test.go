@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// telling returns its answers one after the other. Then it ends the watch and fails.
+// telling is a Watcher that returns its answers one after the other. Then it ends the watch and fails.
 type telling struct {
 	answers []authapi.WatchKeysResponse
 	asked   []string
@@ -58,7 +58,8 @@ func TestWatchForgetsAndConfirms(t *testing.T) {
 	}
 }
 
-// failing is a Watcher that fails between the times from and until. Before and after, it answers immediately.
+// failing is a Watcher that fails between the times in the fields from and until. Before and after, it answers
+// immediately.
 type failing struct {
 	from, until time.Time
 	calls       int
@@ -79,7 +80,7 @@ func (w *failing) WatchKeys(_ context.Context, since string, _ time.Duration) (a
 func TestALostWatchIsToldOnce(t *testing.T) {
 	for _, c := range []struct {
 		lost  time.Duration
-		lines int // number of lines "cannot watch", and of lines "watched again"
+		lines int // number of log lines "cannot watch", and of log lines "watched again"
 	}{
 		{watchLost - watchPause, 0},
 		{3 * watchLost, 1},
@@ -258,8 +259,8 @@ func TestRecallTellsWhatIsRemembered(t *testing.T) {
 	}
 }
 
-// TestAFullCacheDropsWhatIsOverFirst fills the cache with answers, some of which are over. The cache must drop
-// these first.
+// TestAFullCacheDropsWhatIsOverFirst fills the cache with answers, some of which have expired. The cache must
+// drop the expired ones first.
 func TestAFullCacheDropsWhatIsOverFirst(t *testing.T) {
 	now := time.Unix(1000, 0)
 	from := &fake{}

@@ -13,8 +13,8 @@ import (
 	"asset-registry/shared/static"
 )
 
-// SchemaPath is the path of the JSON Schema of a line. The description of a table is at the table's path and csvwEnd
-// (CSVW, 5.3).
+// SchemaPath is the path of the JSON Schema of a line. The description of a table is at the table's path
+// followed by csvwEnd (CSVW, 5.3).
 const (
 	SchemaPath = routes.Data + "/assets.schema.json"
 	csvwEnd    = "-metadata.json"
@@ -29,7 +29,7 @@ type Settings struct {
 	DataPublisher string `placeholder:"NAME" help:"Name of the publisher of the data, for /data; by default none."`
 }
 
-// Validate returns a fault unless the licence has an address of the web.
+// Validate returns a fault if the licence is neither empty nor an address of the web.
 func (s Settings) Validate() error {
 	if s.DataLicence == "" {
 		return nil
@@ -49,7 +49,7 @@ type object map[string]any
 
 func id(address string) object { return object{"@id": address} }
 
-// both is a text in both languages.
+// both returns a text in both languages.
 func both(uk, en string) []object {
 	return []object{{"@value": uk, "@language": "uk"}, {"@value": en, "@language": "en"}}
 }
@@ -70,9 +70,9 @@ const (
 // about says what a file of a whole copy is.
 type about struct {
 	uk, en   string
-	media    string // registered at IANA, below media
-	fileType string // of the EU's list, below fileTypes
-	schema   string // path of its description; "": none
+	media    string // media type as registered at IANA
+	fileType string // name in the EU's list of file types
+	schema   string // path of the file's description; "": none
 }
 
 var files = map[string]about{
@@ -112,7 +112,7 @@ func JSONLD(s Settings, base string, m export.Manifest) ([]byte, error) {
 	for _, f := range m.Files {
 		a, isKnown := files[f.Name]
 		if !isKnown {
-			continue // of a newer asset service
+			continue // only a newer asset service has this file
 		}
 		lasting := base + routes.Data + "/" + f.Name
 		d := object{

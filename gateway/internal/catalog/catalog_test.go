@@ -40,7 +40,7 @@ func at(value any, path ...any) any {
 	return value
 }
 
-// TestTheCatalogueHasEachFile makes a catalogue with texts that could end an element.
+// TestTheCatalogueHasEachFile makes a catalogue with texts that could end an HTML element.
 // Promises: whole-catalogue
 func TestTheCatalogueHasEachFile(t *testing.T) {
 	text, err := JSONLD(Settings{DataLicence: "https://licence.example/4.0", DataPublisher: `Фонд </script><b>`}, "https://registry.example", manifest())

@@ -46,7 +46,8 @@ func lineSchema(document []byte) (object, error) {
 	}, nil
 }
 
-// moveReferences changes references in a schema from inDocument to inSchema, and returns the names that they lead to.
+// moveReferences replaces the prefix inDocument of each reference in a schema by the prefix inSchema. It
+// returns the names behind the prefix.
 func moveReferences(schema any) (names []string) {
 	switch v := schema.(type) {
 	case []any:

@@ -37,7 +37,7 @@ type Options struct {
 	// OwnURL is the address of the listener. Without BaseURL, the examples have this address, and a script
 	// replaces it by the address in the browser. If OwnURL is empty too, the examples have localAddress.
 	OwnURL string
-	// Limits are the rate limits that the page shows. It may be empty.
+	// Limits are the rate limits that the page shows. The list may be empty.
 	Limits []Limit
 	// Lifecycle returns the dates from which a version is deprecated and ends, such as "2027-01-31"; "" stands
 	// for no date. Lifecycle may be nil.

@@ -22,7 +22,7 @@ type operation struct {
 	tag          string
 }
 
-// Anchor returns a link to the operation. A template would escape its slashes.
+// Anchor returns a link to the operation, in a type whose slashes a template does not escape.
 func (o operation) Anchor() template.URL { return template.URL("#" + o.ID) }
 
 // Variables returns the path with variables of a shell: "/assets/$ID".

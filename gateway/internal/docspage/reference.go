@@ -64,7 +64,7 @@ type field struct {
 // methods are the methods that a path may have, in the order of the page.
 var methods = []string{"get", "head", "post", "patch", "put", "delete", "options"}
 
-// node is an object of the document.
+// node is a JSON object in the document.
 type node = map[string]any
 
 // document is an OpenAPI document.
@@ -249,7 +249,7 @@ func (d document) typeOf(schema any) (name, ref string) {
 	n := asNode(schema)
 	if target := str(n, "$ref"); target != "" {
 		name, named := strings.CutPrefix(target, "#/components/schemas/")
-		if !named || strings.Contains(name, "/") { // a part of a type
+		if !named || strings.Contains(name, "/") { // the schema refers to a part of a type
 			return d.typeOf(d.follow(n))
 		}
 		return name, typeID(name)

@@ -28,8 +28,8 @@ type Config struct {
 // network packet anyway.
 const minCompressed = 1400
 
-// encoderSize is how many bytes of memory the compression of one answer takes. While these are not free,
-// answers are sent uncompressed.
+// encoderSize is how many bytes of memory the compression of one answer takes. While so much memory is not
+// free, answers are sent uncompressed.
 const encoderSize = 1 << 20
 
 // handler serves requests as the package comment describes.
@@ -43,7 +43,8 @@ type handler struct {
 }
 
 // isLong reports whether a request may wait until the feed changes (docs/contract.md, "Streams"), or is for a
-// file or a whole copy. Its answer is not compressed, because it would use an encoder for too long.
+// file or a whole copy. The answer to such a request is not compressed, because this would occupy an encoder
+// for too long.
 func isLong(r *http.Request) bool {
 	accept := r.Header.Get("Accept")
 	return strings.HasPrefix(r.URL.Path, routes.GetFile+"/") || strings.HasPrefix(r.URL.Path, routes.Data+"/") ||
@@ -51,7 +52,7 @@ func isLong(r *http.Request) bool {
 		r.Header.Get("Prefer") != "" || strings.Contains(r.URL.RawQuery, "wait=")
 }
 
-// New returns a handler in front of next.
+// New returns a handler in front of another one, the argument next.
 func New(next http.Handler, c Config) (http.Handler, error) {
 	compress, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(minCompressed),
@@ -67,8 +68,8 @@ func New(next http.Handler, c Config) (http.Handler, error) {
 	return handler{next, compress(next), compress, c.Encoders, c.TrustedProxies, newCORS(c.CORSOrigins)}, nil
 }
 
-// vary has the Vary header of an answer that is not compressed. For other answers, gzhttp adds the second
-// value.
+// vary has the two values of the Vary header. An answer that may be compressed begins with only the first
+// value, and gzhttp adds the second.
 var vary = []string{"Authorization, Origin, X-Access-Token", "Accept-Encoding"}
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// tagSuffix begins what is added to the entity tag of an answer that is compressed. A compressed answer is
-// another representation, so it needs a different entity tag (RFC 9110, 8.8.3.3). Its tag is the tag of the
+// tagSuffix is the beginning of the text that a compressed answer adds to its entity tag. A compressed answer
+// is another representation, so it needs a different entity tag (RFC 9110, 8.8.3.3). Its tag is the tag of the
 // plain answer, tagSuffix, and the name of the encoding.
 const tagSuffix = "--"
 

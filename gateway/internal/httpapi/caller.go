@@ -154,8 +154,8 @@ func needKey(c *gin.Context) error {
 	return missing
 }
 
-// lockout refuses a request that needs a key, if its address has sent too many wrong keys. It comes before
-// limit, whose refusal would name a shorter time to wait. The request must have passed identify.
+// lockout refuses a request that needs a key, if its address has sent too many wrong keys. It comes before the
+// rate limits, whose refusal would name a shorter time to wait. The request must have passed identify.
 func (a *API) lockout(class routes.Class) step {
 	return check(func(c *gin.Context) error {
 		refusal := visitorOf(c).refusal

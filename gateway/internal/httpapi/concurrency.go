@@ -8,10 +8,10 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// bound refuses a request if too many requests are being processed. The limit depends on the request's class and
-// on whether it has a valid key, so the request must have passed identify. While a request waits in identify for
-// its key, it is not counted; this wait has a separate time limit. For a stream or a long poll, the step follow
-// has a separate bound.
+// bound refuses a request if too many requests are being processed. The limit depends on the request's class
+// and on whether it has a valid key, so the request must have passed identify. While a request waits in
+// identify for its key, it is not counted; this wait has a separate time limit. Streams and long polls have a
+// separate bound, in the method follow.
 func (a *API) bound(r route) step {
 	return func(next handler) handler {
 		return func(c *gin.Context) error {
@@ -23,7 +23,8 @@ func (a *API) bound(r route) step {
 	}
 }
 
-// admit calls the handler next unless too many requests are being processed.
+// admit passes the request on to the handler in the argument next, unless too many requests are being
+// processed.
 func (a *API) admit(c *gin.Context, class routes.Class, next handler) error {
 	priority := concurrency.AnonymousRead
 	switch {

@@ -122,8 +122,8 @@ type exporting struct {
 	left int64       // how many bytes of assets may still be read
 }
 
-// run writes the file, beginning with the first page of the search, which is in found. After each page it rests
-// for as long as it has worked. So an export takes at most half of the time of one processor.
+// run writes the file. The argument found is the first page of the search. After each page, run rests for as
+// long as it has worked. So an export takes at most half of the time of one processor.
 func (e *exporting) run(form export.Form, query url.Values, found foundIDs) error {
 	file, err := form.Open(e.out)
 	if err != nil {
@@ -249,7 +249,8 @@ func (a *API) patiently(ctx context.Context, read func(context.Context) ([]byte,
 	}
 }
 
-// parts sends a file in parts. It ends the connection of a client that is too slow to receive a part.
+// parts is an io.Writer that sends a file in parts. It ends the connection of a client that is too slow to
+// receive a part.
 type parts struct {
 	w       http.ResponseWriter
 	kept    []byte

@@ -72,7 +72,7 @@ func (a *API) shareUploads(next handler) handler {
 	}
 }
 
-// forwardUpload answers a request of the file service that uploads a file.
+// forwardUpload sends a request that uploads a file on to the file service.
 func (a *API) forwardUpload(c *gin.Context) error { return a.sendUpload(c, c.Writer, samePath(c)) }
 
 // sendUpload sends the body of an upload on while it arrives, and copies the answer to w. If the body breaks
@@ -180,7 +180,7 @@ func (u *upload) Unwrap() io.ReadCloser { return u.ReadCloser }
 
 // refuseForeign refuses a form from a page of another origin, unless the operator allows this origin. A browser
 // sends a form without a preflight, and with the API key that it keeps (docs/files.md, D9). Other programs send
-// neither of the two headers.
+// neither Origin nor Sec-Fetch-Site.
 func (a *API) refuseForeign(c *gin.Context) error {
 	origin, site := c.GetHeader("Origin"), c.GetHeader("Sec-Fetch-Site")
 	isOwn := origin == a.baseURL(c.Request) || origin == "" && (site == "" || site == "same-origin" || site == "none")

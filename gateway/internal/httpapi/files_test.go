@@ -60,7 +60,7 @@ func TestUploadsOfABrokerAtOnce(t *testing.T) {
 // TestAnUploadStreams sends each piece of a file only after the file service has read the piece before. A
 // gateway that kept the whole body would wait for ever.
 func TestAnUploadStreams(t *testing.T) {
-	const pieces, size = 50, 100 << 10 // together more bytes than another body may have
+	const pieces, size = 50, 100 << 10 // in all, more bytes than MaxBody allows for other bodies
 	read := make(chan int)
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for {
@@ -195,8 +195,8 @@ func TestFormsOfDocuments(t *testing.T) {
 	}
 }
 
-// TestTheAnswerToAFormIsBounded writes the largest answer that is kept, and then one byte more. The last byte
-// must be an error.
+// TestTheAnswerToAFormIsBounded writes the largest answer that is kept, and then one byte more. Writing the
+// last byte must fail.
 func TestTheAnswerToAFormIsBounded(t *testing.T) {
 	k := &kept{header: http.Header{}}
 	if n, err := k.Write(make([]byte, mostKept)); n != mostKept || err != nil {

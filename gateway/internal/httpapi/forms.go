@@ -15,8 +15,9 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// orForm returns the handler of a route with which a client adds a document. If the body is a form, it has the
-// file of the document itself (docs/files.md, "Forms"). All other requests go to the handler next.
+// orForm returns the handler of a route with which a client adds a document. The handler takes forms that
+// contain the file of the document (docs/files.md, "Forms"). It passes all other requests to the handler in the
+// argument next.
 func (a *API) orForm(v routes.Version, r routes.Route, next gin.HandlerFunc) gin.HandlerFunc {
 	if a.config.Files == nil || a.isMirror() || !takesForms(r.Method, r.Pattern) {
 		return next
@@ -71,8 +72,8 @@ func (a *API) addForm(v routes.Version) handler {
 	}
 }
 
-// mostKept is the most bytes of an answer in a kept. The limits of the file service on the fields of a form are
-// far lower.
+// mostKept is the size in bytes of the largest answer that a value of type kept accepts. The limits of the file
+// service on the fields of a form are far lower.
 const mostKept = 4 << 20
 
 // kept is an http.ResponseWriter that keeps a small answer.

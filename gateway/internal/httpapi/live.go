@@ -31,11 +31,11 @@ import (
 const (
 	maxWait        = 60 * time.Second
 	maxSelections  = 32       // most selections with named fields that one gateway follows
-	streamBytes    = 48 << 10 // memory of one open stream: 24 KiB were measured, or 42 KiB if it stays attached
+	streamBytes    = 48 << 10 // memory of one open stream: 24 KiB were measured, or 42 KiB if its handler cannot return
 	streamShare    = 8        // open streams may use 1/8 of the memory, and the kept entries another 1/8
 	leastStreams   = 512
 	keyShare       = 4                // 1/4 of the streams and of the selections is kept for callers with an API key
-	answerAfterAll = 30 * time.Second // time for taking the page after a long poll has waited
+	answerAfterAll = 30 * time.Second // time in which a client must receive the page after a long poll
 	limitWithin    = time.Second      // time for a decision of the rate limits
 )
 
@@ -124,8 +124,8 @@ func isText(query url.Values) bool {
 	return true
 }
 
-// waitOf returns how long a client wants to wait. The parameter wait says this, or else the header Prefer (RFC
-// 7240, 4.3).
+// waitOf returns how long a client wants to wait. The query parameter wait says this, or else the header Prefer
+// (RFC 7240, 4.3).
 func waitOf(parameter, prefer string) time.Duration {
 	for item := range strings.FieldsFuncSeq(prefer, func(r rune) bool { return r == ',' || r == ';' }) {
 		name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
@@ -248,8 +248,8 @@ func (a *API) admitStream(refusal concurrency.Refusal) error {
 	return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many streams now; read pages, or try again.")
 }
 
-// wait waits until the page for which the request asks has an entry, but at most for the time in the argument
-// most.
+// wait waits until the page for which the request asks has an entry. The argument most is the longest time to
+// wait.
 func (a *API) wait(c *gin.Context, query url.Values, most time.Duration) {
 	hub, leave, err := a.feeds.hubs.Join(stream.Selection{Version: routes.Current, Mode: selectionOf("", query).Mode})
 	if err != nil {
@@ -389,7 +389,7 @@ type held []func()
 
 func (h *held) add(free func()) { *h = append(*h, free) }
 
-// take returns the functions, and leaves held empty.
+// take returns the functions, and empties h.
 func (h *held) take() held {
 	taken := *h
 	*h = nil
@@ -406,8 +406,8 @@ func (h *held) release() {
 // lastEventID is the header in which the client of an event stream says where to continue.
 const lastEventID = "Last-Event-ID"
 
-// tooManySelections returns the fault for a list of fields that cannot be followed because there are too many
-// others.
+// tooManySelections returns the fault for a stream whose list of fields cannot be followed, because the gateway
+// already follows too many other lists.
 func (a *API) tooManySelections() error {
 	a.feeds.refused.Add(context.Background(), 1)
 	return fault.New(fault.Unavailable, fault.Query, "opt_fields",

@@ -10,14 +10,14 @@ import (
 // handler answers a request, or returns an error that says why it does not.
 type handler func(*gin.Context) error
 
-// step returns a handler that checks or prepares a request, and then calls the handler next or refuses the
-// request.
+// step returns a handler that checks or prepares a request, and then passes it on to the argument next, or
+// refuses it.
 type step func(next handler) handler
 
 // route says which steps the requests of a route pass. A field that is zero adds no step.
 type route struct {
 	version routes.Version // the version in the path of the route
-	class   routes.Class   // cost and importance of a request; "": the handler answer has its own limits
+	class   routes.Class   // cost and importance of a request; "": the route's handler has its own limits
 	key     bool           // a request needs an API key
 	body    bool           // requests have a body
 	live    bool           // a request may ask for a stream, or wait for a change

@@ -45,7 +45,7 @@ func newRoom(budget *memory.Budget, maxBody int64, requests int) *room {
 		bytes := max(int(budget.Size())/kind.part, int(maxBody))
 		r.shares = append(r.shares, share{
 			of:       kind.of,
-			bytes:    concurrency.NewShares(bytes, math.MaxInt), // only the memory limits all callers together
+			bytes:    concurrency.NewShares(bytes, math.MaxInt), // all callers together are limited only by the memory
 			requests: concurrency.NewShares(max(requests/kind.part, 1), math.MaxInt),
 		})
 	}

@@ -107,8 +107,9 @@ var boundByThemselves = map[string]string{
 	"/api/0/health":   "has a bound of its own, and shares its question",
 }
 
-// served returns every method and path that an engine serves. It adds methods that a path does not have, for
-// which the gateway looks for the object. Each parameter in a path is replaced by a value.
+// served returns every method and path that an engine serves. It also returns methods that a path does not
+// have; for these, the gateway checks whether the object exists. Each parameter in a path is replaced by a
+// value.
 func served(engine *gin.Engine) (all [][2]string) {
 	for _, r := range engine.Routes() {
 		if _, own := boundByThemselves[r.Path]; own {

@@ -74,7 +74,7 @@ func (l *Limits) open(o Options) (ratelimit.Store, error) {
 }
 
 // Count counts a decision for the metrics. The argument err is nil for an admitted request, otherwise the error
-// of Admit or Fail.
+// with which the request was refused.
 func (l *Limits) Count(class routes.Class, err error) { l.decisions.count(class, err) }
 
 // Warnings returns a warning if Redis is down.

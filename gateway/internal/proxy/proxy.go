@@ -32,7 +32,7 @@ type Upstream struct {
 	transport http.RoundTripper
 	streams   http.RoundTripper // sends answers on while they are still coming
 	signer    *identity.Signer
-	remote    bool // forward uses transport
+	remote    bool // the asset service is called over the network
 }
 
 // Local returns an asset service that runs in this process.

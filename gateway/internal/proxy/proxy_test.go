@@ -279,7 +279,7 @@ func FuzzTakeToken(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		rest, token := takeToken(query)
-		before, _ := url.ParseQuery(query) // even with an error, ParseQuery returns the well-formed ones
+		before, _ := url.ParseQuery(query) // even with an error, ParseQuery returns the well-formed parameters
 		after, _ := url.ParseQuery(rest)
 		if after.Has(tokenParameter) {
 			t.Fatalf("%q: got the rest %q, want no token in it", query, rest)

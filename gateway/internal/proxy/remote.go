@@ -108,5 +108,5 @@ func (p remote) pass(w http.ResponseWriter, resp *http.Response) error {
 
 const bufferSize = 16 << 10
 
-// buffers has buffers for pass.
+// buffers has buffers for the method pass.
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}

@@ -231,8 +231,8 @@ func (s *Borrower) peekRedis(ctx context.Context, buckets []Bucket) []State {
 	}
 }
 
-// read returns the states in Redis, or nil if Redis does not answer. The workers send the calls, so many
-// callers need no more connections.
+// read returns the states in Redis, or nil if Redis does not answer. The workers send the calls, so more
+// callers do not need more connections.
 func (s *Borrower) read(ctx context.Context, buckets []Bucket) (stored []State) {
 	readings := make([]*renewal, len(buckets))
 	for i, c := range callsFor(buckets) {

@@ -376,11 +376,12 @@ func TestWithoutRedis(t *testing.T) {
 	}
 }
 
-// failing makes some calls fail: calls that report tokens used without Redis.
+// failing has connections on which the next reports fail: the reports of tokens that were used while Redis was
+// down.
 type failing struct {
 	connections
-	fails atomic.Int64 // how many of the next of these calls fail
-	told  atomic.Int64 // how many of these calls were passed on
+	fails atomic.Int64 // how many of the next reports fail
+	told  atomic.Int64 // how many reports were passed on to Redis
 }
 
 func (c *failing) take(ctx context.Context, keys []string, args [][]any) ([][]int64, error) {
@@ -460,8 +461,9 @@ func (c *held) take(ctx context.Context, keys []string, args [][]any) ([][]int64
 	return c.connections.take(ctx, keys, args)
 }
 
-// TestAllThatWasUsedWithoutRedisIsToldToIt sends a call before Redis fails, whose answer comes after Redis
-// works again, and sends requests during the last report. Another gateway must see what both keys have used.
+// TestAllThatWasUsedWithoutRedisIsToldToIt sends a call before Redis fails, and holds its answer back until
+// Redis works again. It also sends requests during the last report. Another gateway must see what both keys
+// have used.
 func TestAllThatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	server := redistest.Start(t)
 	one, other := borrowerAt(t, server.URL(), nil, nil), borrowerAt(t, server.URL(), nil, nil)

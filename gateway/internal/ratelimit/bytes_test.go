@@ -17,7 +17,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// bytesTable lets a tenant write 10,000 bytes a minute. Each write counts as 100 bytes more than its body has.
+// bytesTable lets a tenant write 10,000 bytes a minute and 50,000 bytes an hour. Each write counts as 100 bytes
+// more than its body has.
 var bytesTable = Table{
 	{Name: "b", By: ByTenant, Costs: map[Class]int64{routes.Write: 100, Bytes: 1},
 		Windows: map[string]int64{"1m": 10_000, "1h": 50_000}},

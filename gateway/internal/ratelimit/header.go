@@ -88,7 +88,7 @@ func writeHeaders(h http.Header, p *plan, v Verdict, now time.Time) {
 }
 
 // updateHeaders updates the rates that count bytes, in headers that writeHeaders has set for the same request.
-// They come last in these headers; if they are missing, they are appended.
+// These rates come last in the headers. If they are missing, they are appended.
 func updateHeaders(h http.Header, p *plan, v Verdict, now time.Time) {
 	before, _, found := strings.Cut(h.Get(StateHeader), strconv.Quote(v.States[0].Rate.Formatted))
 	old := maps.Clone(h)

@@ -10,7 +10,7 @@ const (
 	loanPart    = 4                // the length of a loan is the shortest window divided by this
 	longestLoan = 10 * time.Second // a loan never lasts longer
 	tokenPart   = 16               // a loan has at most the limit divided by this
-	refusalTTL  = time.Second      // how long a refusal is remembered; meanwhile Redis is not asked for the key
+	refusalTTL  = time.Second      // how long a refusal is remembered; meanwhile Redis is not asked about the key
 )
 
 // loan holds the tokens that Redis has lent to this gateway for one key. The zero value holds no tokens.
@@ -36,7 +36,7 @@ type refusal struct {
 	shortage  shortage
 }
 
-// shortage describes how much of each rate is used in Redis. From this follows how long a request of any cost
+// shortage describes how much of each rate is used in Redis. This determines how long a request of any cost
 // must wait.
 type shortage []rateShortage
 
@@ -81,8 +81,8 @@ func (l *loan) wait(now, cost int64) (time.Duration, int) {
 	return 0, 0
 }
 
-// state returns the state of a rate. It adds up what is left in Redis, in the loan and in the reserve. The sum
-// is at most what is left in the argument local, the state by this gateway's counts.
+// state returns the state of a rate. It adds up what is left in Redis, in the loan and in the reserve. The
+// argument local is the state by this gateway's own counts; the result has no more left than local.
 func (l *loan) state(now int64, rate int, reserve int64, local State) State {
 	if rate >= len(l.known) {
 		return local

@@ -10,7 +10,7 @@ import (
 // lockouts remembers the addresses that are locked out. So a request with a right key needs no call to a store.
 // It is safe for concurrent use.
 type lockouts struct {
-	some  atomic.Bool // whether the map until has entries, which is rare
+	some  atomic.Bool // whether any address is remembered, which is rare
 	mu    sync.Mutex
 	until map[netip.Addr]time.Time
 }

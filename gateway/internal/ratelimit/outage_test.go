@@ -248,8 +248,8 @@ func TestCloseIsNoOutageAndNoReturn(t *testing.T) {
 	}
 }
 
-// TestUseThatHasLeftEveryWindowIsNotTold has tokens used without Redis, which must be reported only until a
-// time.
+// TestUseThatHasLeftEveryWindowIsNotTold has tokens used without Redis, which must be reported only until they
+// have left every window.
 func TestUseThatHasLeftEveryWindowIsNotTold(t *testing.T) {
 	const end = 10
 	for now, want := range map[int64]int{end - 1: 1, end: 0, end + 1: 0} {

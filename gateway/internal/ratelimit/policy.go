@@ -23,10 +23,10 @@ type Class = routes.Class
 const (
 	// Failed is a wrong API key. It counts in addition to the request that has the key.
 	Failed Class = "failed"
-	// Bytes is one byte of a write's body. A policy that sets this cost counts bytes. A write then costs the
-	// bytes of its body, and the cost of Write, for what is stored in addition.
+	// Bytes is one byte of a write's body. A policy that sets this cost counts bytes, not requests. A write then
+	// costs its body's bytes and the cost of class Write, which stands for what the write stores beyond its body.
 	Bytes Class = "bytes"
-	// FileBytes is one byte of an uploaded file. The upload also costs a Write.
+	// FileBytes is one byte of an uploaded file. The upload also has the cost of class Write.
 	FileBytes Class = "file-bytes"
 )
 

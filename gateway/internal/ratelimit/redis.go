@@ -60,7 +60,7 @@ func openWithin(url string, timeout time.Duration) (*Redis, error) {
 // CheckURL returns an error if OpenRedis would refuse the URL.
 func CheckURL(url string) error { return named(redisclient.Check(url)) }
 
-// named adds to an error that it is about the address of the limits' Redis.
+// named adds the words "the limits' Redis server" to an error. It returns nil for nil.
 func named(err error) error {
 	if err != nil {
 		err = fmt.Errorf("the limits' Redis server: %w", err)
@@ -83,7 +83,7 @@ type scriptCall struct {
 
 	granted  grant
 	states   []State
-	shortage shortage // set if Redis could not lend the tokens in least
+	shortage shortage // set if Redis lent nothing, because fewer tokens than least were left
 }
 
 // grant describes tokens that Redis has lent.

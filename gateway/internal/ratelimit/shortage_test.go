@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// scarce fails some calls as if no connection were free. It holds back the other calls until the channel open is
-// closed.
+// scarce makes some calls fail, as if no connection were free. It holds back the other calls until the channel
+// in the field open is closed.
 type scarce struct {
 	connections
 	open chan struct{}
@@ -39,7 +39,7 @@ func (c *scarce) take(ctx context.Context, keys []string, args [][]any) ([][]int
 	return c.connections.take(ctx, keys, args)
 }
 
-// borrowerWith returns a borrower whose connections are a scarce.
+// borrowerWith returns a borrower whose connections are of type scarce.
 func borrowerWith(t *testing.T, fallback Fallback, short int) (*Borrower, *scarce) {
 	t.Helper()
 	url := redistest.Start(t, "--appendonly", "no").URL()

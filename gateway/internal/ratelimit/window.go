@@ -7,7 +7,7 @@ import (
 )
 
 // slots is the number of slots in a window. A cost counts until its whole slot has left the window. So no
-// window exceeds its limit, and a cost is free again at most a thirty-second of the window too late.
+// window exceeds its limit, and a cost is free again too late by at most 1/32 of the window.
 const slots = 32
 
 // slotWidth returns the length of one slot in nanoseconds.

@@ -55,7 +55,7 @@ func steps(period time.Duration, least int) *rapid.Generator[[]step] {
 	return rapid.SliceOfN(one, least, 4*least)
 }
 
-// use is a cost of n that was admitted at a time.
+// use is a cost, in the field n, that was admitted at the time in the field at.
 type use struct {
 	at time.Time
 	n  int64

@@ -45,9 +45,9 @@ type Follower struct {
 	first   page
 	w       http.ResponseWriter
 	control *http.ResponseController
-	begun   bool   // the field at is known, because a page has said which position Offset stands for
+	begun   bool   // whether the field at is set: a page has said which position Offset stands for
 	at      int64  // everything up to this position was sent
-	mark    string // the offset of the position at, if no entry at it was sent
+	mark    string // offset of the position in the field at; "" if the client already has this offset
 }
 
 // errCrowded is the error of Run if Enter does not admit a page.

@@ -56,7 +56,8 @@ func event(offset string, data []byte) []byte {
 	return append(append(append(e, eventData...), data...), eventEnd...)
 }
 
-// entry returns an event in this format: unchanged, or as a line with the same entry.
+// entry converts an event to the format f. Events keeps it unchanged; any other format makes it a line with the
+// same entry.
 func (f Format) entry(event []byte) []byte {
 	if f == Events {
 		return event

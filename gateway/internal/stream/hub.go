@@ -32,7 +32,7 @@ type Selection struct {
 func (s Selection) IsChosen() bool { return s.Fields != "" && s.Fields != "*" }
 
 // Source is the feed at the asset services. The messages of both methods end with the
-// error with which the returned io.ReadCloser ends. The caller must close the io.ReadCloser.
+// error that reading from the returned io.ReadCloser gives. The caller must close the io.ReadCloser.
 type Source interface {
 	// Page returns up to limit entries after an offset; "" stands for the start of the feed. Before the entries
 	// comes a bookmark with the offset itself. At the end comes a bookmark up to which the entries are
@@ -244,7 +244,7 @@ func (h *Hubs) followOnce(ctx context.Context, hub *Hub) error {
 	}
 }
 
-// append adds the entry that m announces to the ring.
+// append adds to the ring the entry that the message m announces.
 func (hub *Hub) append(messages *follow.Reader, m follow.Message) error {
 	data, err := messages.Data(follow.MaxData)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 )
 
 // world is a registry whose feed grows, behind asset services that are late, break off, leave gaps and send
-// large entries. The guards are things that its answers promise. A test switches one guard off, and expects that
-// followers then lose something.
+// large entries. Each guard is a thing that the answers promise. A test switches one guard off, and expects
+// that followers then lose something.
 type world struct {
 	leftOut string // the guard that is switched off; "": none
 
@@ -52,7 +52,7 @@ func newWorld(seed uint64) *world {
 
 func (w *world) chance(one int) bool { return w.random.IntN(one) == 0 }
 
-// fails reports whether an asset service fails now, with a chance of 1/one.
+// fails decides whether an asset service fails now: on average once in n calls, where n is the argument one.
 func (w *world) fails(random *rand.Rand, one int) bool {
 	if w.faults == mostFaults || random.IntN(one) > 0 {
 		return false
@@ -152,7 +152,7 @@ func (w *world) Page(_ context.Context, s Selection, offset string, limit int) (
 	}
 	body = follow.AppendBookmark(body, upto, offsetText(upto))
 	if w.fails(w.random, 20) {
-		body = body[:ends[w.random.IntN(2)*w.random.IntN(len(ends))]] // before a message, often the first
+		body = body[:ends[w.random.IntN(2)*w.random.IntN(len(ends))]] // cut before a message, often before the first
 	}
 	return io.NopCloser(bytes.NewReader(body)), nil
 }
@@ -188,7 +188,7 @@ func (w *world) Live(ctx context.Context, s Selection) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// live sends what comes after the position at, until it breaks off.
+// live sends the changes after a position, the argument at, until it breaks off.
 func (w *world) live(ctx context.Context, to io.Writer, s Selection, at int64, random *rand.Rand) error {
 	text := follow.AppendBookmark(nil, at, offsetText(at))
 	if w.leftOut == "a live feed begins where it says" {

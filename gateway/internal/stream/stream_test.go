@@ -239,7 +239,7 @@ func TestWait(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		offset string
-		then   func(live *io.PipeWriter) // what happens then; nil: nothing
+		then   func(live *io.PipeWriter) // what the live feed does during the wait; nil: nothing
 		waited time.Duration
 		pages  int
 	}{

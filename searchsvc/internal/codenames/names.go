@@ -57,8 +57,8 @@ type entry struct {
 // Tag identifies the content of the lists: lists with different names have different tags.
 func (l Lists) Tag() string { return l.tag }
 
-// Of returns the name of a code of a scheme. For a classification, code may also be the beginning of a code.
-// Then Of returns the name of that division, group or class.
+// Of returns the name of a code of a scheme. For a classification, the argument may also be the beginning of a
+// code. Then Of returns the name of that division, group or class.
 func (l Lists) Of(scheme, code string) Name { return l.of[scheme][keyOf(scheme, code)].Name }
 
 // Each calls the function f for each code of a scheme that has a name, in the order of the codes.

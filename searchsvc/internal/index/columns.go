@@ -26,14 +26,14 @@ type columns struct {
 	facets     map[facetColumn]*facetValues
 	names      sync.Map     // from namedValue to string: names of values of facets
 	saids      sync.Map     // from namedValue to []said: how records describe codes
-	nameless   atomic.Int64 // number of values stored in names and saids that have no name
+	nameless   atomic.Int64 // number of values in names and saids that have no name
 }
 
 // facetValues has the values of the assets of a segment in one column. If the column has at most mostSets
 // different values, each value has a set of assets; otherwise each asset has the number of its value in a table.
 type facetValues struct {
 	totals []total
-	sets   []*roaring.Bitmap // of the assets with each value of totals; nil: see the field of
+	sets   []*roaring.Bitmap // the assets with each value of totals; nil: see the next field
 	of     []uint32          // by asset: the number of its value; noValue; or severalValues plus an index of lists
 	lists  []uint32          // lists of numbers of values; the length comes before each list
 }
@@ -158,8 +158,8 @@ func (v *facetValues) intersect(found *roaring.Bitmap, counts []uint32) {
 	}
 }
 
-// count adds the number add to the counts of the values that the assets have. If the number is the largest
-// uint32, the counts wrap around, which subtracts one.
+// count changes the counts of the values that the assets have. It adds the given number to each of these
+// counts. The largest uint32 makes them wrap around, which subtracts one.
 func (v *facetValues) count(assets []uint32, counts []uint32, add uint32) {
 	for _, n := range assets {
 		value := v.of[n]
@@ -180,7 +180,7 @@ type facetColumn struct {
 	level int // number of digits of the codes; 0: the values are not codes
 }
 
-// facetFields has each column of a facet with the field whose terms are its values.
+// facetFields has the columns of all facets, each with the field whose terms are its values.
 var facetFields = func() (all []facetField) {
 	for _, p := range search.Properties {
 		levels := p.Levels
@@ -298,8 +298,9 @@ func readColumns(s segment.Segment, t *tables) (*columns, error) {
 const dropped = math.MaxUint64
 
 // mergeColumns makes the columns of a merged segment from the columns of the old segments. For each asset of
-// each old segment, the slice numbers has its number in the new one, or the constant dropped. Assets keep their
-// order, segment after segment. The map values has the values of the tables.
+// each old segment, the argument numbers says which number the asset has in the new segment; dropped: the new
+// segment does not have the asset. Assets keep their order, segment after segment. The argument values has the
+// values of the tables.
 func mergeColumns(old []*columns, numbers [][]uint64, values map[facetColumn][]string) (*columns, error) {
 	assets := 0
 	for _, of := range numbers {

@@ -45,8 +45,8 @@ func (v *view) facets(ctx context.Context, q *plan, matches []match) ([]search.F
 
 var counterPool pool[uint32]
 
-// count counts the found assets by value. It returns a slice for each column, which has at the index of each
-// value's number how many found assets have the value.
+// count counts the found assets by value. It returns a slice for each column. The element at index n says how
+// many found assets have the value with the number n.
 func (v *view) count(ctx context.Context, columns []facetColumn, matches []match) (
 	counts [][]uint32, free func(), err error,
 ) {
@@ -69,7 +69,7 @@ func (v *view) count(ctx context.Context, columns []facetColumn, matches []match
 	return counts, free, nil
 }
 
-// addTo adds the found assets of a part to the counts of each column.
+// addTo adds the found assets of a segment to the counts of each column.
 func (m *match) addTo(ctx context.Context, columns []facetColumn, counts [][]uint32) error {
 	var others []facetColumn
 	var ofOthers [][]uint32
@@ -84,8 +84,8 @@ func (m *match) addTo(ctx context.Context, columns []facetColumn, counts [][]uin
 	return m.add(ctx, m.found, others, ofOthers)
 }
 
-// add adds assets of a part to the counts. If they are most of the part, it takes the totals of the part and
-// subtracts the other assets.
+// add adds assets of a segment to the counts. If they are most of the segment, it takes the totals of the
+// segment and subtracts the other assets.
 func (m *match) add(ctx context.Context, found *roaring.Bitmap, columns []facetColumn, counts [][]uint32) error {
 	isMost := found.GetCardinality() > uint64(m.count)/2
 	var byNumber []int // indexes of columns without sets

@@ -473,7 +473,7 @@ func (x *Index) acquire() *view {
 	return x.view
 }
 
-// isNewer reports whether the index has a later state of an asset than e.
+// isNewer reports whether the index has a later state of an asset than the entry has.
 func (x *Index) isNewer(e replica.Entry) bool {
 	v := x.acquire()
 	if v == nil {

@@ -15,11 +15,11 @@ import (
 type condition struct {
 	field string
 	terms []string
-	begin bool             // a term that begins with one of terms is enough; at most mostEndings of them are looked at
+	begin bool             // each of the terms is a beginning, and stands for at most mostEndings terms
 	of    search.FacetName // the property that the condition filters by; "": it is not a filter
 }
 
-// mostEndings is the largest number of terms that a beginning stands for in one part.
+// mostEndings is the largest number of terms that a beginning stands for in one segment.
 const mostEndings = 64
 
 // phrase is met by the assets that meet all of its conditions.
@@ -125,7 +125,7 @@ func newPhrase(text string) (made phrase) {
 	return made
 }
 
-// match is the result of a search in one part.
+// match is the result of a search in one segment.
 type match struct {
 	*part
 	found *roaring.Bitmap
@@ -133,7 +133,7 @@ type match struct {
 	words []*roaring.Bitmap                    // by word: all assets that have it
 }
 
-// match finds the assets of a part that meet all conditions of a plan.
+// match finds the assets of a segment that meet all conditions of a plan.
 func (p *part) match(ctx context.Context, q *plan) (match, error) {
 	m := match{part: p}
 	if err := ctx.Err(); err != nil {
@@ -175,8 +175,8 @@ func (m *match) addApart(ctx context.Context, q *plan) error {
 	return nil
 }
 
-// filter keeps the found assets that meet all filters. It ignores the filter by the property that the argument
-// without names.
+// filter keeps the found assets that meet all filters. The argument without is a property whose filter is
+// ignored.
 func (m *match) filter(ctx context.Context, q *plan, without search.FacetName) error {
 	for _, c := range q.filters {
 		if c.of == without {
@@ -358,8 +358,8 @@ func spanOf(t search.Times) span {
 // has reports whether a time is in the range. 0 stands for no time, which is in no range.
 func (s span) has(at int64) bool { return at != 0 && at >= s.from && at < s.until }
 
-// each passes the assets of a set to the function visit, in their order and several thousand in one call, until
-// ctx is done. The function may change the slice.
+// each calls the function visit with the assets of a set, in their order, and with several thousand in each
+// call. It stops when ctx is done. The function may change the slice.
 func each(ctx context.Context, set *roaring.Bitmap, visit func(numbers []uint32)) error {
 	var numbers [4096]uint32
 	for all := set.ManyIterator(); ; {

@@ -44,7 +44,7 @@ func (m *merges) take(s segment.Segment) *columns {
 	return c
 }
 
-// format is scorch's file format. It also sees when segments are merged.
+// format is scorch's file format. It also notices when segments are merged.
 type format struct{ zap.ZapPlugin }
 
 // useFormat makes scorch use the type format, for all indexes.

@@ -39,7 +39,7 @@ func (v *view) nameOf(property search.FacetName, value string) (name codenames.N
 	return name, err
 }
 
-// commonName returns the most common name of a value in the largest part that has a name for it.
+// commonName returns the most common name of a value in the largest segment that has a name for it.
 func (v *view) commonName(field, value string) (name string, err error) {
 	if field == "" {
 		return "", nil
@@ -125,17 +125,17 @@ func (v *view) saidName(field, code string) (string, error) {
 	return codenames.Tidy(best, maxSaid), nil
 }
 
-// said is a description that records of a part use for a code.
+// said is a description that records of a segment use for a code.
 type said struct {
 	name string
-	by   []sayer // each of another custodian
+	by   []sayer // of different custodians
 }
 
 // sayer is a custodian who uses a description, and one of the custodian's assets that has it.
 type sayer struct{ custodian, asset uint32 }
 
-// said returns the descriptions that most custodians of a part use for a code. It remembers them until an asset
-// of a sayer leaves the view.
+// said returns the descriptions that most custodians of a segment use for a code. It remembers them until one
+// of the assets from which it has them leaves the view.
 func (p *part) said(field, code string) ([]said, error) {
 	asked := namedValue{field, code}
 	if known, ok := p.saids.Load(asked); ok && p.areLiving(known.([]said)) {

@@ -97,7 +97,8 @@ func (v *view) rank(ctx context.Context, q *plan, matches []match) (page []place
 	return r.sorted(), r.skipped, nil
 }
 
-// rankAfter ranks the places that come after a given rank. All ranks are multiplied by sign (direction).
+// rankAfter ranks the places that come after a given rank. All ranks are multiplied by the argument sign, which
+// the function direction returns.
 func (v *view) rankAfter(ctx context.Context, q *plan, matches []match, sign int64, after rank) (*ranking, error) {
 	r := &ranking{
 		after: after, isNoneLast: q.Sort == search.SmallestFirst,
@@ -126,7 +127,7 @@ type ranking struct {
 	firsts[place]
 }
 
-// offer offers assets of a part to the ranking. It begins with the highest numbers: these assets are often
+// offer offers assets of a segment to the ranking. It begins with the highest numbers: these assets are often
 // newer, and most orders put newer assets first.
 func (r *ranking) offer(p *part, keys []int64, sign int64, numbers []uint32) {
 	last, full := r.last()
@@ -150,8 +151,8 @@ func (r *ranking) offer(p *part, keys []int64, sign int64, numbers []uint32) {
 	}
 }
 
-// keys returns the keys of the assets of a part, by the number of the asset. It returns nil if the order has no
-// keys. The caller calls the function free after use.
+// keys returns the keys of the assets of a segment, by the number of the asset. It returns nil if the order has
+// no keys. The caller calls the function free after use.
 func (m *match) keys(ctx context.Context, q *plan) (keys []int64, free func(), err error) {
 	free = func() {}
 	switch q.Sort {
@@ -173,11 +174,11 @@ const (
 	byTitle  = 64 // the title has the word in any form
 	byForm   = 8  // the title has the word as it was asked
 	byPair   = 8  // the title has the word beside the previous word of the question
-	byText   = 16 // the asset has the word; counts only if a word may be missing
-	byLength = 4  // for each class by which the title is shorter than the longest titles, if it has all words
+	byText   = 16 // the asset has the word anywhere; used only in searches in which words may be missing
+	byLength = 4  // for each class by which the title is shorter than the longest titles, if the title has all words
 )
 
-// scores returns the score of each found asset of a part, from the words in its title.
+// scores returns the score of each found asset of a segment, from the words in its title.
 func (m *match) scores(ctx context.Context, q *plan) (scores []int64, free func(), err error) {
 	scores, free = scorePool.zeros(int(m.count))
 	add := func(set *roaring.Bitmap, weight int64) {
@@ -242,7 +243,7 @@ type firsts[T any] struct {
 	most    int
 	compare func(a, b T) int
 	kept    []T  // the first values up to the last sort, then values that are not sorted yet
-	full    bool // the first most values of kept are sorted
+	full    bool // kept[:most] is sorted
 	offered int
 }
 

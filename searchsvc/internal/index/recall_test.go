@@ -174,7 +174,7 @@ func openList(t *testing.T) *Index {
 	return x
 }
 
-// firstTen returns the ids of the first ten hits of a question that is read like a client's.
+// firstTen returns the ids of the first ten hits of a question, which is parsed as if a client had sent it.
 func firstTen(t *testing.T, x *Index, text string) (ids []string) {
 	t.Helper()
 	q, err := search.Parse(url.Values{"q": {text}, "limit": {"10"}})

@@ -52,7 +52,7 @@ func (v *view) search(ctx context.Context, q search.Query, synonyms *meaning.Syn
 	return result, orLate(err)
 }
 
-// match finds the assets of a plan in all parts.
+// match finds the assets of a plan in all segments.
 func (v *view) match(ctx context.Context, p *plan) (matches []match, total int64, err error) {
 	matches = make([]match, len(v.parts))
 	finds := make([]func() error, len(v.parts))
@@ -71,8 +71,8 @@ func (v *view) match(ctx context.Context, p *plan) (matches []match, total int64
 	return matches, total, err
 }
 
-// again is for a plan that finds nothing. It tries the plan with other words. When a try finds something, it
-// replaces the plan and its result.
+// again tries other words for a plan that finds nothing. When a try finds something, it replaces the plan and
+// its result.
 func (v *view) again(ctx context.Context, p *plan, matches *[]match, total *int64, synonyms *meaning.Synonyms) error {
 	words := &vocabulary{view: v}
 	_, _, err := meaning.Read(p.Text, synonyms, words, func(r search.Reading) (bool, error) {
@@ -123,8 +123,8 @@ func (v *view) page(ctx context.Context, q *plan, matches []match, result *searc
 	return nil
 }
 
-// together runs functions on two goroutines, and returns their errors. If a function panics, together panics in
-// the caller's goroutine.
+// together runs functions on two goroutines, and returns their errors. A panic of a function continues in the
+// caller's goroutine.
 func together(all ...func() error) error {
 	var workers errgroup.Group
 	workers.SetLimit(atOnce)

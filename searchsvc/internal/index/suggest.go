@@ -96,8 +96,9 @@ func splitLast(text string) (before, last string) {
 	return text[:at], asked[0].Text
 }
 
-// nameTerms returns the terms by which a name is suggested. Each has the normal form of the name, from one of
-// its first words on, and then the name. A name that is too long for a term has no terms.
+// nameTerms returns the terms by which a name is suggested. Each term begins with the normal form of the name,
+// starting at one of its first words, and ends with the name itself. A name that is too long for a term has no
+// terms.
 func nameTerms(name string) (terms []string) {
 	if name = strings.TrimSpace(name); len(name) > maxKey-maxTerm-len(nameSeparator) {
 		return nil
@@ -159,7 +160,7 @@ func (v *view) begun(field, beginning string) (all []suggestion, err error) {
 	return all, nil
 }
 
-// living returns the number of assets of the view, in one part, that have a term.
+// living returns the number of assets of the view, in one segment, that have a term.
 func (p *part) living(r *reader, entry *index.DictEntry) (uint64, error) {
 	if p.deleted == nil || p.deleted.IsEmpty() {
 		return entry.Count, nil

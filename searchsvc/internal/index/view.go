@@ -23,7 +23,7 @@ var errIterator = errors.New("the segments of the index have no sets of assets")
 type view struct {
 	refs     atomic.Int64 // number of uses: one for each search, and one for the index
 	snapshot *scorch.IndexSnapshot
-	tables   *tables // the numbers of the values in the columns of all parts
+	tables   *tables // the numbers of the values in the columns of all segments
 	parts    []part
 	values   map[facetColumn][]string // from tables; values that were added after the view was made are missing
 	position client.Position          // the view has all changes up to it
@@ -72,7 +72,8 @@ func newView(snapshot *scorch.IndexSnapshot, old *view, merges *merges) (*view, 
 	return v, v.readPosition()
 }
 
-// complete sets the columns of a part. The argument was is the same part in the older view, or zero.
+// complete sets the columns of a segment. It takes over what it can from the same segment of the older view,
+// which is the argument was; zero: the older view does not have the segment.
 func (v *view) complete(p *part, was part, merges *merges) (err error) {
 	p.columns = cmp.Or(was.columns, merges.take(p.segment))
 	if p.columns == nil || p.columns.tables != v.tables {

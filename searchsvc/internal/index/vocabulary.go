@@ -19,7 +19,7 @@ const (
 	mostLookups  = 3000 // terms that are looked up
 	mostNear     = 6    // words of a question that are compared with all terms
 	leastNear    = 4    // letters that a word needs to be compared
-	mostCompared = 500  // terms that one comparison reads in a part
+	mostCompared = 500  // terms that one comparison reads in a segment
 )
 
 // vocabulary has the words of a view. It implements meaning.Vocabulary for one search. When a limit is reached,
@@ -29,10 +29,10 @@ type vocabulary struct {
 	err     error
 	lookups int
 	near    int
-	opened  map[string][]*reader // by field: a reader for each part
+	opened  map[string][]*reader // by field: a reader for each segment
 }
 
-// readers returns, for each part, a reader of a field.
+// readers returns, for each segment, a reader of a field.
 func (v *vocabulary) readers(field string) (all []*reader) {
 	if all, ok := v.opened[field]; ok {
 		return all

@@ -188,7 +188,7 @@ func shorten(text string) string {
 }
 
 // each calls the function try for the words that no asset has and that may still change. It skips names of
-// places, unless the flag names is set.
+// places, unless the argument names is true.
 func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 	for i := range q.words {
 		if w := &q.words[i]; !w.Out && !w.isKnown && !w.isFixed && (names || !w.isName) {
@@ -198,7 +198,8 @@ func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 	return changed
 }
 
-// replace replaces a word by phrases, any one of which is enough. The text said is shown to people in its place.
+// replace replaces a word by phrases, any one of which is enough. People see the text of the argument said in
+// place of the word.
 func (q *question) replace(w *word, said string, by ...string) bool {
 	w.By, w.Said, w.isKnown = by, said, true
 	for _, a := range ukrainian.Ask(said) {

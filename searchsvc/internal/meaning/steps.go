@@ -218,8 +218,7 @@ func (q *question) correct() bool {
 	})
 }
 
-// said returns the replacement of a word in the form in which people write it. The argument other is the key by
-// which the key of the word was replaced.
+// said returns a word as people write it, after its key was replaced by the argument other.
 func (q *question) said(word, key, other string) string {
 	if written := q.v.Said(other); written != "" {
 		return written

@@ -29,7 +29,8 @@ type entry struct {
 // mostSynonyms is the largest number of phrases on each side of a line.
 const mostSynonyms = 16
 
-// NewSynonyms returns the synonyms of the project and of the text further, which has lines of the same form.
+// NewSynonyms returns the synonyms of the project, and further synonyms from a text with lines of the same
+// form.
 func NewSynonyms(further string) (*Synonyms, error) {
 	s := &Synonyms{entries: map[string][]entry{}}
 	for i, list := range []string{embedded, further} {

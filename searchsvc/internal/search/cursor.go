@@ -40,7 +40,7 @@ func (c Cursor) String() string {
 	return text
 }
 
-const backMark = "<" // stands before a cursor that leads to the page before
+const backMark = "<" // begins a cursor that leads to the previous page
 
 var errCursor = errors.New("the cursor is none that the registry has written")
 

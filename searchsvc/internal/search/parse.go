@@ -169,8 +169,8 @@ func (p *parser) unit() Unit {
 	return unit
 }
 
-// count returns a parameter that must be a whole number, from 0 to the argument most. If the parameter is
-// absent, count returns the default, which is the argument without.
+// count returns a parameter that must be a whole number, from 0 to the argument most. The argument without is
+// the default, for a request without the parameter.
 func (p *parser) count(name string, without, most int) int {
 	text := p.one(name)
 	if text == "" {

@@ -75,7 +75,7 @@ func (r Reading) IsAnother() bool { return len(r.Steps) > 0 }
 // Has reports whether a step changed the question.
 func (r Reading) Has(s Step) bool { return slices.Contains(r.Steps, s) }
 
-// Used returns, in the form that people write, the words that assets were searched by.
+// Used returns the words that the search used, in the form that people write.
 func (r Reading) Used() (all []string) {
 	for _, w := range r.Words {
 		if !w.Out {

@@ -45,8 +45,8 @@ type Query struct {
 	After   *Cursor        // the hit where the page begins or ends; nil: the first page
 	Facets  []FacetName    // facets to count
 	Zone    *time.Location // time zone of the days that Values writes; nil: UTC
-	// If Apart is set, the values of a property are counted as if the question had no filter by this property,
-	// so that people see what else they may choose. Only codes are still counted within their filter.
+	// If Apart is set, the counts of a property ignore the filter by this property, so that people see what
+	// else they may choose. Only codes are still counted within their filter.
 	Apart bool
 	// If Sums is set, the answer also has the area and the number of pieces of each value of ByClassification.
 	Sums bool
@@ -103,7 +103,7 @@ type FacetName string
 const (
 	ByStatus                   = FacetName(assetfilter.Status)
 	ByType                     = FacetName(assetfilter.Type)
-	ByClassification           = FacetName(assetfilter.Classification) // one level below the filter, or divisions
+	ByClassification           = FacetName(assetfilter.Classification) // codes below the filter; no filter: divisions
 	ByRegion                   = FacetName(assetfilter.Region)
 	ByLocality                 = FacetName(assetfilter.Locality)
 	ByCustodian                = FacetName(assetfilter.Custodian)

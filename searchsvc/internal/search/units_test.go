@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAmountsAreExactToFourDecimals compares quantities with the ends of ranges, in units and with fractions
-// that floats cannot represent exactly.
+// TestAmountsAreExactToFourDecimals compares quantities in several units with the ends of ranges. Floats cannot
+// represent the fractions of these quantities exactly.
 // Promises: search-units
 func TestAmountsAreExactToFourDecimals(t *testing.T) {
 	bound := func(n float64) *float64 { return &n }

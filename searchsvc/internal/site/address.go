@@ -77,13 +77,12 @@ func (s *Site) otherAddress(r request) (path string, err error) {
 }
 
 const (
-	backParam = "back" // the query of the search that led to an asset
-	mostQuery = 1000   // bytes of that query, and of each query that a page repeats in many links
+	backParam = "back" // parameter with the query of the search that led to an asset
+	mostQuery = 1000   // bytes of this query, and of each query that a page repeats in many links
 )
 
 // repeated returns a path with a query, for a page that has many links with this query. If the query is too
-// long, it returns "", because the size of the page would grow with the number of links times the length of the
-// query.
+// long, it returns "", so that the page stays small.
 func repeated(path, query string) string {
 	if len(query) > mostQuery {
 		return ""
@@ -91,9 +90,9 @@ func repeated(path, query string) string {
 	return path + query
 }
 
-// backFrom returns the query that a link to an asset gets, so that the asset's page can link back to a page of a
-// search. If the address of that page is too long, the link leads to the first page of the search. The result is
-// "" if the search has no conditions, or if even the address of its first page is too long.
+// backFrom returns the query for a link to an asset. With this query, the page of the asset can link back to a
+// page of a search. If the address of that page is too long, the link leads to the first page of the search.
+// The result is "" if the search has no conditions, or if even the address of its first page is too long.
 func backFrom(q search.Query) string {
 	query := q.Values().Encode()
 	if len(query) > mostQuery && q.After != nil {

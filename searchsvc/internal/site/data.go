@@ -15,17 +15,18 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// dataPath is the path of the page about whole copies, after the language, and of the page in any language.
+// dataPath is the path of the page about whole copies after the language. Without a language, it redirects to
+// the page in the language of the browser.
 const dataPath = routes.Data
 
 // dataPage is the body of the page about whole copies (docs/data.md, "The catalogue").
 type dataPage struct {
 	Base      string
-	Catalogue string       // path
+	Catalogue string       // path of the catalogue
 	Publisher string       // "": not known
 	Licence   template.URL // "": none
 	Files     []dataFile
-	At        time.Time // of the copies; zero: there are none
+	At        time.Time // time of the copies; zero: there are no copies
 }
 
 // dataFile is one whole copy.
@@ -35,7 +36,7 @@ type dataFile struct {
 	Size, SHA256       string
 }
 
-// anyData leads to the page in the language of the request.
+// anyData redirects to the page in the language of the request.
 func anyData(w http.ResponseWriter, r request) error {
 	return redirect(w, r, "/"+string(r.lang)+dataPath, nil)
 }
@@ -82,7 +83,7 @@ func (p *dataPage) fill(r request, c catalogue) {
 	}
 }
 
-// errNoCopies is returned by a registry that has no whole copies.
+// errNoCopies is returned if the registry has no whole copies.
 var errNoCopies = errors.New("the registry has no whole copies")
 
 type identified struct {

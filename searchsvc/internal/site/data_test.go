@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// catalogueOf returns a catalogue of two files, one of which no page knows.
+// catalogueOf returns a catalogue of two files. Pages must not show the second one.
 func catalogueOf(licence, publisher string) string {
 	return `{"dct:modified":{"@value":"2026-11-22T13:00:00.000000+00:00"},"dct:license":{"@id":"` + licence + `"},
 		"dct:publisher":{"foaf:name":"` + publisher + `"},"dcat:dataset":[{"dcat:distribution":[

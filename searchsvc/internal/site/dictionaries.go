@@ -57,8 +57,8 @@ func Dictionaries(names codenames.Lists) (all []Dictionary) {
 	return all
 }
 
-// said returns what people call the values of a field. The argument of names the object that has the field; ""
-// means the asset itself.
+// said returns what people call the values of a field. If the asset itself does not have the field, the result
+// begins with the name of the object that has it.
 func said(l Lang, of, field string) string {
 	if of == "" {
 		return label(l, field)

@@ -45,7 +45,8 @@ type atomCategory struct {
 	Label string `xml:"label,attr"`
 }
 
-// feed answers with those found assets that changed last, and a link to the page with earlier ones.
+// feed answers with the found assets that changed last, and a link to the page with the assets that changed
+// earlier.
 func (s *Site) feed(w http.ResponseWriter, r request) error {
 	if s.tagAt(w, r) {
 		return notModified(w)

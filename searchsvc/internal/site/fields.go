@@ -243,8 +243,8 @@ func fieldOf(name string) (f field, lang string) {
 	return f, lang
 }
 
-// renamed has the names of fields that people call otherwise in some objects. The key is the name of the list or
-// object, a dot, and the name of the field.
+// renamed has the names of fields that people call differently in some objects. The key is the name of the list
+// or object, a dot, and the name of the field.
 var renamed = map[string]text{
 	"relatedProcesses.identifier": {"Номер у системі торгів", "Number in the system of sales"},
 }

@@ -33,7 +33,7 @@ type foundWords struct {
 	beginnings []string // beginnings of keys
 }
 
-// newFoundWords returns the words of a question, in the way in which the search has read it.
+// newFoundWords returns the words of a question as the search has read them.
 func newFoundWords(text string, r search.Reading) foundWords {
 	f := foundWords{keys: map[string]bool{}}
 	if len(r.Words) == 0 {
@@ -101,8 +101,8 @@ func (f *foundWords) in(text string) (pieces []piece) {
 	return pieces
 }
 
-// next returns where the next found word of a text begins and ends, searching from the index after on. Both are
-// 0 if no word follows.
+// next returns where the next found word of a text begins and ends. It searches from the given index on. Both
+// results are 0 if no word follows.
 func (f *foundWords) next(text string, after int) (from, until int) {
 	if len(f.keys) == 0 && len(f.beginnings) == 0 {
 		return 0, 0
@@ -127,8 +127,8 @@ func (f *foundWords) line(text string) []piece {
 	return f.in(clip(text, from))
 }
 
-// clip returns at most mostLine characters of a text, starting a little before the given place, and in whole
-// words as far as possible. An ellipsis stands for each part that is left out.
+// clip returns at most mostLine characters of a text. The result starts a little before the given place, and
+// has whole words as far as possible. An ellipsis stands for each part that is left out.
 func clip(text string, at int) string {
 	from := at
 	for n := 0; from > 0 && n < mostLine/4; n++ {

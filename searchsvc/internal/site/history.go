@@ -128,8 +128,8 @@ type step struct {
 	Until  time.Time // zero: the state still lasts
 }
 
-// steps returns the states of a record, the newest first. If some changes are not known, states are missing
-// between the first step to pending, which is in the record itself, and the known changes.
+// steps returns the states of a record, the newest first. The first step to pending is in the record itself. If
+// some changes are not known, the states between this step and the known changes are missing.
 func steps(record *value, h history) []step {
 	var line []step // the oldest first
 	add := func(status client.Status, at time.Time) {

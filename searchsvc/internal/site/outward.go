@@ -48,8 +48,8 @@ func (l Links) Validate() error {
 	return err
 }
 
-// checkOutward checks that a template is an address with https, and that it has placeholders, all of them with
-// the given names and after the host.
+// checkOutward checks that a template is an address with https. The template must have placeholders, only with
+// the given names, and only after the host.
 func checkOutward(setting, text string, names ...string) error {
 	var said []string
 	for _, name := range names {
@@ -111,7 +111,7 @@ func (o outwards) onMap(item cursor) template.URL {
 	return o.search.link(map[string]string{"address": strings.Join(parts, ", ")})
 }
 
-// isDegree reports whether a text is a plain number whose absolute value is at most the number most.
+// isDegree reports whether a text is a plain number whose absolute value is at most the given one.
 func isDegree(text string, most float64) bool {
 	degrees, err := strconv.ParseFloat(text, 64)
 	return err == nil && plain.MatchString(text) && degrees >= -most && degrees <= most

@@ -40,8 +40,8 @@ func telephones(text string) []span {
 	return spansOf(text, dialled, func(found string) span { return span{found, phoneLink(found), false} })
 }
 
-// spansOf splits a text into spans. For each match of the expression parts, the function link returns the span
-// with which the match begins.
+// spansOf splits a text into spans. It calls the function link with each match of the expression. The span that
+// link returns is the beginning of the match, such as an address without the full stop after it.
 func spansOf(text string, parts *regexp.Regexp, link func(found string) span) (spans []span) {
 	plain := 0 // start of the text before the next link
 	for _, at := range parts.FindAllStringIndex(text, mostAddresses) {

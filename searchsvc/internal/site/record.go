@@ -100,7 +100,7 @@ func (c cursor) in(name string) cursor {
 	return cursor{c.l, c.names, c.v.get(name), join(c.path, name)}
 }
 
-// outside adds to the part a link that leads out of the registry, unless the link is "".
+// outside adds a link to the part. The link leads out of the registry. If it is "", nothing is added.
 func (p part) outside(to template.URL) part {
 	if to != "" {
 		p.Href, p.Foreign = to, true

@@ -30,7 +30,7 @@ func facetsOf() (all []search.FacetName) {
 	return all
 }
 
-// suggestions is the path of suggestions in the API, to which the script appends the text.
+// suggestions is the path of suggestions in the API. The script appends the text to it.
 const suggestions = "/api/" + routes.Current + routes.Suggest + "?q="
 
 // searchScripts show suggestions while somebody types a question.
@@ -45,7 +45,7 @@ type foundPage struct {
 	Total   int64
 	Hits    []hit
 	Facets  []filter
-	IsOpen  bool // a phone shows the filters, too
+	IsOpen  bool // on a phone, the page shows the filters at once
 	Active  []chip
 	Next    string // path of the next page; "": this is the last page
 	Prev    string // path of the page before; "": this is the first page
@@ -181,7 +181,7 @@ func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *
 
 const mostUnknown = 3 // unknown parameters that a page names
 
-// moreParam names the facet of which the page shows as many values as it may.
+// moreParam is a parameter that names a facet. The page shows as many values of this facet as it may.
 const moreParam = "more"
 
 const (
@@ -339,8 +339,8 @@ const mostExportQuery = 300
 
 const mostTries = 6 // links on a page of a search that found nothing
 
-// tries returns searches that people may try instead of a search that finds nothing: with second tries, if the
-// question forbids them, and without one of its words.
+// tries returns searches that people may try after a search that finds nothing: the same words with second
+// tries, if the question forbids them, and the question without one of its words.
 func tries(l Lang, root string, q search.Query) (all []link) {
 	q.After = nil
 	if q.Exact {

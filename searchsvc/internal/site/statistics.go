@@ -49,8 +49,8 @@ func (s *Site) count(ctx context.Context) (search.Result, error) {
 	return found, err
 }
 
-// countsOf returns the question that counts what q finds. Each property is counted as if there were no filter by
-// it, so that each number equals the hits of the search to which it links.
+// countsOf returns the question that counts what q finds. The counts of a property ignore the filter by this
+// property. So each number equals the hits of the search to which it links.
 func countsOf(q search.Query) search.Query {
 	q.Facets, q.FacetLimit, q.Apart, q.Sums, q.Limit, q.After = statisticsOf, mostShown, true, true, 0, nil
 	return q
@@ -217,7 +217,7 @@ func amountText(l Lang, number float64, unit search.Unit) string {
 	return decimal(l, said) + "\u00a0" + units[code].afterText(l, said)
 }
 
-// percent returns the number part as a percentage of the number whole, with one digit after the point.
+// percent returns part/whole as a percentage, with one digit after the point.
 func percent(part, whole int64) string {
 	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64)
 }

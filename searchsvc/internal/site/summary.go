@@ -51,8 +51,8 @@ func (r record) about() string {
 	return shorten(strings.Join(all, " · "), mostAbout)
 }
 
-// repeat does what the method first does, but for a text that the page shows twice. So it does not mark the
-// value as shown.
+// repeat does what cursor.first does, but for a text that the page shows twice. So it does not mark the value
+// as shown.
 func (c cursor) repeat(name string) part {
 	at := c.in(name)
 	if translated := c.in(name + "_" + string(c.l)); c.l != Ukrainian && translated.hasText() {
@@ -170,8 +170,8 @@ func sales(processes []cursor, to outwards) []part {
 	return appendPart(p.repeat("type").all(), " ", number.outside(to.toSale(p)))
 }
 
-// places returns the parts of the first address, the item that has it, and a part with the number of other
-// addresses.
+// places returns the parts of the first address, and the item that has this address. If there are other
+// addresses, the last part has their number.
 func places(l Lang, items []cursor) (parts []part, at cursor) {
 	var seen []string
 	for _, item := range items {

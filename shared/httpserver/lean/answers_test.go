@@ -86,7 +86,7 @@ func TestSameAnswersAsNetHTTP(t *testing.T) {
 	}
 }
 
-// FuzzSameAnswersAsNetHTTP compares the answers of both servers for a handler that does any steps.
+// FuzzSameAnswersAsNetHTTP compares the answers of both servers for handlers with arbitrary steps.
 func FuzzSameAnswersAsNetHTTP(f *testing.F) {
 	f.Add("hwfwb", false)
 	f.Add("lwwr", true)

@@ -65,7 +65,7 @@ func (l *Listener) serve(connection net.Conn) {
 	}
 }
 
-// loop reads from the connection, and passes the bytes to the method take, until this returns false or the
+// loop reads from the connection, and passes the bytes to the method take, until take returns false or the
 // connection fails.
 func (c *conn) loop() {
 	if raw := rawOf(c.net); raw != nil {
@@ -171,7 +171,7 @@ func (c *conn) answer(b []byte) (size int, open bool) {
 // cut ends a connection whose handler may still run. The handler's context ends.
 func (c *conn) cut() {
 	c.state.Store(overState)
-	_ = c.net.SetDeadline(time.Unix(1, 0)) // if it fails, the connection is closed
+	_ = c.net.SetDeadline(time.Unix(1, 0)) // fails only if the connection is already closed
 	if half, ok := plainOf(c.net).(interface{ CloseRead() error }); ok {
 		_ = half.CloseRead() // the watch notices this
 	}

@@ -191,7 +191,7 @@ func TestAHandlerThatMayWaitSeesAtOnceThatItsClientHasLeft(t *testing.T) {
 	conn := dial(t, l)
 	ask(t, conn, "/")
 	<-begun
-	left <- struct{}{} // says so although the client has not left yet
+	left <- struct{}{} // lets the handler go on, although the client has not left yet
 	if err := <-ended; err != nil {
 		t.Errorf("got %v while the client is there, want none", err)
 	}

@@ -65,8 +65,8 @@ func parseRequestLine(r *http.Request, head string) (fields string, ok bool) {
 	return rest[len(target)+len(endOfRequestLine):], true
 }
 
-// difficult are the header fields that change how net/http reads or handles a request. Connection does so too,
-// but is not among them.
+// difficult are the header fields that change how net/http reads or handles a request. The field Connection is not
+// among them, because httpwire.Fields checks its value.
 var difficult = map[string]bool{
 	"Content-Length": true, "Expect": true, "Http2-Settings": true, "Pragma": true, "Trailer": true,
 	"Transfer-Encoding": true, "Upgrade": true,

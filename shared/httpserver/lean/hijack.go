@@ -40,8 +40,8 @@ type hijacked struct {
 	mu       sync.Mutex
 	free     bool          // the loop has ended
 	ended    bool          // Close was called
-	released chan struct{} // closed when free
-	closed   chan struct{} // closed when ended
+	released chan struct{} // closed once the field free is true
+	closed   chan struct{} // closed once the field ended is true
 }
 
 func (h *hijacked) Read(p []byte) (int, error) {

@@ -129,7 +129,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 func (l *Listener) Close() error {
 	l.close.Do(func() { close(l.closed) })
 	if l.draining.Load() {
-		return nil // Shutdown has closed it
+		return nil // Shutdown has already closed the listener
 	}
 	return l.Listener.Close()
 }

@@ -52,7 +52,7 @@ type response struct {
 	// Content-Length, even if that was not a number.
 	typed, encoded, dated, trails, sized bool
 
-	head []byte // the part of the head that is not sent yet; it ends with the handler's fields unless begun
+	head []byte // the part of the head that is not sent yet; while begun is false, it ends with the handler's fields
 	body []byte // the part of the body that is not sent yet
 }
 
@@ -112,10 +112,10 @@ func (w *response) note(name string, values []string) (isSent bool) {
 		if n, err := strconv.ParseInt(first, 10, 64); err == nil && n >= 0 && hasBody(w.status) {
 			w.length = n
 		}
-		return false // begin decides whether it is sent
+		return false // the method begin decides whether it is sent
 	case "Transfer-Encoding":
 		w.encoded = first != ""
-		return false // begin decides whether it is sent
+		return false // the method begin decides whether it is sent
 	case "Content-Type":
 		w.typed = true
 		return w.status != http.StatusNotModified // as in net/http (RFC 9110, section 15.4.5)
@@ -170,10 +170,10 @@ func write[T []byte | string](w *response, p T) (int, error) {
 	}
 	w.written += int64(len(p))
 	if w.length != unknown && w.written > w.length {
-		return 0, http.ErrContentLength // finish closes the connection
+		return 0, http.ErrContentLength // the method finish closes the connection
 	}
 	if w.r.Method == http.MethodHead {
-		w.body = append(w.body, p[:min(len(p), max(sniffed-len(w.body), 0))]...) // needed only to detect the type
+		w.body = append(w.body, p[:min(len(p), max(sniffed-len(w.body), 0))]...) // kept only to detect the media type
 		return len(p), nil
 	}
 	if len(w.body)+len(p) > maxBuffered {
@@ -212,8 +212,8 @@ func (w *response) Sent() int64 { return w.written }
 // sniffed is how many bytes http.DetectContentType looks at.
 const sniffed = 512
 
-// begin completes the head: it decides how the body is framed. The bytes first begin the body. If final is
-// true, the handler has returned, and no more of the body follows.
+// begin completes the head: it decides how the body is framed. The argument first has the first bytes of the body.
+// If final is true, the handler has returned, and no more of the body follows.
 func (w *response) begin(first []byte, final bool) {
 	if w.begun {
 		return

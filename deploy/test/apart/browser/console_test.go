@@ -115,7 +115,7 @@ func (b *browser) checkCopyButton() {
 	b.tryLine()
 }
 
-// tryLine runs the command that the page shows in a shell.
+// tryLine takes the command that the page shows, and runs it in a shell.
 func (b *browser) tryLine() {
 	b.t.Helper()
 	line := ask(b, chromedp.Text(chromedp.CSS("#try")))

@@ -185,7 +185,7 @@ func (s *fileSite) ran() (names []string) {
 	return names
 }
 
-// redPDF returns a PDF with one red page. The text more is added to the PDF's catalogue.
+// redPDF returns a PDF with one red page. The text in the parameter more is added to the PDF's catalogue.
 func redPDF(more string) string {
 	const page = "0.8 0.1 0.1 rg 0 0 600 800 re f"
 	out, places := "%PDF-1.4\n", []int{}
@@ -261,8 +261,8 @@ func TestFilesInChromium(t *testing.T) {
 	}
 }
 
-// judge checks that exactly these scripts have run: the scripts of the files byNaive, which the naive server has
-// sent.
+// judge checks that the scripts of the files in byNaive have run, and no others. The naive server has sent these
+// files.
 func (s *fileSite) judge(t *testing.T) {
 	t.Helper()
 	if got := s.ran(); !slices.Equal(got, byNaive) {

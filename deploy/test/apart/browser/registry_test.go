@@ -138,8 +138,8 @@ func (r *registry) known(t *testing.T, key string) int {
 	return resp.StatusCode
 }
 
-// mustKnow waits up to a minute until the function known returns the status want, because a change of a key reaches
-// the gateway a little later.
+// mustKnow waits up to a minute until the function known returns the expected status, because a change of a key
+// reaches the gateway a little later.
 func (r *registry) mustKnow(t *testing.T, key string, want int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -153,7 +153,7 @@ func (r *registry) mustKnow(t *testing.T, key string, want int) {
 	}
 }
 
-// use reports to the auth service that a key was used in the last 85 days.
+// use reports to the auth service that a key was used on each of the last 85 days.
 func (r *registry) use(t *testing.T, id string) {
 	t.Helper()
 	now := time.Now().UTC()

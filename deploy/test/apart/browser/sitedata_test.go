@@ -67,7 +67,8 @@ func (p property) create(t *testing.T) string {
 	return string(body)
 }
 
-// fill creates all properties, each in its state. It creates the first one last, and returns the id of that one.
+// fill creates an asset for each element of properties, in its state. It begins with the last element. It returns
+// the id of the asset for the first element, which is created last.
 func (r *registry) fill(t *testing.T) (id string) {
 	t.Helper()
 	for at := len(properties) - 1; at >= 0; at-- {

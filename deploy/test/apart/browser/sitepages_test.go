@@ -25,7 +25,7 @@ func (s *publicSite) addGarages(t *testing.T, from, to int) {
 	})
 }
 
-// titles returns the titles of the hits on the page, and adds them to the set seen.
+// titles returns the titles of the hits on the page, and adds them to the set in the parameter seen.
 func (b *browser) titles(seen map[string]bool) (all []string) {
 	b.t.Helper()
 	all = evaluate[[]string](b, `[...document.querySelectorAll(".hits h3")].map(e => e.textContent)`)
@@ -36,7 +36,8 @@ func (b *browser) titles(seen map[string]bool) (all []string) {
 }
 
 // TestResultsLeadForwardsAndBack goes without script to the last page of a search, and back, while assets are
-// added. Both on the way forwards and on the way back, each asset from the beginning must be on a page.
+// added. Both on the way forwards and on the way back, each asset that existed at the beginning must be on some
+// page.
 func TestResultsLeadForwardsAndBack(t *testing.T) {
 	s := startSite(t)
 	s.addGarages(t, 1, 45)

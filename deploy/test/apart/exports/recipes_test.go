@@ -62,7 +62,8 @@ func (w workshop) run(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// startPostgreSQL starts a server with a new database, and returns the variables by which psql finds it.
+// startPostgreSQL starts a server with a new database, and returns the environment variables with which psql
+// connects to it.
 func startPostgreSQL(t *testing.T) (env []string) {
 	t.Helper()
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin")
@@ -182,7 +183,7 @@ func TestRecipes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(w.dir, "recipe.py"), []byte(python[0]+program), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const python3 = "/usr/bin/python3" // Debian's, which has pandas; another may come first in PATH
+	const python3 = "/usr/bin/python3" // Debian's Python, which has pandas; PATH may begin with another one
 	if _, err := exec.Command(python3, "-c", "import pandas").Output(); err != nil {
 		needtest.Missing(t, "python3-pandas", err)
 	}
@@ -200,7 +201,8 @@ func TestRecipes(t *testing.T) {
 	at := slices.Index(rows[0], "title")
 	var shown, cells []string
 	for i, row := range rows[1:] {
-		// A spreadsheet takes the ' in front for the mark of a text. Gnumeric does not escape _x0041_ in its XLSX files.
+		// For a spreadsheet, a ' at the beginning of a cell only means that the cell is a text. Gnumeric does not
+		// escape _x0041_ in its XLSX files.
 		cell := strings.ReplaceAll(strings.TrimPrefix(titles[i], "'"), "_x0041_", "A")
 		shown, cells = append(shown, row[at]), append(cells, cell)
 	}

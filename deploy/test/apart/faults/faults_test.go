@@ -50,7 +50,8 @@ func (w *wire) open(t *testing.T) {
 	}
 }
 
-// poison adds a fault, which toxiproxy describes in JSON, to the answers of the store.
+// poison makes the answers of the store faulty. The parameter toxic describes the fault in the JSON form of
+// toxiproxy.
 func (w *wire) poison(t *testing.T, toxic string) {
 	t.Helper()
 	if _, err := w.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
@@ -152,7 +153,7 @@ func TestFaultsBetweenServiceAndStore(t *testing.T) {
 	}
 }
 
-// work has twelve callers create, change, read and list assets for the given duration.
+// work starts twelve callers that create, change, read and list assets for the given duration.
 func (l *ledger) work(t *testing.T, during time.Duration) {
 	t.Helper()
 	known := l.assets

@@ -41,7 +41,7 @@ func start(t *testing.T, store string) *service {
 	return startWith(t, assetsvc.Config{Store: store})
 }
 
-// startWith starts an asset service with the store and the switches of c.
+// startWith starts an asset service with the store and the switches of the configuration c.
 func startWith(t *testing.T, c assetsvc.Config) *service {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))

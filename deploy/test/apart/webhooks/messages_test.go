@@ -36,7 +36,8 @@ func TestMessagesOfTheClientsAreThoseOfTheStandard(t *testing.T) {
 		header.Set("webhook-timestamp", m.Timestamp)
 		header.Set("webhook-signature", m.Signature)
 		err = verifier.VerifyIgnoringTimestamp([]byte(m.Body), header)
-		// The error needs no check: a message without a valid number is wrong, and then err is not nil.
+		// The error of ParseInt does not matter: the library refuses a message whose time is not a number, and then
+		// err is not nil.
 		at, _ := strconv.ParseInt(m.Timestamp, 10, 64)
 		if got := err == nil && at >= m.Now-300 && at <= m.Now+300; got != m.Right {
 			t.Errorf("%s: got right %t and %v, want right %t", m.Name, got, err, m.Right)

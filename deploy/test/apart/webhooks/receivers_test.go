@@ -31,7 +31,7 @@ type receivers struct {
 	conns  atomic.Int64    // number of open connections
 	life   int             // how many sending processes were killed so far
 	timing bool
-	// Whether several processes take turns as the sender. Then a repeat after a kill may come late.
+	// True if several processes take turns as the sender. A repeated message may then come long after a kill.
 	several bool
 }
 
@@ -207,8 +207,8 @@ func (r *receivers) faultf(format string, args ...any) {
 	}
 }
 
-// lacking returns how many receivers, except the slow ones, have not yet got an acknowledged change of an asset,
-// nor a newer one.
+// lacking returns how many receivers, except the slow ones, still lack an acknowledged change. A receiver that has
+// a newer change of the asset does not lack the older one.
 func (r *receivers) lacking(registry *registry) (n int) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()

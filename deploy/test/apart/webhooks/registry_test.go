@@ -136,8 +136,8 @@ func (r *registry) change(a owned, body string) error {
 	return nil
 }
 
-// write changes the assets one after another until ctx ends. rate is the number of changes per second. Requests may
-// fail while the registry is down.
+// write changes the assets one after another until ctx ends. The parameter rate is the number of changes per
+// second. Requests may fail while the registry is down.
 func (r *registry) write(ctx context.Context, rate int) (done int) {
 	ticker := time.NewTicker(time.Second / time.Duration(rate))
 	defer ticker.Stop()
@@ -152,7 +152,7 @@ func (r *registry) write(ctx context.Context, rate int) (done int) {
 		}
 		turns <- struct{}{}
 		all.Go(func() {
-			// A failed change is not in the map changed, so no receiver has to get it.
+			// A failed change is not recorded, so no receiver has to get it.
 			_ = r.change(r.assets[i%len(r.assets)], fmt.Sprintf(`{"data":{"title":"change %d"}}`, i))
 			<-turns
 		})

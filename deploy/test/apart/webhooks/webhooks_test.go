@@ -52,8 +52,8 @@ const (
 	goal = time.Second // time from a change until a healthy receiver has it, at p99
 )
 
-// TestHealthyReceiversGetEachChange starts webhooks of which a tenth have dead receivers and a tenth slow ones. It
-// prints how soon the other receivers get a change, but does not fail when they get it late.
+// TestHealthyReceiversGetEachChange starts webhooks. A tenth of them have dead receivers, and another tenth have
+// slow ones. It prints how soon the other receivers get a change, but does not fail when they get it late.
 func TestHealthyReceiversGetEachChange(t *testing.T) {
 	registry := startRegistry(t, 200)
 	r, nobody := newReceivers(t), silent(t)
@@ -184,8 +184,8 @@ func TestHostileReceiversTakeLittleMemory(t *testing.T) {
 	t.Logf("200 hostile receivers: %d MiB of memory at most", peak>>20)
 }
 
-// endless starts a server that answers each request with the text head, and then sends the text part again and
-// again without end. It returns the server's address.
+// endless starts a server that answers each request with the text in the parameter head, and then repeats the text
+// in the parameter part without end. It returns the server's address.
 func endless(t *testing.T, head, part string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -54,8 +54,8 @@ func New(base string, registry http.RoundTripper, troubled func(since time.Time)
 	return &Clients{Key: "broker", base: base, registry: registry, troubled: troubled, outcomes: map[string]int{}}
 }
 
-// Run sends requests from several clients for the given duration. rate is the number of requests per second of all
-// clients together; 0 means as many as possible.
+// Run sends requests from several clients for the given duration. The parameter rate is the number of requests per
+// second of all clients together; 0 means as many as possible.
 func (c *Clients) Run(ctx context.Context, clients int, rate float64, during time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, during)
 	defer cancel()
@@ -158,8 +158,8 @@ func (c *Clients) change(ctx context.Context, a *owned) {
 	}
 }
 
-// ask sends a request and counts its outcome. If the status is want, it returns the body. Otherwise it returns nil,
-// and records a violation unless a fault explains the outcome.
+// ask sends a request and counts its outcome. If the status equals the parameter want, it returns the body.
+// Otherwise it returns nil, and records a violation unless a fault explains the outcome.
 func (c *Clients) ask(ctx context.Context, what, method, path, token, body string, want int) []byte {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

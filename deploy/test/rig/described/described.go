@@ -232,8 +232,8 @@ func (d *Document) checkAnswer(x Exchange, route *routers.Route, params map[stri
 // isAny reports whether an answer may have any media type, because it is the content of a file.
 func isAny(of *openapi3.Response) bool { return of.Content["*/*"] != nil }
 
-// answerOf returns the answer that the document has for a status of an operation, and its place in the document.
-// For the statuses that the answer "default" lists, this is the answer "default".
+// answerOf returns the answer that the document has for a status of an operation, and its place in the document. If
+// the answer "default" lists the status, it returns the answer "default".
 func answerOf(route *routers.Route, status int) (*openapi3.ResponseRef, string) {
 	name := fmt.Sprint(status)
 	response := route.Operation.Responses.Value(name)
@@ -254,7 +254,7 @@ func answerOf(route *routers.Route, status int) (*openapi3.ResponseRef, string) 
 	return response, operationPointer(route) + "/responses/" + name
 }
 
-// checkBody checks the body of an answer. pointer leads to the answer's media type in the document.
+// checkBody checks the body of an answer. The parameter pointer leads to the answer's media type in the document.
 func (d *Document) checkBody(pointer, media string, body []byte) error {
 	switch {
 	case media == "application/json":
@@ -316,7 +316,7 @@ func roleOf(r *http.Request) string {
 }
 
 // writtenBy returns the body without the fields that the role may not write, or may write only under a condition.
-// Of such fields, the registry checks only the types. The extension x-written-by lists the roles that may write a
+// The registry checks only the types of these fields. The extension x-written-by lists the roles that may write a
 // field, and the conditions.
 func writtenBy(role string, of *openapi3.RequestBody, sent []byte) ([]byte, error) {
 	data := of.Content.Get("application/json").Schema.Value.Properties["data"]

@@ -11,14 +11,14 @@ const (
 	lines  = "application/x-ndjson"
 )
 
-// ofStreams are the parameters that streams use. They ignore all others.
+// ofStreams are the parameters that streams use. Streams ignore all other parameters.
 var ofStreams = []string{"offset", "mode", "opt_fields"}
 
 // IsStream reports whether a media type is one of the two that streams have.
 func IsStream(media string) bool { return media == events || media == lines }
 
 // checkStream checks the complete messages of a stream. If the stream was cut off, it ignores the last, incomplete
-// message. pointer leads to the answer's media type in the document.
+// message. The parameter pointer leads to the answer's media type in the document.
 func (d *Document) checkStream(pointer, media, body string) error {
 	separator, check := "\n", d.checkLine
 	if media == events {

@@ -134,7 +134,7 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// Freeze suspends the process with SIGSTOP until Thaw.
+// Freeze suspends the process with SIGSTOP until Thaw is called.
 func (p *Process) Freeze() error { return p.signal(syscall.SIGSTOP) }
 
 // Thaw resumes a frozen process with SIGCONT.
@@ -204,7 +204,7 @@ func (o *Output) String() string {
 }
 
 // Standalone starts the registry as one process on the data directory dir, with the sandbox keys and without rate
-// limits. bin is the directory of the programs.
+// limits. The parameter bin is the directory of the programs.
 func Standalone(ctx context.Context, bin, addr, dir string, output *Output, args ...string) (*Process, error) {
 	args = append([]string{"serve", "--sandbox", "--no-limits", "--addr", addr, "--data", dir}, args...)
 	return Start(ctx, addr, output, filepath.Join(bin, "registry"), args...)
@@ -237,7 +237,7 @@ type Stores struct {
 	Beside string
 }
 
-// Command returns the arguments of env(1) with which it runs a program with the variables of Env.
+// Command returns arguments for env(1). With them, env runs a program with the variables in the field Env.
 func (s Stores) Command(binary string, args ...string) []string {
 	return slices.Concat(s.Env, []string{binary}, args)
 }
