@@ -17,7 +17,7 @@ type cosignatures struct {
 	given, missing map[string]metric.AddOption // labels of the counts, by the name of the witness
 }
 
-// newCosignatures returns counts of 0 for each witness of the policy that has an address.
+// newCosignatures returns counts of 0 for each witness in the policy, if the witness has an address.
 func newCosignatures(meter metric.Meter, policy *translog.Policy) (*cosignatures, error) {
 	count, err := meter.Int64Counter("registry.log.cosignatures", metric.WithUnit("{cosignature}"),
 		metric.WithDescription("Cosignatures of checkpoints of the public log that witnesses were asked for."))
@@ -41,8 +41,7 @@ func labels(witness, result string) metric.AddOption {
 		attribute.String("witness", witness), attribute.String("result", result)))
 }
 
-// note counts the results of one checkpoint. The map faults has an error for each witness that did not cosign
-// it.
+// note counts the results of one checkpoint. The map "faults" has an error for each witness that did not cosign it.
 func (c *cosignatures) note(ctx context.Context, faults map[string]error) {
 	for name, given := range c.given {
 		if faults[name] == nil {

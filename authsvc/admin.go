@@ -44,7 +44,7 @@ func (c Config) administer(s store, verifier *apikey.Verifier) (administration, 
 	}, nil
 }
 
-// serveAdmin serves the admin API and its console if c has a listener for them. The function stop ends this.
+// serveAdmin serves the admin API and its console if c has a listener for them. The returned function stops both.
 func (c Config) serveAdmin(
 	ctx context.Context, a administration, assets console.Assets, s store,
 ) (stop func() error, err error) {

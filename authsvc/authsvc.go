@@ -134,7 +134,7 @@ type Server struct {
 	admin     administration
 	stopAdmin func() error
 	stopSweep func()
-	assets    *upstream.Pool // nil if c has no AssetsURLs, or Config.Assets is used
+	assets    *upstream.Pool // nil if Config has no AssetsURLs, or if Config.Assets is used
 }
 
 // New opens the store, reads the keys file and returns a running service. The

@@ -11,9 +11,9 @@ import (
 
 // The intervals between sweeps of transfers.
 const (
-	sweepFirst = time.Hour // after the start; a clock that was wrong at the start is set by then
+	sweepFirst = time.Hour // time from the start to the first sweep; a clock that was wrong at the start is set by then
 	sweepEvery = 6 * time.Hour
-	sweepAgain = time.Minute // after a sweep that failed
+	sweepAgain = time.Minute // time from a failed sweep to the next one
 	clockError = time.Hour
 )
 
@@ -26,15 +26,15 @@ type clock struct {
 
 func newClock(now func() time.Time) clock { return clock{time.Now(), now().Round(0), now} }
 
-// leaps reports whether the clock was set by more than clockError after the moment in the field begun. The time
-// that it shows may then be wrong.
+// leaps reports whether somebody has changed the clock by more than clockError since the moment in the field begun.
+// The time that the clock shows may then be wrong.
 func (c clock) leaps() bool {
 	return (c.now().Round(0).Sub(c.shown) - time.Since(c.begun)).Abs() > clockError
 }
 
 // sweep removes expired transfers regularly, until the function stop is called. It removes nothing while the
-// clock may be wrong: soon after the start, when the clock may not be set yet, and after the clock was set by
-// more than an hour.
+// clock may be wrong: soon after the start, when the clock may not be set yet, and after somebody has changed the
+// clock by more than an hour.
 func sweep(ctx context.Context, tokens *token.Service, log *slog.Logger, now func() time.Time) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -39,7 +39,7 @@ type rig struct {
 	feed   atomic.Value // string: the answer to a request for a page of the feed
 }
 
-// start starts a service, and passes it to each function of the argument started.
+// start starts a service, and passes it to each of the given functions (started).
 func start(t *testing.T, change func(*Config), started ...func(*Server)) *rig {
 	t.Helper()
 	r := &rig{t: t}
@@ -240,8 +240,9 @@ func TestRegistrations(t *testing.T) {
 	}
 }
 
-// TestUploadAfterRegistration registers a file and uploads it, as the guide of the family's document service
-// describes. Only the broker's own upload of the registered bytes may succeed, and only once.
+// TestUploadAfterRegistration registers a file and uploads it, as described in the guide of the document service of
+// the family of systems that this API comes from. Only the broker's own upload of the registered bytes may succeed,
+// and only once.
 func TestUploadAfterRegistration(t *testing.T) {
 	r := start(t, same)
 	registered := r.register(broker, `{"data":{"hash":"`+hash("content")+`"}}`)

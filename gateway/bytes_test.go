@@ -177,7 +177,7 @@ func TestABrokerMayUploadSoManyBytes(t *testing.T) {
 	files := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
 		read.Add(n)
-		if err != nil { // returned by the gateway's body, which the handler reads directly if both are in one process
+		if err != nil { // in one process, the handler reads the gateway's body itself, and gets its error
 			faulthttp.Write(w, err)
 			return
 		}

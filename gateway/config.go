@@ -38,12 +38,12 @@ type Config struct {
 	Auth       http.RoundTripper              // transport to the auth service, used instead of AuthURLs; nil: not used
 	Secrets    keyring.Ring                   // secrets that sign identities; the same for all services
 
-	ServerID       string        // value of the cookie SERVER_ID; "": made from the secret, which needs a single secret
+	ServerID       string        // value of the cookie SERVER_ID; "": made from the secret, which must be the only one
 	BaseURL        string        // beginning of each link in answers; "": taken from the address of the request
 	OwnURL         string        // address of the listener, for examples without BaseURL; "": http://127.0.0.1:8080
 	MaxBody        int64         // most bytes of a request body; 0: 1 MiB
 	Timeout        time.Duration // longest time for a request; 0: 10 s
-	Memory         int64         // bytes that the process may use, of which requests get parts; 0: memory.Limit
+	Memory         int64         // bytes that the process may use; requests get parts of them; 0: memory.Limit
 	KeyTTL         time.Duration // how long a verified key is trusted; 0: 5 s
 	Settings       Settings
 	Limits         Limits             // zero: no rate limits
@@ -70,8 +70,9 @@ func NewAnswers(bytes int64) *Answers {
 	return answers.New(cmp.Or(bytes, memory.Limit())/16, time.Now)
 }
 
-// ServerIDOf returns the value of the cookie SERVER_ID for a registry that has only this secret and does not
-// set the value. A registry that rotates its secret must set the value, because this one would change.
+// ServerIDOf returns the value of the cookie SERVER_ID for a registry that has only this secret and does not set
+// the value. A registry that rotates its secret must set the value, because the result of ServerIDOf depends on the
+// secret.
 func ServerIDOf(secret []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("server id"))

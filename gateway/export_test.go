@@ -21,7 +21,7 @@ import (
 type library struct {
 	assets int
 	size   int                                              // additional bytes in each asset
-	get    func(w http.ResponseWriter, n int) (isDone bool) // answers for asset n if it returns true; nil: never
+	get    func(w http.ResponseWriter, n int) (isDone bool) // answers for asset n, or returns false; nil: always false
 	reads  atomic.Int64
 }
 
@@ -116,7 +116,8 @@ func TestAnExportHasEachAssetOnce(t *testing.T) {
 	}
 }
 
-// TestAnExportHasAtMost10000Rows exports more assets than that, and checks that the file says so.
+// TestAnExportHasAtMost10000Rows exports 12,345 assets. The file must have the first 10,000, and its name must have
+// both numbers.
 // Promises: export-rows
 func TestAnExportHasAtMost10000Rows(t *testing.T) {
 	l := &library{assets: 12_345}

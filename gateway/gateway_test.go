@@ -50,8 +50,8 @@ type down struct{}
 
 func (down) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("down") }
 
-// start starts a gateway in this process, whose auth service is the handler known, and whose asset service is
-// the handler assets. The function change may change the configuration; nil changes nothing.
+// start starts a gateway in this process. The test functions known and assets answer its requests to the auth service
+// and to the asset service. The function change may change the configuration; nil changes nothing.
 func start(t testing.TB, change func(*Config)) *Server {
 	t.Helper()
 	c := Config{

@@ -15,8 +15,8 @@ import (
 // Config.ServerID are required too; the ServerID must be the one of the origin.
 type Mirror struct {
 	Origin string               // address of the registry that takes all other requests
-	Age    func() time.Duration // returns by how much the data are older than those of the origin
-	Fault  func() string        // returns a sentence that says why the data cannot be updated, or ""; nil: never
+	Age    func() time.Duration // returns how much older the data are than the data of the origin
+	Fault  func() string        // says why the data cannot be updated; "": they can be; nil: they always can be
 }
 
 func (m *Mirror) validate(c Config) error {

@@ -277,9 +277,8 @@ func (s *Server) Search(ctx context.Context, q search.Query) (search.Result, err
 	return result, err
 }
 
-// stepOf returns the name of the step that a search needed (search.Steps); if it needed several, of the last
-// one. It returns "plain" if the search needed none, and "nothing" if nothing was found. The result never
-// contains words of a question.
+// stepOf returns the name of the last step that a search needed (search.Steps). It returns "plain" if the search
+// needed none, and "nothing" if nothing was found. The result never contains words of a question.
 func stepOf(r search.Result) string {
 	switch steps := r.Reading.Steps; {
 	case r.Total == 0:

@@ -18,7 +18,7 @@ const whole = `{"assetType":"loan","title":"Склад","description":"Цех","
 func TestFaultsOfAnAsset(t *testing.T) {
 	for _, c := range []struct {
 		name, data string
-		want       []string // "name: beginning of the text"
+		want       []string // for each fault: the name of the field, ": ", and the beginning of the text
 	}{
 		{"a whole asset of any type", whole, nil},
 		{"no item", strings.Replace(whole, `"items"`, `"relatedProcesses":[],"x":1,"item"`, 1),

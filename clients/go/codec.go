@@ -1,7 +1,7 @@
 package client
 
-// The methods of this file implement json.Marshaler and json.Unmarshaler. They keep
-// the fields that a struct does not have in its Unknown.
+// The methods of this file implement json.Marshaler and json.Unmarshaler. A field of the JSON that the struct does
+// not declare is kept in the struct's field Unknown.
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *Asset) UnmarshalJSON(text []byte) error {

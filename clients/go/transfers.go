@@ -9,7 +9,7 @@ import (
 // ends after 90 days.
 type Transfer struct {
 	ID      string    `json:"id"`
-	Date    Timestamp `json:"date"`              // time of the creation; once it is used, time of the use
+	Date    Timestamp `json:"date"`              // when the transfer was made; of a used transfer, when it was used
 	UsedFor string    `json:"usedFor,omitempty"` // "/assets/ID"; empty: unused
 }
 

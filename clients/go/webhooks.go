@@ -62,7 +62,7 @@ type WebhookSettings struct {
 	Mode      string         `json:"mode,omitempty"`       // as in Webhook
 	OptFields string         `json:"opt_fields,omitempty"` // as in Webhook
 	Filters   WebhookFilters `json:"filters,omitzero"`     // which assets it sends; zero: all
-	Offset    Timestamp      `json:"offset,omitempty"`     // changes after it are sent; empty: only future changes
+	Offset    Timestamp      `json:"offset,omitempty"`     // sends changes after this offset; empty: only future ones
 	State     string         `json:"state,omitempty"`      // "disabled" creates a paused webhook
 }
 

@@ -340,8 +340,8 @@ func integer(text string, rest ...member) object {
 
 func listOf(items object) object { return object{{"type", "array"}, {"items", items}} }
 
-// closed returns the schema of an object that has these properties and no others. Only the properties in the
-// list optional may be missing.
+// closed returns the schema of an object that has these properties and no others. The properties that the argument
+// "optional" lists may be missing, but no others.
 func closed(text string, properties object, optional ...string) object {
 	required := []string{}
 	for _, p := range properties {
@@ -741,7 +741,7 @@ func parameters(version string) (all object, everywhere []object) {
 	}
 }
 
-// entry returns the schema of one entry in a list. The argument what is a text that names the entry.
+// entry returns the schema of one entry in a list. The argument "what" is a text that names the entry.
 func entry(what string, properties object) object {
 	return object{
 		{"type", "object"},

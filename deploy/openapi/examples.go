@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// also has, by type, the fields that an example shows in addition to the fields that a creation needs. A rule that
-// a schema cannot express requires these fields.
+// also["X"] lists the fields that the example of a type X shows in addition to the fields that a creation needs. A
+// rule that a schema cannot express requires the additional fields.
 var also = map[string][]string{
 	"Asset":          {"items", "decisions"}, // so that it can be published
 	"ContactPoint":   {"telephone"},
@@ -14,7 +14,7 @@ var also = map[string][]string{
 	"RelatedProcess": {"type"},
 }
 
-// patches has, by type, the field that the example of a PATCH changes.
+// patches maps the name of a type to the field that the example of a PATCH changes.
 var patches = map[string]string{
 	"Item": "quantity", "Decision": "title", "Document": "title", "RelatedProcess": "identifier",
 }

@@ -26,7 +26,7 @@ type operation struct {
 	location   bool     // the header Location of a creation has the address of the new object
 	tagged     bool     // the answer has an ETag
 	headers    []string // more headers of the answer
-	beside     bool     // the path has no version in front; the file service answers
+	beside     bool     // the path begins without a version, and the file service answers
 	statuses   []int    // statuses in addition to those of the request's class
 	javascript bool     // the parameter opt_jsonp is allowed
 	streamed   bool     // the answer can be a stream (docs/contract.md, "Streams")
@@ -368,7 +368,7 @@ func (w *writer) bodySchemas() (all object) {
 	for _, r := range describedRoutes() {
 		o, err := operationOf(r)
 		named := slices.ContainsFunc(all, func(m member) bool { return m.name == bodyOf(o.body) })
-		if err == nil && o.body != "" && w.hasRoute(r) && !named { // the function paths reports err
+		if err == nil && o.body != "" && w.hasRoute(r) && !named { // writer.paths returns err
 			all = all.with(bodyOf(o.body), requestBody(o.body))
 		}
 	}

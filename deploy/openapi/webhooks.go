@@ -226,7 +226,7 @@ func field(name string) object {
 	panic("openapi: webhooks have no field " + name) // a mistake in this file
 }
 
-// webhookInput returns the schema of a body. The argument written has the fields that a client may set. Other
+// webhookInput returns the schema of a body. The last argument has the fields that a client may set. Other
 // fields of a webhook are permitted, but the registry ignores them.
 func webhookInput(text string, required []string, written object) object {
 	var properties object

@@ -111,8 +111,8 @@ func stopped(dir, name string) snapshot {
 	}
 }
 
-// archive writes the data directory as a tar archive. For each store it writes the snapshot that the argument
-// snapshots has under the store's file name. Other files are copied.
+// archive writes the data directory as a tar archive. For each store it writes a snapshot, which it finds in the map
+// by the name of the store's file. Other files are copied.
 func archive(w io.Writer, dir string, snapshots map[string]snapshot, o BackupOptions) error {
 	t := tar.NewWriter(w)
 	for _, name := range kept {

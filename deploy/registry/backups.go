@@ -34,7 +34,7 @@ const (
 )
 
 // BackupInto makes a backup in a directory (the argument into), and restores it there to check it. Only then does
-// it give the backup its name and remove the backups that are too old for the rules in keep. It writes to w what it
+// it give the backup its name and remove the backups that are too old for the given rules. It writes to w what it
 // checked. If it returns no error, the backup is valid. If the data is damaged, the error wraps ErrDamaged, and the
 // bad backup stays as unchecked.tar until the next run. After an error, no other backup is removed.
 func BackupInto(ctx context.Context, dir, into string, keep Keep, o BackupOptions, w io.Writer) (err error) {
@@ -119,7 +119,7 @@ func removeUnchecked(into string) error {
 	return err
 }
 
-// removeOld removes the backups that are too old for the rules in keep. It never removes other files or the
+// removeOld removes the backups that are too old for the given rules. It never removes other files or the
 // backup that was just made, even if the clock was wrong before.
 func removeOld(into string, keep Keep, now time.Time) (kept, removed int, err error) {
 	entries, err := os.ReadDir(into)
@@ -155,9 +155,9 @@ func (k Keep) old(made []time.Time) (old []time.Time) {
 	return old
 }
 
-// newestOf notes the span of time (a day or a week) of a backup. It returns true if the span is new and the map
-// seen had fewer spans than the limit most. Backups come newest first, so the backup is then the newest of its
-// span.
+// newestOf reports whether a backup is the first one of its span of time (a day or a week), and notes the span.
+// Backups come newest first, so the first one is the newest. When the limit of spans is reached, newestOf returns
+// false.
 func newestOf(seen map[string]bool, span string, most int) bool {
 	if seen[span] || len(seen) == most {
 		return false

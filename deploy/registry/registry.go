@@ -89,7 +89,7 @@ type Config struct {
 
 	// Files of documents are kept in the data directory, or in a bucket (MoveFiles).
 	Files filesvc.Limits `embed:""`
-	Draw  []string       `kong:"-"` // filesvc.DrawCommand of the program; nil: the registry makes no small pictures
+	Draw  []string       `kong:"-"` // a command from filesvc.DrawCommand; nil: the registry makes no small pictures
 
 	// The index is kept in the data directory. It is made from the feed, so it may be removed.
 	Search   bool   `negatable:"" help:"Answer searches, and serve the pages for people."`
@@ -280,8 +280,8 @@ func (on listeners) close() {
 	}
 }
 
-// start starts the three services and the control socket on an open data directory, and returns the gateway. Even
-// if it fails, it appends to the argument opened the functions that close what it has started.
+// start starts the three services and the control socket on an open data directory, and returns the gateway. It adds
+// a function to the closers for everything that it has started, even if it then fails.
 func (c Config) start(ctx context.Context, p process, admin net.Listener, opened *closers) (*gateway.Server, error) {
 	authConfig := c.auth(p)
 	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminServing = admin, c.TrustedProxies, c.Serving(nil, nil)

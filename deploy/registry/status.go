@@ -93,7 +93,7 @@ type Audit struct {
 // Limits counts the requests that the rate limits admitted and refused.
 type Limits struct {
 	Admitted int64            `json:"admitted"`
-	Refused  map[string]int64 `json:"refused"` // by policy, only of policies that refused a request
+	Refused  map[string]int64 `json:"refused"` // by policy; a policy that refused no request is absent
 }
 
 // Streams counts streams and long polls.

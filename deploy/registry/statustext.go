@@ -130,7 +130,7 @@ func (a Audit) text() string {
 	}
 }
 
-// counts lists names with their values, ordered by name. It skips values that are 0.
+// counts returns a text with the names and their values, ordered by name. It skips values that are 0.
 func counts[V comparable](of map[string]V) string {
 	var zero V
 	var says []string

@@ -50,7 +50,7 @@ func (r *release) archive(entries ...entry) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// blob is a part of an image, which is named by its checksum (OCI image specification, "Descriptors").
+// blob is a part of an image. Its checksum is its name (OCI image specification, "Descriptors").
 type blob struct {
 	MediaType string `json:"mediaType"`
 	Digest    string `json:"digest"`

@@ -155,7 +155,7 @@ type ChangeOwnerRequest struct {
 type ChangeOwnerResponse struct {
 	Owner    string `json:"owner"`
 	Sealed   string `json:"sealed"`
-	Resealed bool   `json:"resealed,omitempty"` // as in VerifyTokenResponse; only if the owner had changed already
+	Resealed bool   `json:"resealed,omitempty"` // as in VerifyTokenResponse, if an earlier call changed the owner
 }
 
 // RecoverTokensRequest requests new tokens of an asset for its owner. Each call makes an

@@ -30,11 +30,11 @@ type Limits map[string]map[string]int64
 type Key struct {
 	identity.Identity
 	Secret  int            // number of the secret that was sent; each rotation adds one
-	Allow   []netip.Prefix // networks of its users; empty for all
+	Allow   []netip.Prefix // networks from which the key may be used; empty: all
 	Limits  Limits
 	GoodFor time.Duration // how long the key stays valid at most; 0 for no known end
 
-	Raise     int64         // factor by which the limits of all keys are raised for this one; 0: they are not raised
+	Raise     int64         // factor by which the limits of all keys are raised for this key; 0: they are not raised
 	RaisedFor time.Duration // how long the limits stay raised at most
 }
 
@@ -57,7 +57,7 @@ type WatchKeysResponse struct {
 	At      string   `json:"at"`
 	All     bool     `json:"all,omitempty"`     // drop all keys: Since is unknown or too long ago
 	Keys    []string `json:"keys,omitempty"`    // ids
-	Brokers []string `json:"brokers,omitempty"` // drop all keys of these
+	Brokers []string `json:"brokers,omitempty"` // drop all keys of these brokers
 }
 
 // Use is the last use of a key from an address.

@@ -16,7 +16,7 @@ const leafPages = 3
 const maxOverflow = 256
 
 // Ahead asks the kernel to read some leaves of a bucket: the leaf with the given key and the leaves after it,
-// together at most as many as the argument count says. Ahead does not wait for the leaves. Without it, a walk
+// together at most the given number of leaves. Ahead does not wait for the leaves. Without it, a walk
 // through a bucket that is not in memory waits for each page, and the whole thread waits too, because bbolt maps
 // the file. Ahead never fails: it skips what it cannot read.
 func (f *File) Ahead(tx *bbolt.Tx, bucket, from []byte, count int) {
@@ -32,7 +32,7 @@ func (f *File) Ahead(tx *bbolt.Tx, bucket, from []byte, count int) {
 type reader struct {
 	file     *os.File
 	pageSize int64
-	left     int // how many more leaves it may ask for
+	left     int // how many more leaves the reader may ask for
 	ask      func(file *os.File, from, size int64)
 }
 

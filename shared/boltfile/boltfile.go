@@ -112,9 +112,9 @@ func Open(path string, o Options) (*File, error) {
 // createTries is how often create tries to make the file.
 const createTries = 8
 
-// create writes the whole file under a temporary name and then links it to path.
-// So a crash never leaves a file that a later Open refuses. If another process
-// creates the file at the same time, the file that has the name first stays.
+// create writes the whole file under a temporary name and then links it to path. So a crash never leaves a file that
+// a later Open refuses. If another process creates the file at the same time, the first file that gets the name
+// stays.
 func create(path string, o Options) error {
 	if err := removeUnfinished(path); err != nil {
 		return err
@@ -248,8 +248,8 @@ func newFile(own *os.File, log *slog.Logger) *File {
 	return f
 }
 
-// withLock runs the function do while it holds a lock on the file: syscall.LOCK_EX
-// or LOCK_SH. It returns ErrInUse if it does not get the lock in time.
+// withLock runs the function "do" while it holds a lock on the file: syscall.LOCK_EX or LOCK_SH. It returns ErrInUse
+// if it does not get the lock in time.
 func withLock(file *os.File, lock int, do func() error) error {
 	for end := time.Now().Add(lockTimeout); ; time.Sleep(lockRetry) {
 		err := syscall.Flock(int(file.Fd()), lock|syscall.LOCK_NB)
@@ -341,8 +341,8 @@ func (o Options) fill(tx *bbolt.Tx) error {
 	return putSecret(meta, o.Secrets)
 }
 
-// View runs a read-only transaction. It returns an error that wraps ErrDamaged if
-// the function read meets a damaged part of the file.
+// View runs a read-only transaction. It returns an error that wraps ErrDamaged if the function "read" meets a damaged
+// part of the file.
 func (f *File) View(read func(*bbolt.Tx) error) error {
 	if !f.readable.Load() {
 		return unavailable("read", ErrDamaged)
@@ -364,8 +364,8 @@ func (f *File) View(read func(*bbolt.Tx) error) error {
 	return unavailable("read", err)
 }
 
-// Update runs a transaction and commits it durably. If the function change returns an error, nothing is stored. After
-// any other error, the change may or may not be stored.
+// Update runs a transaction and commits it durably. If the function "change" returns an error, nothing is stored.
+// After any other error, the change may or may not be stored.
 func (f *File) Update(change func(*bbolt.Tx) error) error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -409,9 +409,9 @@ func (f *File) Updates() (count int64, took time.Duration) {
 	return f.updates.Load(), time.Duration(f.updating.Load())
 }
 
-// guard runs the function do. It turns a panic, and a fault in the mapped memory, into an error that wraps
-// ErrDamaged. It cannot distinguish a panic of our own code from one by which bbolt reports a damaged page.
-// So each panic counts as damage, and ends writes until the next Open.
+// guard runs the function "do". It turns a panic, and a fault in the mapped memory, into an error that wraps
+// ErrDamaged. It cannot distinguish a panic of our own code from one by which bbolt reports a damaged page. So each
+// panic counts as damage, and ends writes until the next Open.
 func guard(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -40,9 +40,9 @@ func Verify(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// Check returns the faults of a file that no process has open: of its structure,
-// its format and its secret. If there are none, it returns the faults that the
-// function contents finds in a read-only transaction. It does not change the file.
+// Check returns the faults of a file that no process has open: of its structure, its format and its secret. If
+// there are none, it returns the faults that the given function finds in a read-only transaction. It does not
+// change the file.
 func Check(path string, o Options, contents func(*bbolt.Tx) []error) []error {
 	f, faults := openToRead(path, full)
 	if len(faults) > 0 {

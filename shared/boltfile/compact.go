@@ -39,7 +39,7 @@ const (
 	renamed compactStep = "renamed"
 )
 
-// compact does what Compact does. After each step it calls the function at. If that fails, compact fails.
+// compact does what Compact does. After each step it calls a function. If the function fails, compact fails.
 func compact(path string, at func(compactStep) error) (before, after int64, err error) {
 	path, err = filepath.EvalSymlinks(path)
 	if err != nil {
@@ -69,7 +69,7 @@ func compact(path string, at func(compactStep) error) (before, after int64, err 
 }
 
 // writeCopy writes a copy without free pages into a new file, syncs it, and verifies it. It returns the copy's
-// size. The new file gets the mode and the owner of the file that the argument like describes.
+// size. The new file gets the mode and the owner that the second argument has.
 func (f *File) writeCopy(written string, like fs.FileInfo, at func(compactStep) error) (size int64, err error) {
 	// The copy is synced once, at its end. NoGrowSync also keeps bbolt from making the file larger than needed.
 	options := &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType, NoSync: true, NoGrowSync: true}
@@ -113,7 +113,7 @@ func removeCopy(path string) error {
 	return nil
 }
 
-// sameFile returns ErrInUse if Compact has replaced the file at the path since it was opened as the argument file.
+// sameFile returns ErrInUse if the open file is no longer the one at the path, because Compact has replaced it.
 // The caller holds the file's lock, so Compact cannot replace it after this check.
 func sameFile(file *os.File, path string) error {
 	now, err := os.Stat(path)

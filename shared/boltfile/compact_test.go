@@ -222,8 +222,8 @@ func TestCompactRefuses(t *testing.T) {
 	onlyFile(t, damaged)
 }
 
-// TestNoWriteIsLostToACompaction opens, writes and closes a file again and again while it is compacted. A
-// writer may be waiting for the lock of the file while the file is replaced.
+// TestNoWriteIsLostToACompaction opens, writes and closes a file again and again while it is compacted. No write
+// may be lost, even if a writer waits for the lock of the file while the file is replaced.
 func TestNoWriteIsLostToACompaction(t *testing.T) {
 	path := bloated(t)
 	var writers, compacting sync.WaitGroup

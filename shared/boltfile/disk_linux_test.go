@@ -78,7 +78,7 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 		}); err != nil {
 			t.Error(err)
 		}
-		if err := f.Update(func(tx *bbolt.Tx) error { // empties the bucket for the next round
+		if err := f.Update(func(tx *bbolt.Tx) error { // this change empties the bucket for the next round
 			return errors.Join(tx.DeleteBucket(bigBucket), second(tx.CreateBucket(bigBucket)))
 		}); err != nil {
 			t.Fatal(err)

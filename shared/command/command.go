@@ -15,7 +15,8 @@ import (
 const Usage = 2
 
 // Main runs a program with its arguments until SIGTERM or an interrupt. It prints an error of the
-// program as one line (Words), and exits with the code of the error. If the function code is nil, the code is Usage.
+// program as one line (Words), and exits with the code that the last argument returns for the error. If the last
+// argument is nil, the exit code is Usage.
 func Main(name string, run func(ctx context.Context, args []string) error, code func(error) int) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()

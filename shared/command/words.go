@@ -50,7 +50,8 @@ func inWords(text string, err error) string {
 		causes := e.Unwrap()
 		for i, cause := range causes {
 			if _, forClients := cause.(*fault.Error); forClients && i < len(causes)-1 {
-				text = strings.Replace(text, cause.Error()+": ", "", 1) // the next cause says why
+				// Leave this cause out: the next one has the reason.
+				text = strings.Replace(text, cause.Error()+": ", "", 1)
 			}
 			text = inWords(text, cause)
 		}

@@ -66,7 +66,7 @@ func TestAServiceIsReplacedWithoutAPause(t *testing.T) {
 	}()
 	conn := awaitConn(t, addr)
 	reader := bufio.NewReader(conn)
-	ask := func() string { // always on the same connection
+	ask := func() string { // ask sends each request on the same connection
 		t.Helper()
 		fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 		resp, err := http.ReadResponse(reader, nil)

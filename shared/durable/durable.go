@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// Unfinished follows the name of a file in the name of its temporary file.
+// Unfinished is the text that the name of a temporary file has behind the name of the final file.
 const Unfinished = ".new"
 
 // Create writes a new file of mode 0600. If the file exists, it stays as it is, and

@@ -47,7 +47,7 @@ func add(e *Export, line []byte) error {
 	return e.Add(a)
 }
 
-// exported returns a file of assets in a format of Searches.
+// exported returns a file of assets. The argument form names one of the formats in the variable Searches.
 func exported(t *testing.T, form string, assets ...[]byte) []byte {
 	t.Helper()
 	var file bytes.Buffer

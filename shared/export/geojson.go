@@ -59,7 +59,7 @@ func (p *places) close() error {
 
 // quoted returns a text as JSON.
 func quoted(text string) string {
-	encoded, _ := json.Marshal(text) // a string is always encoded
+	encoded, _ := json.Marshal(text) // encoding a string never fails
 	return string(encoded)
 }
 

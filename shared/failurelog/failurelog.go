@@ -21,7 +21,7 @@ type Log struct {
 	what string
 
 	mu     sync.Mutex
-	times  int       // failures since began; 0 after the end
+	times  int       // failures since the time in the field "began"; 0 after the end
 	began  time.Time // time of the first failure
 	told   time.Time // time of the last line
 	last   time.Time // time of the last failure
@@ -32,7 +32,7 @@ type Log struct {
 	closed bool
 }
 
-// New returns a Log whose lines begin with the text what, such as "requests are refused".
+// New returns a Log. All its lines begin with the argument "what", for example "requests are refused".
 func New(log *slog.Logger, what string) *Log { return &Log{log: log, what: what} }
 
 // NewState returns a Log whose failures have ended only after a call of Worked. It is for failures that may come

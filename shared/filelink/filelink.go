@@ -149,7 +149,7 @@ func (b Base) Address(id string) string { return string(b) + GetPath + "/" + id 
 // UploadAddress returns the address to which the bytes of a file are sent.
 func (b Base) UploadAddress(id string) string { return string(b) + UploadPath + "/" + id }
 
-// Illustration is the type of documents of whose files small pictures are made.
+// Illustration is a type of documents. Small pictures are made only of the files of these documents.
 const Illustration = "illustration"
 
 // pictureTypes are the types of pictures.

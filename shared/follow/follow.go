@@ -26,10 +26,10 @@ import (
 // timestamp, without blanks.
 const ContentType = "application/x-registry-feed"
 
-// PagePath returns the path of pages of the feed between services, in a version.
+// PagePath returns the path at which one service asks another for a page of the feed, in a version of the API.
 func PagePath(version string) string { return "/feed/" + version + "/page" }
 
-// LivePath returns the path of the live feed between services, in a version.
+// LivePath returns the path at which one service asks another for the live feed, in a version of the API.
 func LivePath(version string) string { return "/feed/" + version + "/live" }
 
 // MaxData is the most bytes of an entry that a live stream carries. In place of a larger entry, the stream has a gap.

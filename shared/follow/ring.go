@@ -47,7 +47,7 @@ type Ring struct {
 
 	mu      sync.Mutex
 	entries []*Entry // in the order of their positions
-	dropped []*Entry // no longer in entries, but held by views
+	dropped []*Entry // entries that views still hold, but that are not in the list entries any more
 	bytes   int      // bytes of the lists entries and dropped together
 	started bool
 	from    int64         // the ring is complete after this position
@@ -76,8 +76,8 @@ func (v View) Release() {
 	}
 }
 
-// Read returns the entries after a position. Together they have at most about as many bytes as the argument most
-// says. If there is any entry, Read returns at least one.
+// Read returns the entries after a position. Together they have at most about the given number of bytes. If there
+// is any entry, Read returns at least one.
 func (r *Ring) Read(after int64, most int) View {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +110,7 @@ func (r *Ring) Upto() (upto int64, started bool) {
 	return r.upto, r.started
 }
 
-// Restart empties the ring. From then on it is complete after the position.
+// Restart empties the ring, and sets the position after which the ring is complete.
 func (r *Ring) Restart(position int64, offset string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -82,7 +82,7 @@ func usesOf(t *testing.T, path string) (uses []string) {
 }
 
 // nameOf returns a list with the name that an expression uses from package net/http, such as "http.Get". The list
-// is empty if the expression is something else, or if the argument names does not have the name.
+// is empty if the expression is something else, or if the given list of names lacks the name.
 func nameOf(e ast.Expr, names []string) []string {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok || !slices.Contains(names, s.Sel.Name) {

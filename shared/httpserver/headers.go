@@ -61,9 +61,9 @@ func begin(o Options) gin.HandlerFunc {
 	}
 }
 
-// earliest returns how long a request may still take: the argument left, or less if the caller does not wait that
-// long. It returns Unlimited if the request's context already ends soon enough, because the caller is in this
-// process.
+// earliest returns how long a request may still take. The parameter left is the time limit of the service; the result
+// is shorter if the caller does not wait that long. It is Unlimited if the request's context already ends soon enough,
+// because the caller is in this process.
 func earliest(c *gin.Context, left time.Duration) time.Duration {
 	if end, within := c.Request.Context().Deadline(); within {
 		if left == Unlimited || time.Until(end) <= left {

@@ -14,7 +14,7 @@ type readiness struct {
 
 	mu    sync.Mutex
 	since time.Time // when the service stopped being ready; zero while it is ready
-	times int       // checks that failed since then
+	times int       // number of failed checks since then
 }
 
 // note records the result of a check. It ignores an error if the caller left, since the error may only be a

@@ -87,7 +87,7 @@ func jsonConnOf(conn net.Conn) *jsonConn {
 
 type jsonConnKey struct{}
 
-// tellPhases makes the server tell each jsonConn its phase. The parameter more is ServeOptions.Refusals.
+// tellPhases makes the server tell each jsonConn its phase. The second parameter is ServeOptions.Refusals.
 func tellPhases(server *http.Server, more func(origin string) http.Header) {
 	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		if c := jsonConnOf(conn); c != nil {
@@ -269,7 +269,7 @@ func errorBody(f fault.Detail) []byte {
 	return append(body, '\n')
 }
 
-// refusal returns a whole answer with one error, and with the further headers in more.
+// refusal returns a whole answer with one error, and with the given headers in addition to the usual ones.
 func refusal(code int, f fault.Detail, more http.Header) []byte {
 	body := errorBody(f)
 	var fields bytes.Buffer

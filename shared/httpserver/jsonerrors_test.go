@@ -59,7 +59,7 @@ func TestRefusalsBeforeAnyHandlerAreInJSON(t *testing.T) {
 }
 
 // refused sends bytes and checks that the server answers with a JSON error. The error must have the status, and
-// contain the text in says.
+// contain the text in the argument says.
 func refused(t *testing.T, dial func() (net.Conn, error), sent string, status int, says string) {
 	t.Helper()
 	conn, err := dial()

@@ -56,7 +56,7 @@ func (h bufferedHandler) WithGroup(name string) slog.Handler {
 const (
 	maxLine      = 2 << 10
 	maxErrorLine = 16 << 10
-	lineFrame    = 256 // the part of a limit for the time, the level and what the log adds to each line
+	lineFrame    = 256 // part of each limit: room for the time, the level and what the log adds to each line
 )
 
 // shortened returns a record whose line has at most the given number of bytes. It cuts the longest values.

@@ -91,7 +91,7 @@ func ask(addr, request string, bytes, times int) error {
 		if _, err := io.WriteString(conn, request); err != nil {
 			return err
 		}
-		for got := 0; got < bytes; { // the head is far shorter than the body, and comes with it
+		for got := 0; got < bytes; { // this also counts the head, which comes with the body and is much shorter
 			n, err := conn.Read(buffer)
 			if err != nil {
 				return err

@@ -134,8 +134,8 @@ func serveTexts(t testing.TB, handler *http.Handler) ([]way, *x509.CertPool, str
 	return ways, pool, h2
 }
 
-// sayTwice sends two requests, first and last, on a new connection. It sends both before it reads an answer. It
-// checks that each answer has exactly the body in want, and that no byte follows.
+// sayTwice sends two requests on a new connection. It sends both before it reads an answer. It checks that each
+// answer has exactly the wanted body, and that no byte follows.
 func sayTwice(t testing.TB, dial func() (net.Conn, error), first, last request, want []byte) {
 	t.Helper()
 	conn, err := dial()

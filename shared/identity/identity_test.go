@@ -133,7 +133,7 @@ func TestTokensOfSeveralCallersAreKept(t *testing.T) {
 				t.Errorf("caller %d: got a new token within its time, want the same", i)
 			}
 		}
-		now = now.Add(time.Second) // a second later Sign makes a different token
+		now = now.Add(time.Second) // so that a token that is made anew is different
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 
 const (
 	attempts = 4
-	pause    = 250 * time.Millisecond // before the second attempt; it doubles before each further one
+	pause    = 250 * time.Millisecond // pause before the second attempt; it doubles before each further attempt
 	longest  = 10 * time.Second       // the longest pause that a server may ask for
 	onePart  = 30 * time.Second       // the time limit of one request with its answer
 )
@@ -69,7 +69,7 @@ func (s *Source) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, erro
 	return s.read(ctx, tile.Path(), translog.MaxBundle)
 }
 
-// read reads a path of at most limit bytes.
+// read reads the data at a path. The argument "limit" is the largest number of bytes.
 func (s *Source) read(ctx context.Context, path string, limit int64) ([]byte, error) {
 	for attempt := 1; ; attempt++ {
 		data, after, err := s.readOnce(ctx, path, limit)
@@ -82,8 +82,8 @@ func (s *Source) read(ctx context.Context, path string, limit int64) ([]byte, er
 	}
 }
 
-// readOnce sends one request. If the request may be repeated after an error, the result after is the pause that the
-// server asks for, or 0; otherwise it is negative.
+// readOnce sends one request. If it returns an error, the result "after" says whether to repeat the request: a
+// negative value means no; any other value is the pause that the server asks for, or 0.
 func (s *Source) readOnce(ctx context.Context, path string, limit int64) (data []byte, after time.Duration, err error) {
 	target := s.prefix.JoinPath(path).String()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)

@@ -179,7 +179,7 @@ func (w *witness) ask(ctx context.Context, checkpoint []byte, size int64, prove 
 }
 
 // post sends one request. If the witness refuses because it has cosigned another size than the request says,
-// the result known is that size. Otherwise it is negative.
+// post also returns that size. Otherwise the returned size is negative.
 func (w *witness) post(ctx context.Context, checkpoint, body []byte) (line []byte, known int64, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.target, bytes.NewReader(body))
 	if err != nil {

@@ -37,7 +37,7 @@ type fakeWitness struct {
 	mu       sync.Mutex
 	cosigned translog.Checkpoint
 	requests int
-	fails    func(http.ResponseWriter, *http.Request) bool // answers instead of the witness if it returns true
+	fails    func(http.ResponseWriter, *http.Request) bool // if it returns true, it has answered instead of the witness
 }
 
 func (f *fakeWitness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -130,7 +130,8 @@ func (s *stage) cosign(ctx context.Context, t *testing.T) Cosigned {
 
 func TestAllWitnessesCosignAsTheLogGrows(t *testing.T) {
 	s := newStage(t, time.Minute)
-	s.fakes[1].cosigned = s.log.checkpoint() // this witness cosigned before the log restarted, so its size is not known
+	// This witness cosigned a checkpoint before the log restarted, so the log must first ask for its size.
+	s.fakes[1].cosigned = s.log.checkpoint()
 	for i, size := range []int{300, 300, 301, 5000, 70000} {
 		s.log.grow(t, size)
 		got := s.cosign(t.Context(), t)

@@ -31,7 +31,7 @@ type Server struct {
 	Addr string // host and port; empty for a real server
 
 	uri, binary, dir string
-	run              string // the names of the databases on a real server begin with it
+	run              string // on a real server, the name of each database begins with this text
 	cmd              *exec.Cmd
 }
 

@@ -18,7 +18,7 @@ func Tool(tb testing.TB, name string) string {
 		tb.Fatal(err)
 	}
 	tool := filepath.Join("deploy", "test", "tool.sh")
-	for !exists(filepath.Join(dir, tool)) { // until the root of the project
+	for !exists(filepath.Join(dir, tool)) { // goes up to the root of the project
 		up := filepath.Dir(dir)
 		if up == dir {
 			tb.Fatalf("no %s above the working directory", tool)

@@ -9,8 +9,8 @@ import (
 	"asset-registry.example/client"
 )
 
-// withModes returns a copy that is complete up to second 150. Assets at even seconds up to there are in test
-// mode. One asset is after the copy's position, as it can be if it comes from a file of a snapshot.
+// withModes returns a copy that is complete up to second 150. The assets at even seconds before 150 are in test
+// mode. One asset is at second 160: an asset from a file of a snapshot may be newer than the copy's position.
 func withModes(t *testing.T) *Replica {
 	t.Helper()
 	r := open(t, t.TempDir())

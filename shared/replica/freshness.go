@@ -16,7 +16,7 @@ import (
 
 const (
 	askWithin  = 10 * time.Second
-	mostGoals  = 64       // limit of the remembered ends of the feed that the copy has not reached
+	mostGoals  = 64       // most ends of the feed that are remembered until the copy reaches them
 	mostAnswer = 64 << 10 // bytes; the answer has one entry, with few fields
 )
 

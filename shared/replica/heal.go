@@ -10,9 +10,9 @@ import (
 	"asset-registry.example/client"
 )
 
-// heal removes entries with a position that is too far in the future, which an earlier version accepted. No
-// later state of their assets could replace them (K3). If it finds one, or if the position of the copy itself
-// is in the future, the whole copy is loaded again over the existing data.
+// heal removes entries whose position is too far in the future. An earlier version accepted such entries, and no
+// later state of their assets could replace them (K3). If heal finds one, or if the position of the copy itself is
+// in the future, the whole copy is loaded again over the existing data.
 func (r *Replica) heal() error {
 	latest, removed := Latest(), 0
 	upto, err := r.state.Upto()

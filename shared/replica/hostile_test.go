@@ -124,7 +124,7 @@ func TestASnapshotOfSmallFilesTakesLittleMemory(t *testing.T) {
 	r := open(t, t.TempDir())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // shorter than the pause before the next attempt
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // less than the pause before the next attempt
 	defer cancel()
 	err := r.CatchUp(ctx, source, func(Progress) {})
 	runtime.ReadMemStats(&after)

@@ -28,7 +28,7 @@ type Source struct {
 // Progress says how much one run has done.
 type Progress struct {
 	Assets, Bytes       int64 // entries that were stored, and bytes of their text
-	OfAssets, OfBytes   int64 // the same for the whole snapshot that is read; 0: the feed is read
+	OfAssets, OfBytes   int64 // the same of the whole snapshot that the run reads; 0: the run reads the feed
 	Position            client.Timestamp
 	Snapshots, Segments int // snapshots that were begun, and files that were read
 }
@@ -37,8 +37,8 @@ type Progress struct {
 type Store interface {
 	// State returns the state of the copy after the last change.
 	State() State
-	// Apply applies a change. After a crash, the store has the state after an earlier change, and perhaps some
-	// entries of later changes. The error wraps ErrNotStored.
+	// Apply applies a change. After a crash, the store may have lost the last changes: it then has the state after an
+	// earlier change, and perhaps some entries of later ones. The error wraps ErrNotStored.
 	Apply(Change) error
 	// Loaded returns the hashes of the snapshot files that are already in the copy.
 	Loaded() (map[string]bool, error)
@@ -50,14 +50,14 @@ type run struct {
 	source Source
 	tell   func(Progress)
 	done   Progress
-	goal   int64 // position of the newest entry when the run began; the constant never: the run has no goal
+	goal   int64 // position of the newest entry when the run began; the value "never" means that the run has no goal
 }
 
 // never is a position that the feed never reaches.
 const never = math.MaxInt64
 
-// CatchUp heals the copy, and then calls the function CatchUp, which brings it to the end of the registry's
-// feed.
+// CatchUp heals the copy, and then brings it to the end of the registry's feed, as the function of the same name
+// does.
 func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress)) error {
 	if err := r.heal(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress
 	return CatchUp(ctx, r, source, tell)
 }
 
-// Follow calls the function Follow, which stores each change as it comes.
+// Follow stores each change as it comes, as the function of the same name does.
 func (r *Replica) Follow(ctx context.Context, source Source, tell func(Progress)) error {
 	return Follow(ctx, r, source, tell)
 }

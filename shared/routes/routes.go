@@ -263,7 +263,7 @@ func IsTransfer(pattern string) bool {
 const (
 	Data       = "/data"
 	Copy       = Data + "/:name"
-	CopyByHash = Data + "/:name/:file" // the hash of the file, and its name
+	CopyByHash = Data + "/:name/:file" // ":name" is the hash of the file, and ":file" is its name
 
 	CopyManifest = Data + "/manifest.json"  // the list of the newest whole copies
 	Catalogue    = Data + "/catalog.jsonld" // the same list with texts of the operator, in the form of DCAT-AP

@@ -45,7 +45,7 @@ func Start(tb testing.TB, versions bool, buckets ...string) *Server {
 	return StartIn(tb, tb.TempDir(), versions, buckets...)
 }
 
-// StartIn does what Start does, with the data in dir. It is for a test that cannot set its environment.
+// StartIn is like Start, but keeps the data in dir. It is for a test that cannot set its environment.
 func StartIn(tb testing.TB, dir string, versions bool, buckets ...string) *Server {
 	tb.Helper()
 	addr, err := porttest.FreeAddr()

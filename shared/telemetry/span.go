@@ -50,8 +50,8 @@ func Extract(ctx context.Context, header http.Header) (context.Context, bool) {
 	return ctx, trace.SpanContextFromContext(ctx).IsSampled()
 }
 
-// Inject writes the trace of ctx into a request's header if it is recorded. It
-// always removes a trace that the header had before.
+// Inject writes the trace of ctx into a request's header if the trace is recorded. It always removes a trace that
+// the header had before.
 func Inject(ctx context.Context, header http.Header) {
 	header.Del("Traceparent")
 	header.Del("Tracestate")

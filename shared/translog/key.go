@@ -20,7 +20,7 @@ import (
 // Use says what a key signs. Its value is the signature type of signed-note.
 type Use byte
 
-// The uses of keys. Both are Ed25519.
+// The uses of keys. For both uses, the keys are Ed25519 keys.
 const (
 	ForLog     Use = 0x01 // signs the checkpoints of a log
 	ForWitness Use = 0x04 // makes timestamped cosignatures (tlog-cosignature)

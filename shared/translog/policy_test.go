@@ -135,7 +135,8 @@ func TestParsePolicyRefuses(t *testing.T) {
 
 func TestAPolicyHasABoundedSize(t *testing.T) {
 	text := policyText(t, "")
-	for n := range maxNames - 7 { // besides the names of one log and six witnesses
+	// Together with the names of one log and six witnesses, the policy then has maxNames names.
+	for n := range maxNames - 7 {
 		text += fmt.Sprintf("group g%d any %s\n", n, []string{"w1", fmt.Sprintf("g%d", n-1)}[min(n, 1)])
 	}
 	if _, err := ParsePolicy([]byte(text + "quorum none\n")); err != nil {

@@ -35,7 +35,7 @@ func Signers(signed []byte) ([]Signer, error) {
 		name, signature, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "— "), " ")
 		raw, err := base64.StdEncoding.DecodeString(signature)
 		if err != nil || len(raw) < 4 {
-			continue // Unverified refuses a checkpoint with such a line
+			continue // cannot happen: Unverified refuses a checkpoint with a malformed signature
 		}
 		s := Signer{Name: name, ID: hex.EncodeToString(raw[:4])}
 		if len(raw) == cosignatureSize {

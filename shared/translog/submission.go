@@ -56,9 +56,9 @@ func ParseSubmission(body []byte) (Submission, error) {
 	return s, nil
 }
 
-// Cosignature returns the line of a witness's answer with the cosignature that the given key made of a signed
-// checkpoint, and the time of the cosignature. It ignores lines of other keys. Without a valid cosignature by
-// this key it returns an error with the cause ErrSignature or ErrCheckpoint.
+// Cosignature finds, in the answer of a witness, the cosignature of a signed checkpoint by the given key. It returns
+// the line with this cosignature, and the time of the cosignature. It ignores lines of other keys. Without a valid
+// cosignature by this key it returns an error with the cause ErrSignature or ErrCheckpoint.
 func Cosignature(checkpoint, answer []byte, key PublicKey) (line []byte, at time.Time, err error) {
 	text, err := cutNote(checkpoint)
 	if err != nil {

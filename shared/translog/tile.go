@@ -127,9 +127,8 @@ func AppendEntry(bundle, entry []byte) ([]byte, error) {
 	return append(bundle, entry...), nil
 }
 
-// ParseBundle returns the entries of an entry bundle, which must be as many as its
-// width says. The entries share the memory of data. It returns errors with the
-// cause ErrPart.
+// ParseBundle returns the entries of an entry bundle. Their number must be the argument "width". The entries share
+// the memory of data. It returns errors with the cause ErrPart.
 func ParseBundle(data []byte, width int) ([][]byte, error) {
 	entries := make([][]byte, 0, max(0, min(width, TileWidth)))
 	for rest := data; len(rest) > 0; {
@@ -152,8 +151,8 @@ func ParseBundle(data []byte, width int) ([][]byte, error) {
 	return entries, nil
 }
 
-// EdgeTiles returns the partial tiles of a tree of a size, from level 0 up, and
-// then its partial entry bundle, if there are any.
+// EdgeTiles returns the partial tiles of a tree of the given size, from level 0 up. If the tree has a partial entry
+// bundle, the bundle comes last.
 func EdgeTiles(size int64) []Tile {
 	var tiles []Tile
 	for level, n := 0, size; n > 0; level, n = level+1, n>>TileHeight {

@@ -184,7 +184,7 @@ func TestEveryEarlierPartCanBeRead(t *testing.T) {
 				}
 			}
 			small := memory{map[string][]byte{want.Path(): data}, nil}
-			if earlier%97 == 0 { // for some sizes, compares the part with that of a log of this size
+			if earlier%97 == 0 { // for some sizes, the test also makes a log of this size, and compares its part
 				_, m := grow(t, earlier, earlier)
 				if !bytes.Equal(small.parts[want.Path()], m.parts[want.Path()]) {
 					t.Errorf("got another %s of size %d", want.Path(), earlier)

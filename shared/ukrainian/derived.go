@@ -12,7 +12,7 @@ import (
 //go:embed derived.txt
 var derivedList string
 
-// nounsOf returns nouns by the stems of adjectives.
+// nounsOf returns a map from the stem of an adjective to its noun.
 var nounsOf = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
 	for line := range strings.Lines(derivedList) {

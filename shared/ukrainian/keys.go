@@ -112,7 +112,7 @@ func (k *keySet) bare(stem, ending string) {
 // softenings maps a consonant at the end of a stem to the consonants from which some endings make it.
 var softenings = map[rune][]rune{'з': {'г'}, 'ц': {'к'}, 'с': {'х'}, 'ж': {'г'}, 'ч': {'к'}, 'ш': {'х'}}
 
-// softened adds the key of the stem before its last consonant was softened.
+// softened adds the key of the original stem if the ending may have softened the last consonant of that stem.
 func (k *keySet) softened(stem, ending string) {
 	letters := []rune(stem)
 	last := letters[len(letters)-1]

@@ -26,7 +26,7 @@ func (m *memo) keys(word string) []string {
 	if ok {
 		return found
 	}
-	word = strings.Clone(word) // it may be a part of a long text
+	word = strings.Clone(word) // the word may be a part of a long text, which the memo must not keep
 	found = keys(word)
 	m.mu.Lock()
 	defer m.mu.Unlock()

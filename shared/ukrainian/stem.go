@@ -24,8 +24,8 @@ var endings = sorted(`
 // youngEndings are endings of names of young animals and people, after -ен.
 var youngEndings = sorted("яти яті ям ят ятам ятами ятах")
 
-// verbEndings are endings of verbs, with the vowel or the suffix before them: "купувати" and "купую" have the
-// same stem. From reflexive verbs, -ся or -сь is removed before.
+// verbEndings are endings of verbs, with the vowel or the suffix before them: "купувати" and "купую" have the same
+// stem. The -ся or -сь of a reflexive verb is removed first.
 var verbEndings = sorted(join(
 	infinitives, past, present,
 	each("ув", startingWithA(infinitives), startingWithA(past)),

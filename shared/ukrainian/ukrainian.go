@@ -56,7 +56,7 @@ func isLetterOfHouse(word string) bool {
 // Form is a word of a text.
 type Form struct {
 	Text string // the word in its normal form
-	Key  string // one of its keys: the one that most of its forms have
+	Key  string // the one of the word's keys that most of the word's forms have
 }
 
 // Written returns at most the given number of words from the beginning of a text.
@@ -156,10 +156,10 @@ func keys(word string) []string {
 type word struct {
 	text   string   // the text in its normal form
 	parts  []string // words within it, at least one
-	isCode bool     // letters and digits with signs between them; then the whole is a word, too
+	isCode bool     // the text has letters and digits with signs between them; the whole text is then a word, too
 }
 
-// count returns the number of words that a text gets from the word.
+// count returns how many words the word w adds to a text: its parts, and for a code also the whole.
 func (w word) count() int {
 	if w.isCode {
 		return 1 + len(w.parts)
@@ -230,9 +230,9 @@ func trimSigns(field string) string {
 
 const apostrophe = '\''
 
-// apostrophes replaces each kind of apostrophe by one form, and № by a blank, because NFKC would make a word of
-// it. It must be used before NFKC: Unicode counts some apostrophes as letters, and NFKC makes a blank of
-// another one.
+// apostrophes replaces each kind of apostrophe by one form. It also replaces № by a blank, because NFKC would turn
+// № into a word. It must be used before NFKC: Unicode counts some apostrophes as letters, and NFKC turns another
+// apostrophe into a blank.
 var apostrophes = strings.NewReplacer(
 	"№", " ", "ʼ", "'", "ʻ", "'", "ʹ", "'", "’", "'", "‘", "'", "‛", "'", "`", "'", "´", "'", "′", "'",
 )
@@ -319,7 +319,7 @@ func isUsual(text string) bool {
 	return true
 }
 
-// maxPlace is the number of characters of the name of a place that count.
+// maxPlace is how many characters of a place's name count. Further characters are dropped.
 const maxPlace = 200
 
 // Place returns the key of the name of a region or a locality: without the words that say

@@ -13,7 +13,7 @@ const (
 // breaker is a circuit breaker. The zero value is closed.
 type breaker struct {
 	failures atomic.Int64 // failures in a row
-	until    atomic.Int64 // Unix time in nanoseconds from which on an open breaker admits a trial
+	until    atomic.Int64 // an open breaker admits a trial from this Unix time on, in nanoseconds
 	trial    atomic.Bool  // a trial request is under way
 }
 

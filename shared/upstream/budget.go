@@ -5,7 +5,7 @@ import "sync/atomic"
 // A retry costs as much as ten requests earn.
 const (
 	retryCost = 10  // tenths of a retry
-	maxBudget = 100 // tenths of a retry that a budget holds at first, and at most
+	maxBudget = 100 // tenths of a retry that a new budget has; no budget has more
 )
 
 // retryBudget allows one retry for ten requests.

@@ -129,7 +129,7 @@ type answerBody struct {
 	conn    *conn
 	release func() bool // detaches the request's context; returns false if the context has ended
 	last    bool        // the server closes the connection after this answer
-	timed   bool        // Outlast set a deadline on the connection
+	timed   bool        // the method Outlast has set a deadline on the connection
 	ended   bool
 }
 

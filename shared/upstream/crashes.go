@@ -18,7 +18,7 @@ const (
 type crashes struct {
 	seed maphash.Seed
 	mu   sync.Mutex
-	last map[uint64]time.Time // when a request got no answer last, by its key
+	last map[uint64]time.Time // the last time at which a request got no answer, by the key of the request
 }
 
 func newCrashes() *crashes {

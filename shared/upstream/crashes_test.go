@@ -25,7 +25,7 @@ func TestARequestThatKillsDoesNotTravel(t *testing.T) {
 		}
 		return n
 	}
-	for range 20 { // opens a connection to each server
+	for range 20 { // this loop opens a connection to each server
 		if _, _, err := ask(t, p, "GET", "/", ""); err != nil {
 			t.Fatal(err)
 		}

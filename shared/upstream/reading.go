@@ -42,8 +42,8 @@ func (c *conn) read(r *http.Request, target string) (*http.Response, error) {
 // requests holds buffers for requests.
 var requests = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
 
-// ours are the fields that appendReading does not copy from the request: it writes them itself, or only a request
-// with a body has them (as in Request.Write).
+// ours are the header fields that appendReading does not copy from the request: it writes them itself, or only a
+// request with a body has them (as in Request.Write).
 var ours = map[string]bool{
 	"Host": true, "User-Agent": true, "Content-Length": true, "Transfer-Encoding": true, "Trailer": true,
 }
@@ -72,14 +72,14 @@ func appendReading(b []byte, r *http.Request, target, host string) []byte {
 // defaultAgent is the User-Agent that net/http sends by default.
 var defaultAgent = []string{"Go-http-client/1.1"}
 
-// difficult are the fields of answers that net/http acts on.
+// difficult are header fields to which net/http reacts. parseAnswer does not accept an answer that has one of them.
 var difficult = map[string]bool{"Transfer-Encoding": true, "Trailer": true, "Upgrade": true, "Pragma": true}
 
 const protocol = "HTTP/1.1 "
 
-// parseAnswer parses the head of an answer to a reading. It returns nil unless the head is whole and plain, and
-// the body has a known length. Otherwise it returns the size of the head, and the answer as http.ReadResponse
-// would return it, except that Body is nil if bytes of a body follow.
+// parseAnswer parses the head of an answer to a reading. If the head is whole and plain, and the body has a known
+// length, it returns the size of the head, and the answer as http.ReadResponse would return it, except that Body is
+// nil if bytes of a body follow. In all other cases it returns nil.
 func parseAnswer(b []byte, r *http.Request) (resp *http.Response, size int) {
 	end := bytes.Index(b, []byte("\r\n\r\n"))
 	if end < 0 {

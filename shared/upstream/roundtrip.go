@@ -88,7 +88,7 @@ func closeBody(r *http.Request) {
 	}
 }
 
-// pick returns the best server that is not in the list tried, or nil if there is none. It prefers servers
+// pick returns the best server that was not tried yet, or nil if there is no such server. It prefers servers
 // that are ready, and among these the server with the fewest requests under way.
 func (p *Pool) pick(tried []*server) *server {
 	servers := *p.servers.Load()

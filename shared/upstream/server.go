@@ -35,7 +35,7 @@ type server struct {
 
 	mu      sync.Mutex
 	idle    [kinds][]*conn // idle connections by kind, the most recently used last
-	retired bool           // the method keep closes every connection instead of keeping it
+	retired bool           // if true, the method keep closes every connection that it gets
 }
 
 // kind is what a connection carries. At the first request that is not a reading, package lean leaves its

@@ -236,7 +236,7 @@ func TestRepeatsHaveABudget(t *testing.T) {
 		if _, _, err := ask(t, p, "GET", fmt.Sprint("/", i), ""); err == nil {
 			t.Fatal("got an answer, want an error")
 		}
-		for _, s := range *p.servers.Load() { // without failures, so that the circuit breakers stay closed
+		for _, s := range *p.servers.Load() { // clear the failures, so that the circuit breakers stay closed
 			s.breaker.succeed()
 		}
 	}
@@ -394,8 +394,8 @@ func TestCheckOfAddresses(t *testing.T) {
 	}
 }
 
-// TestReadingsHaveConnectionsOfTheirOwn tests that no other request uses a connection that carries readings.
-// After such a request, package lean would leave the connection to net/http.
+// TestReadingsHaveConnectionsOfTheirOwn tests that no other request uses a connection that carries readings. After
+// a request of another kind, package lean would leave the connection to net/http.
 func TestReadingsHaveConnectionsOfTheirOwn(t *testing.T) {
 	var methods sync.Map // the methods of the requests, by connection
 	s := startServer(t, func(_ http.ResponseWriter, r *http.Request) {

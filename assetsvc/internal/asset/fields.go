@@ -53,7 +53,7 @@ var assetModel = model{name: "Asset", fields: []field{
 	{name: "revisions", of: dropped{of: listOf(anything)}, unsuggested: true},
 }}
 
-// testMode is the only value that the field mode can have.
+// testMode is the only value that the field "mode" can have.
 const testMode = "test"
 
 // itemModel is the field table of an item (docs/contract.md, "Item").

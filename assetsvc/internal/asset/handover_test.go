@@ -64,8 +64,8 @@ func TestCheckTransfer(t *testing.T) {
 	}
 }
 
-// TestWebAddresses lists addresses. The column document says whether the url of a document accepts the address.
-// The column other says whether the uri of an organisation accepts it.
+// TestWebAddresses lists addresses. The column "document" says whether the url of a document accepts the address. The
+// column "other" says whether the uri of an organisation accepts it.
 func TestWebAddresses(t *testing.T) {
 	for _, want := range []struct {
 		address         string

@@ -72,8 +72,8 @@ func TestPutReplacesTheWholeAsset(t *testing.T) {
 	}
 }
 
-// TestPutOfAStatusChangesNothingElse has an administrator who sends a PUT with only a status to an asset in
-// test mode.
+// TestPutOfAStatusChangesNothingElse has an administrator who sends a PUT with only a status to an asset in test
+// mode. The other fields must stay. Only a null in the PUT may remove a field.
 func TestPutOfAStatusChangesNothingElse(t *testing.T) {
 	a := valid(t, `{"mode":"test","rectificationPeriod":{"startDate":"2026-11-20T00:00:00+00:00"}}`)
 	put := func(text string) Asset {

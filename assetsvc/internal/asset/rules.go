@@ -147,7 +147,7 @@ const noCancellation = "You can set deleted status only when asset have at least
 func checkStep(from, to Status, by Caller) error {
 	switch {
 	case !from.mayChange(by.Role) && !from.mayChange(Owner):
-		return notIn(from, "") // the reason NotOwner would mislead, because the owner may not change the asset either
+		return notIn(from, "") // by.NotOwner would mislead: the owner may not change the asset either
 	case !from.mayChange(by.Role):
 		return notIn(from, by.NotOwner)
 	case to == Draft && from != Draft:
@@ -230,8 +230,8 @@ var testTitles = map[string]string{
 	"title": "[ТЕСТУВАННЯ] ", "title_en": "[TESTING] ", "title_ru": "[ТЕСТИРОВАНИЕ] ",
 }
 
-// finish returns an asset with the given fields, in the order of the field table. In test mode it adds the
-// prefixes to the titles. The argument ignored has the names of the fields that were ignored in the request.
+// finish returns an asset with the given fields, in the order of the field table. In test mode it adds the prefixes
+// to the titles. The second argument has the names of the fields that were ignored in the request.
 func finish(fields record.Object, ignored []string) Asset {
 	if fields.Text("mode") == testMode {
 		for name, prefix := range testTitles {

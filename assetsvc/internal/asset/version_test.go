@@ -81,7 +81,7 @@ func TestOldVersionsShowNoLaterFields(t *testing.T) {
 				if c.shown {
 					want = all
 				}
-				if got := strings.Count(shown, `colour"`); got != want { // matches a path of a patch, too
+				if got := strings.Count(shown, `colour"`); got != want { // the text also occurs in the paths of patches
 					t.Errorf("%s: got %d later fields, want %d: %s", what, got, want, shown)
 				}
 			}

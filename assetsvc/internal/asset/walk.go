@@ -62,7 +62,7 @@ type field struct {
 	of          kind
 	required    bool
 	given       bool    // all assets have a value, which the service sets
-	ours        bool    // in parts: the service sets the field, and ignores the values that clients send
+	ours        bool    // a field of a part, set by the service; values that clients send are ignored
 	keeps       bool    // a PUT without the field does not change it
 	sandboxOnly bool    // only a sandbox has the field
 	unsuggested bool    // clients may send the field, but errors do not suggest it as the nearest name

@@ -58,7 +58,7 @@ var (
 type Options struct {
 	Now     func() time.Time // this machine's clock, which positions follow
 	Meter   metric.Meter     // gets the store's metrics; nil: no metrics
-	Secrets [][]byte         // the file must belong to one of these, and then belongs to the first; none: not checked
+	Secrets [][]byte         // the secrets that the file may belong to, the current one first (boltfile.Options)
 	Log     *slog.Logger     // nil: no log
 
 	// Owner returns the owner of an asset, which Open needs if the file lacks the index of brokers. If Owner is
@@ -127,7 +127,7 @@ func Open(path string, o Options) (*Store, error) {
 func (s *Store) Now() time.Time { return s.now() }
 
 // Get returns an asset. It returns registry.ErrNotFound if the asset does not exist, and registry.ErrLarge if
-// its body has more bytes than the limit most.
+// its body has more bytes than the last argument.
 func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record, err error) {
 	key, ok := registry.ParseID(id)
 	if !ok {

@@ -16,7 +16,7 @@ import (
 func TestAChangeIsAnnouncedBeforeItIsWritten(t *testing.T) {
 	var s *Store
 	var told []string
-	var before, after []int64 // positions of the asset at these calls
+	var before, after []int64 // positions of the asset when Changing is called, and when its result is called
 	ended := make(chan struct{}, 3)
 	position := func(id string) int64 {
 		now, err := s.Get(t.Context(), id, registry.AnySize)
@@ -37,7 +37,7 @@ func TestAChangeIsAnnouncedBeforeItIsWritten(t *testing.T) {
 	}
 	defer s.Close()
 	r := registry.Record{ID: storetest.NewID(), Listed: true, Sealed: "sealed", Body: []byte("{}")}
-	if r.Position, err = s.Create(t.Context(), r); err != nil { // not announced: nobody can have read it
+	if r.Position, err = s.Create(t.Context(), r); err != nil { // a new asset is not announced: nobody has read it yet
 		t.Fatal(err)
 	}
 	r.Revision = 1

@@ -209,7 +209,8 @@ func (c *checker) brokers() error {
 	return c.entries(brokerBucket, c.enlisted, "assets of brokers")
 }
 
-// isCounted checks that the newest number of the asset's day is not below the asset's number.
+// isCounted checks an asset's number. The store keeps the newest number of each day, and for the asset's day this must
+// not be lower than the asset's number.
 func (c *checker) isCounted(id, number string) error {
 	end := strings.LastIndexByte(number, '-')
 	if end < len(dayForm) {

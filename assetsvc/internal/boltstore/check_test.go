@@ -238,7 +238,7 @@ func TestADamagedAssetEndsWrites(t *testing.T) {
 func TestALargeBodyIsNotReadForItsSize(t *testing.T) {
 	stored := registry.Record{ID: storetest.NewID(), Position: 7, Revision: 2, Origin: "origin", Body: []byte(`{"a":1}`)}
 	value := encode(stored)
-	value[len(value)-1] ^= 1 // only noticed if the body is read to its end
+	value[len(value)-1] ^= 1 // this damage is noticed only if the body is read to its end
 	for _, c := range []struct {
 		name string
 		most int

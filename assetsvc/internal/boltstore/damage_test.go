@@ -22,12 +22,12 @@ import (
 // call is a call of one method of the store that twoAssets returns.
 type call struct {
 	name    string
-	damages string // bucket whose damage the call must notice, or the constant writes; "": the test damages nothing
+	damages string // bucket whose damage the call must notice, or "writes" (see below); "": no damage
 	do      func(ctx context.Context, s *Store, a registry.Record) error
 }
 
-// writes, in place of a bucket, says that the store has found a damaged asset before the call. From then on the
-// store refuses all writes, so the call must return an error.
+// writes is a value of call.damages that names no bucket. With this value, the test first lets the store find a
+// damaged asset. The store then refuses all writes, so the call must return an error.
 const writes = "writes"
 
 func errorOf[T any](_ T, err error) error { return err }

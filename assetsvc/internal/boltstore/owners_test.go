@@ -43,9 +43,8 @@ func own(t *testing.T, s *Store, broker string) (ids []string) {
 	return ids
 }
 
-// TestAFileOfAFormerProgramGetsTheListsOfBrokers removes the index, or writes to the file as a program does that
-// does not know the index. The next Open must make the index, even if an earlier Open was interrupted while it
-// did so.
+// TestAFileOfAFormerProgramGetsTheListsOfBrokers removes the index, or writes to the file like a program that does
+// not know the index. The next Open must make the index, even if an earlier Open was interrupted while it did so.
 func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "assets.db")
 	s := openOwners(t, path, inBody)
@@ -111,7 +110,7 @@ func TestAFileOfAFormerProgramGetsTheListsOfBrokers(t *testing.T) {
 	if _, err := s.Page(t.Context(), registry.Query{Owner: "one", Limit: 1}); !errors.Is(err, errNotIndexed) {
 		t.Errorf("without the index: got %v, want errNotIndexed", err)
 	}
-	create(20) // writes without keeping the index
+	create(20) // the store does not add these assets to the index
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

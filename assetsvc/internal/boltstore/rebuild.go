@@ -18,8 +18,8 @@ type rebuilt struct {
 	signed bool // the newest checkpoint signs this log
 }
 
-// rebuild makes the public log again from the record, up to the position of head. It passes every full part to
-// the function each, in the order in which the log got the parts.
+// rebuild makes the public log again from the record, up to the position of head. It passes every full part to the
+// given function, in the order in which the log got the parts.
 func rebuild(tx *bbolt.Tx, head publiclog.Head, each func(translog.Part) error) (r rebuilt, err error) {
 	checkpoint := translog.Checkpoint{Root: (translog.Tree{}).Root()}
 	if head.Checkpoint != nil {

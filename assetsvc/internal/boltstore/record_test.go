@@ -73,7 +73,7 @@ func TestDamageOfAChangeIsFound(t *testing.T) {
 func TestAChangeIsReadWithoutItsWhole(t *testing.T) {
 	change, id := storedChange(t)
 	value := encodeChange(id, change)
-	value[len(value)-1] ^= 1 // only noticed if the Whole is read
+	value[len(value)-1] ^= 1 // this damage is noticed only if the Whole is read
 	if _, err := decodeChange(positionKey(change.Position), value, false); err != nil {
 		t.Errorf("without the whole asset: got %v, want no error", err)
 	}

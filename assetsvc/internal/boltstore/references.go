@@ -11,10 +11,10 @@ import (
 // claim is a call of ClaimReference that waits for its transaction.
 type claim struct{ key, from, to string }
 
-// ClaimReference implements registry.Store. It writes only if the reference stands for the id in the argument
-// from.
+// ClaimReference implements registry.Store. It writes the new id (to) only if the reference still stands for the
+// old id (from).
 func (s *Store) ClaimReference(ctx context.Context, key, from, to string) (id string, err error) {
-	for range 2 { // reads the reference before the transaction, and after it
+	for range 2 { // the second round reads what the first one has stored
 		err = s.file.View(func(tx *bbolt.Tx) error {
 			id = string(tx.Bucket(referenceBucket).Get([]byte(key)))
 			return nil

@@ -68,7 +68,7 @@ func (s *Store) SealedAfter(ctx context.Context, after string, limit int) ([]reg
 	return found, err
 }
 
-// scan calls the function visit for up to limit stored assets, ordered by id, with ids greater than the given
+// scan calls visit() for up to limit stored assets, ordered by id, with ids greater than the given
 // one. It stops at the first error of visit.
 func (s *Store) scan(
 	ctx context.Context, after string, limit int, visit func(key, value []byte) error,

@@ -15,7 +15,7 @@ import (
 type write struct {
 	registry.Record
 	create bool
-	claim  *claim       // nil: a Create or a Replace
+	claim  *claim       // nil: the write is a call of Create or Replace
 	state  atomic.Int32 // waiting, taken or abandoned
 	done   chan outcome // gets the outcome once, if the write was taken
 }
@@ -206,7 +206,7 @@ func (s *Store) begin(tx *bbolt.Tx) *transaction {
 		t.brokers = tx.Bucket(brokerBucket)
 	}
 	for _, b := range []*bbolt.Bucket{t.real, t.test, t.changes} {
-		b.FillPercent = 1 // because new keys come only at the end
+		b.FillPercent = 1 // fill pages completely, because new keys come only at the end
 	}
 	if value := t.state.Get(lastKey); value != nil {
 		t.last = positionOf(value)

@@ -123,15 +123,15 @@ type Write struct {
 // operation of any process sees it. After an error the outcome is unknown: the operation may have been applied,
 // may be applied later, or may never be applied.
 type Store interface {
-	// Open sets clock.Last to b.Last() and clock.Open[writer] to b, if clock.Last is below b.First. The result
-	// opened reports whether Open did so. The result now is the clock after that; only its Last and
+	// Open sets clock.Last to b.Last() and clock.Open[writer] to b, if clock.Last is below b.First. The bool
+	// result (opened) reports whether Open did so. The first result is the clock after that; only its Last and
 	// Open[writer].First must be set. Open also stores the record of the writes, with writer and b.First as its
-	// key, unless a record with this key exists. The new record is not shown yet. Open may write the clock and
-	// the record at the same time, and returns nil only if both are done. If Open was refused, the record is
-	// useless: the store removes it, and Open does not wait for the removal.
+	// key, unless a record with this key exists. The new record is not shown yet. Open may write the clock and the
+	// record at the same time, and returns nil only if both are done. If Open was refused, the record is useless:
+	// the store removes it, and Open does not wait for the removal.
 	Open(ctx context.Context, writer string, b Batch, writes []Write) (now Clock, opened bool, err error)
-	// Close removes clock.Open[writer] if the first position of that batch equals the argument first. Otherwise
-	// it does nothing.
+	// Close removes clock.Open[writer] if that batch begins at the given position (first). Otherwise it does
+	// nothing.
 	Close(ctx context.Context, writer string, first int64) error
 	// Clock returns the clock. Before the first Open it is the zero Clock.
 	Clock(ctx context.Context) (Clock, error)

@@ -17,7 +17,7 @@ const (
 	flight   = 200 * time.Microsecond  // least time of a message
 	jitter   = 300 * time.Microsecond  // most additional time of a message
 	majority = 3500 * time.Microsecond // least time until a majority has a write
-	slack    = 1500 * time.Microsecond // most additional time until a majority has it
+	slack    = 1500 * time.Microsecond // most additional time until a majority has the write
 )
 
 // shared is a Store in virtual time that never fails. Many writers share it.
@@ -28,7 +28,7 @@ type shared struct {
 	refused int // Opens that were refused
 }
 
-// pause waits for a random time: at least the argument least, and less than the sum of both arguments.
+// pause waits for a random time: the first argument, and a part of the second one.
 func (s *shared) pause(least, more time.Duration) {
 	s.mu.Lock()
 	d := least + time.Duration(s.random.Int64N(int64(more)))
@@ -165,8 +165,8 @@ func keepChanging(ctx context.Context, w *Writer, id string) (delays []time.Dura
 	}
 }
 
-// apart returns clocks that are ahead by different times. The first clock is right, and the last is ahead by the
-// argument most.
+// apart returns clocks that are ahead by different times. The first clock is right. The last one is ahead by
+// the second argument.
 func apart(count int, most time.Duration) (clocks []func() time.Time) {
 	for i := range count {
 		drift := most * time.Duration(i) / time.Duration(count-1)

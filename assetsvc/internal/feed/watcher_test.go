@@ -6,7 +6,7 @@ import (
 )
 
 // TestAWatcherFencesABatchAfterItsLease lets a watcher look several times at the batches of one writer. It must
-// fence a batch only after it has seen this batch for the lease.
+// fence a batch only after it has seen this batch for as long as the lease.
 func TestAWatcherFencesABatchAfterItsLease(t *testing.T) {
 	const fenced = "clock, fence a, settle, close"
 	for _, c := range []struct {

@@ -33,7 +33,7 @@ type world struct {
 	failed  []string                        // violations of the protocol
 }
 
-// document has position 0 if it is a void.
+// document is a simulated document of the store. A void has position 0.
 type document struct {
 	revision, position int64
 	trail              Trail   // trail with all places that the protocol keeps

@@ -43,7 +43,7 @@ type Writer struct {
 	store Store
 	o     Options
 	queue chan *change
-	last  int64 // newest position that this writer knows to be given out
+	last  int64 // newest given-out position that this writer knows
 	pace  pace  // of the writer that was ahead when an Open was refused
 }
 

@@ -16,7 +16,7 @@ type rig struct {
 	*plain
 	writer  *Writer
 	failed  []string // errors that the writer has reported
-	callers []string // callers of the batches, in the form that caller returns
+	callers []string // for each batch: the ids of its callers, joined by blanks
 	ended   int      // number of calls of the functions that Options.Batch has returned
 	refused int      // number of Opens that were refused
 	stop    func()
@@ -218,8 +218,8 @@ func TestAFailingStoreIsAskedOnceAPause(t *testing.T) {
 	})
 }
 
-// TestFailuresOfARefusal lets the operations fail that find out which writes were applied. The writer must
-// repeat them, and report ErrNotDone.
+// TestFailuresOfARefusal lets a write fail, and then an operation that finds out whether the write was applied. The
+// writer must repeat the operation, and report ErrNotDone.
 func TestFailuresOfARefusal(t *testing.T) {
 	for _, fails := range []string{"fence", "settle"} {
 		synctest.Test(t, func(t *testing.T) {

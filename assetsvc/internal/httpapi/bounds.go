@@ -105,8 +105,8 @@ func (a *API) upto(size int) *API {
 	return &bounded
 }
 
-// enter reserves memory for a request. It returns an API that frees the memory before it sends the answer. The
-// caller must call the function leave in any case; a second call does nothing.
+// enter reserves memory for a request. It returns an API that frees the memory before it sends the answer. In any
+// case, the caller must call the returned function; a second call of it does nothing.
 func (a *API) enter(ctx context.Context, bytes int64) (inside *API, leave func(), err error) {
 	leave, err = a.memory.Work.Acquire(ctx, bytes)
 	if errors.Is(err, memory.ErrFull) {

@@ -105,8 +105,8 @@ func (a *API) listFrom(c *gin.Context, v version, from listing) error {
 	return a.write(c, http.StatusOK, append(body, '}'), o)
 }
 
-// readPage reads a page of a list. A page with bodies of assets needs memory. This memory is held until the
-// caller calls the function leave, or until the API in the result inside has sent the answer.
+// readPage reads a page of a list. A page with bodies of assets needs memory. This memory is held until the caller
+// calls the function leave, or until the returned API has sent the answer.
 func (a *API) readPage(
 	ctx context.Context, v version, q registry.Query, names []string, read reader,
 ) (inside *API, page registry.FeedPage, leave func(), err error) {
@@ -165,8 +165,8 @@ func parseListing(params url.Values) (registry.Query, error) {
 	return q, nil
 }
 
-// limitOf returns the number of entries that the request asks for. The result is never greater than the argument
-// most. If the request names no number, limitOf returns the argument usual.
+// limitOf returns the number of entries that the request asks for. The result is never greater than the given
+// maximum (most). If the request names no number, limitOf returns the given default (usual).
 func limitOf(params url.Values, usual, most int) (int, error) {
 	text := params.Get("limit")
 	if text == "" {
@@ -203,9 +203,9 @@ func parseOffset(text string) (int64, error) {
 	return max(t.UnixMicro(), 1), nil // at least 1, because a position of 0 means that no offset was sent
 }
 
-// offsets returns the offsets of the next and the previous page: the positions of the last and the first entry.
-// If the page is empty, the next page has the offset of this page. The previous page then has an offset one
-// microsecond beyond, so that it includes an entry exactly at the offset of this page.
+// offsets returns the offsets of the next and the previous page: the positions of the last and the first entry. If
+// the page is empty, the next page has the offset of this page. The offset of the previous page then differs from
+// it by one microsecond, so that the previous page includes an entry exactly at the offset of this page.
 func (a *API) offsets(params url.Values, q registry.Query, entries []registry.Entry) (next, prev string) {
 	if len(entries) == 0 {
 		back := q.Offset + 1

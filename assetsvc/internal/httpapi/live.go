@@ -78,7 +78,7 @@ func (a *API) feedPage(c *gin.Context, v version) error {
 	return inside.send(c, http.StatusOK, body)
 }
 
-// feedLive sends the feed from now on.
+// feedLive sends a bookmark at the present end of the feed, and then all later changes.
 func (a *API) feedLive(c *gin.Context, v version, w *live.Watcher, ending <-chan struct{}) error {
 	params, _, err := parseQuery(c.Request.URL.RawQuery)
 	if err != nil {

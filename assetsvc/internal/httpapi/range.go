@@ -40,8 +40,8 @@ func rangeOf(r *http.Request, tag string, size int64) (byteRange, error) {
 	return byteRange{first, last - first + 1}, nil
 }
 
-// parseRange returns the first and the last byte of a range such as "5-9", "5-" or "-5". If the file has no byte
-// of the range, the result first is greater than the result last.
+// parseRange returns the first and the last byte of a range such as "5-9", "5-" or "-5". If the file has no byte of
+// the range, then first > last.
 func parseRange(text string, size int64) (first, last int64, valid bool) {
 	from, to, found := strings.Cut(strings.TrimSpace(text), "-")
 	if !found || !isDigits(from+to) {

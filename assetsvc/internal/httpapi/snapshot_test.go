@@ -207,7 +207,8 @@ func TestASegmentIsReadInParts(t *testing.T) {
 }
 
 // TestManySlowReadersAreBounded requests more segments than the service may send at the same time, and does not
-// read the answers.
+// read the answers. The requests above the limit must get 503. When the service has cut the readers off, all places
+// must be free again.
 // Promises: segment-senders
 func TestManySlowReadersAreBounded(t *testing.T) {
 	if maxSegmentReaders != 512 {

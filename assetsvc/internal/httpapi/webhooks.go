@@ -24,7 +24,7 @@ func (a *API) ServeWebhooks(s *webhook.Service) { a.webhooks = s }
 func (a *API) routeWebhooks(r gin.IRoutes, v version) {
 	handle := func(h handler) gin.HandlerFunc {
 		return httpserver.Handle(func(c *gin.Context) error {
-			c.Header("Cache-Control", "no-store") // only some callers may read it
+			c.Header("Cache-Control", "no-store") // only some callers may read the answer
 			return h(a, c, v)
 		})
 	}
@@ -111,7 +111,7 @@ func (a *API) readWebhook(c *gin.Context, _ version) error {
 	return a.writeWebhook(c, http.StatusOK, found, "", o)
 }
 
-// webhookChange is a use case that changes a webhook. Its argument sent is the body of the client's request.
+// webhookChange is a use case that changes a webhook. Its argument "sent" is the body of the client's request.
 type webhookChange func(sent record.Object) (changed webhook.Shown, secret string, err error)
 
 // changing answers a request that changes a webhook. If the caller may not see the webhook, this is reported

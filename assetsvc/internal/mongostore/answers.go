@@ -65,10 +65,10 @@ func (e explainedError) Unwrap() error { return e.cause }
 // placed are the commands that read or write data with the concern "majority".
 var placed = []string{"find", "aggregate", "getMore", "insert", "update", "delete", "findAndModify"}
 
-// sees notes the operation time of an answer as the newest that this process knows of. A later read waits until its
-// server has reached that time, so a majority must have reached it. The function therefore ignores the answers to
-// failed commands, to writes without a majority, and to commands without a read concern, such as hello and
-// killCursors.
+// sees remembers the operation time of an answer if no answer had a later one. Later reads wait until their server
+// has reached this time, so it must be a time that a majority has reached. The function therefore ignores the
+// answers to failed commands, to writes without a majority, and to commands without a read concern, such as hello
+// and killCursors.
 func (d *database) sees(e *event.CommandSucceededEvent) {
 	if !slices.Contains(placed, e.CommandName) {
 		return

@@ -21,7 +21,7 @@ type barrier struct {
 	send func(context.Context) error
 
 	mu      sync.Mutex
-	running *round // sent, and not answered yet; nil: no barrier is running
+	running *round // the barrier that is sent and not answered yet; nil: no barrier is running
 	next    *round // for the reads that came after the running barrier was sent; nil: no read waits for it
 	closed  bool
 	sending sync.WaitGroup

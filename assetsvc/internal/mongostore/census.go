@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	censusLook    = 15 * time.Second // between two reads of the census
-	censusAge     = time.Minute      // from the beginning of one census to the next, at least
+	censusLook    = 15 * time.Second // time between two reads of the census
+	censusAge     = time.Minute      // least time from the beginning of one census to the next
 	censusShare   = 50               // counting takes at most a 50th of the time until the next census
-	censusTimeout = time.Minute      // for the whole of counting
+	censusTimeout = time.Minute      // limit for the time of one census, from its beginning to its result
 	censusID      = "states"
 )
 
@@ -57,7 +57,7 @@ func newCensus(db *database, now func() time.Time, log *slog.Logger) *census {
 // shared returns the collection of the census.
 func (c *census) shared() *mongo.Collection { return c.db.assets.Database().Collection("census") }
 
-// keep updates the census until ctx is done. The database must be opened. The function failed gets each error; the
+// keep updates the census until ctx is done. The database must be opened. The function "failed" gets each error; the
 // census is then unknown until the next success.
 func (c *census) keep(ctx context.Context, failed func(error)) {
 	tick := time.NewTicker(censusLook)

@@ -19,7 +19,7 @@ type document struct {
 	Listed   bool         `bson:"listed"`
 	Test     bool         `bson:"test"`
 	State    asset.Status `bson:"state,omitempty"` // voids have none
-	Owner    string       `bson:"owner,omitempty"` // also absent in assets of an old program (owners.go)
+	Owner    string       `bson:"owner,omitempty"` // absent in voids, and in assets of an old program (owners.go)
 	Sealed   string       `bson:"sealed"`
 	Origin   string       `bson:"origin,omitempty"`
 	Removed  bool         `bson:"removed,omitempty"` // registry.Record.Removed
@@ -53,7 +53,7 @@ func newDocument(w feed.Write, r registry.Record) document {
 	}
 }
 
-// update returns the update that changes the document of an asset. The parameter former has the new list of former
+// update returns the update that changes the document of an asset. The last parameter is the new list of former
 // places.
 func update(w feed.Write, r registry.Record, former feed.Trail) bson.D {
 	change := bson.D{

@@ -28,7 +28,7 @@ type replicaSet struct {
 	hosts [2]string
 	lost  atomic.Int64 // commands that were done, but whose answer did not reach the client
 
-	running sync.RWMutex // held for reading by each command
+	running sync.RWMutex // each command holds it for reading
 	term    uint32
 	primary int // index in hosts; -1: there is no primary
 

@@ -31,7 +31,8 @@ func TestConformanceWithFreshReads(t *testing.T) {
 			}
 			addresses[t.Name()+name] = uri
 		}
-		return openAt(t, uri, now, Options{FreshReads: true, Lease: time.Minute}) // so long that no batch is fenced
+		// The lease is so long that no batch is fenced.
+		return openAt(t, uri, now, Options{FreshReads: true, Lease: time.Minute})
 	})
 }
 
@@ -69,7 +70,8 @@ var readers = []struct {
 // each read.
 func TestAReadFollowsABarrierOnTheWire(t *testing.T) {
 	n, uri := newNode(t, mongotest.Start(t), "wire")
-	s := openWith(t, uri, Options{FreshReads: true, Lease: time.Hour}) // so long that the watcher does not read
+	// The lease is so long that the watcher does not read.
+	s := openWith(t, uri, Options{FreshReads: true, Lease: time.Hour})
 	r := mustCreate(t, s)
 	for _, c := range readers {
 		n.arrived()

@@ -63,8 +63,8 @@ const (
 const (
 	maxBatch        = 256                   // most changes in one batch
 	maxBytes        = 8 << 20               // most bytes of the changes in a batch; a document may have 16 MiB
-	writerPause     = 50 * time.Millisecond // before the writer repeats a failed operation
-	prepareInterval = time.Second           // between attempts to prepare a store that does not answer
+	writerPause     = 50 * time.Millisecond // pause before the writer repeats a failed operation
+	prepareInterval = time.Second           // time between attempts to prepare a store that does not answer
 	looksPerLease   = 6                     // how often the watcher looks in the time of a lease
 )
 
@@ -72,7 +72,7 @@ const (
 type Options struct {
 	Now     func() time.Time // this machine's clock; the store's clock is compared with it
 	Log     *slog.Logger
-	Timeout time.Duration         // of one operation of the database; 0: 2 s
+	Timeout time.Duration         // longest time of one operation of the database; 0: 2 s
 	Lease   time.Duration         // a batch that stays open longer is fenced; 0: 3 s
 	Meter   metric.Meter          // gets the metrics of the feed and the store; nil: no metrics
 	Monitor *event.CommandMonitor // is called for each command to the database; nil: no monitor

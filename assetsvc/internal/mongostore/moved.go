@@ -153,16 +153,16 @@ func above(q registry.Query, horizon int64) bson.D {
 	return append(selected(all), bson.E{Key: "position", Value: bson.D{{Key: "$gt", Value: horizon}}})
 }
 
-// upwards returns options for a query with the filter that the function above returns. The query then reads the
-// assets in the order of their positions.
+// upwards returns options for a query with a filter made by the function above. The query then reads the assets in
+// the order of their positions.
 func upwards(q registry.Query) *options.FindOptionsBuilder {
 	all := registry.Query{Mode: registry.All, Owner: q.Owner}
 	return options.Find().SetHint(indexOf(all)).SetSort(bson.D{{Key: "position", Value: 1}})
 }
 
-// moved returns entries for assets that have moved: at the horizon, each of them stood at a position in the
-// range, and now it has a newer position above the horizon. Each entry has the position that the asset had at the
-// horizon, and no body.
+// moved returns entries for assets that have moved. In the feed up to the horizon, each of them stands at a
+// position in the range; now it has a newer position above the horizon. Each entry has the position that the asset
+// had at the horizon, and no body.
 //
 // The method must be called after the entries of the range are read: an asset that leaves the range in between is
 // then found here. The query reads positions upwards, and assets only move upwards. So it misses no asset, but may

@@ -23,7 +23,7 @@ type node struct {
 	mu       sync.Mutex
 	time     uint32            // operation time; each command adds one
 	timeless bool              // answers have no operation time, like those of a single server
-	deposed  uint32            // operation time when it was voted out; 0: it is the primary
+	deposed  uint32            // operation time when the node was voted out; 0: the node is the primary
 	found    bool              // barriers reach the new primary
 	answers  map[string]bson.D // answers to earlier reads, by command.asks
 	reads    []arrival         // in the order in which they arrived

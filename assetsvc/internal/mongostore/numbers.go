@@ -15,7 +15,7 @@ const (
 // few numbers unused.
 type numbers struct {
 	take func(ctx context.Context, day string, count int) (first int, err error)
-	turn chan struct{} // locks the map in the field have; a caller waits for it until its context ends
+	turn chan struct{} // locks the next field; a caller waits for the lock until its context ends
 	have map[string]stock
 }
 

@@ -65,8 +65,8 @@ func (d *database) fillOwners(
 	}
 }
 
-// fillPiece sets the owners of a limited number of assets (the constant fillPiece), and returns how many assets
-// without an owner it found; 0: no asset is left.
+// fillPiece sets the owners of some of the assets without an owner, and returns how many it found. 0 means that no
+// such asset is left. The constant with the same name limits their number.
 func (d *database) fillPiece(
 	ctx context.Context, ownerOf func(registry.Record) (string, error),
 ) (count int, err error) {

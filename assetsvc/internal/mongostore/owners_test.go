@@ -15,7 +15,7 @@ import (
 )
 
 // TestAssetsOfAFormerProgramGetTheirOwners removes the field for the owner, which an earlier version of the
-// program did not store, and opens the store again. Voids must not change.
+// program did not store, and opens the store again. Assets must get their owners, but a void must not change.
 func TestAssetsOfAFormerProgramGetTheirOwners(t *testing.T) {
 	uri := mongotest.Start(t).URI(t, "owners")
 	o := Options{Owner: func(r registry.Record) (string, error) { return string(r.Body), nil }}

@@ -128,7 +128,7 @@ func helloOf(me, primary string, hosts ...string) bson.D {
 	)
 }
 
-// accepted returns the answer to a command that succeeded. The argument more has additional fields.
+// accepted returns the answer to a command that succeeded. The answer also has the given fields.
 func accepted(more ...bson.E) bson.D { return append(bson.D{{Key: "ok", Value: 1.0}}, more...) }
 
 // found returns the answer to a read: all documents, and a cursor that has ended.

@@ -103,7 +103,8 @@ func (s *Store) find(ctx context.Context, id string, fields bson.D) (found docum
 // horizonFields are the fields of the clock that determine the horizon.
 var horizonFields = only("last", "open")
 
-// pageTurns is how often readPage reads a page whose clock turns out to be too old.
+// pageTurns is how often readPage tries to read a page. A try fails if the clock that it has read turns out to be too
+// old.
 const pageTurns = 4
 
 // Pauses of Page between two attempts while too many assets are above the horizon. Each is twice as long as the

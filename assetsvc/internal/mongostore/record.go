@@ -137,7 +137,8 @@ func (f feedStore) Settle(ctx context.Context, writer string, first int64) (map[
 	return landed, err
 }
 
-// settled returns the update that shows a record and removes the changes of the assets in the list gone.
+// settled returns the update that shows a record. The update also removes the changes of some assets from the record;
+// the argument gone has the ids of these assets.
 func settled(gone []string) bson.D {
 	update := set(bson.E{Key: "shown", Value: true})
 	if len(gone) == 0 {

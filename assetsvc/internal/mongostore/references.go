@@ -52,7 +52,8 @@ func (d *database) claimReference(ctx context.Context, key, to string) (string, 
 	}
 }
 
-// PutReferences stores references. The map assets has their keys, each with the id of its asset.
+// PutReferences stores references. The map has the key of each reference, with the id of the asset that it stands
+// for.
 func (i *Import) PutReferences(ctx context.Context, assets map[string]string) error {
 	return i.db.do(ctx, func(ctx context.Context) error {
 		for key, id := range assets {

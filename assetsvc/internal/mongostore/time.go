@@ -19,7 +19,7 @@ const maxAhead = time.Second
 // only if both clocks are a day ahead.
 type storeTime struct {
 	own    func() time.Time
-	before time.Time // time that the function own returned when the process began
+	before time.Time // the result of own() when the process began
 	began  time.Time // when the process began, on its monotonic clock
 	log    *slog.Logger
 

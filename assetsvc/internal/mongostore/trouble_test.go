@@ -67,7 +67,7 @@ var creations = []struct {
 func TestADuplicateWithoutAMajorityIsNoProof(t *testing.T) {
 	for _, c := range creations {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // after an error with the last code, the driver waits for a second
+			t.Parallel() // the driver waits for a second after an error with code 189
 			p, d := scripted(t)
 			for _, code := range []int32{0, 64, 50, 189} {
 				p.answers(func(asked command) bson.D {

@@ -227,7 +227,7 @@ func (d *database) takePlace(ctx context.Context, h hook) error {
 		if err := d.insertHook(ctx, h); !errors.Is(err, webhook.ErrStale) {
 			return err
 		}
-		tried[h.Place] = true // taken by another endpoint; if the id is taken, the next reading shows it
+		tried[h.Place] = true // either the place or the id is taken; if it is the id, the next reading shows it
 	}
 	return webhook.ErrStale
 }

@@ -34,13 +34,13 @@ type Copier struct {
 	Source translog.Source
 	// Policy says which checkpoints to trust. Nil: the signatures are not verified.
 	Policy translog.Opener
-	// Check compares new leaves with the assets before the leaves are stored. The copy has all leaves up to the
-	// position in the argument after, and the new ones follow without a gap. If Check returns ErrAhead, it is
+	// Check compares new leaves with the assets before the leaves are stored. The first argument is the position of
+	// the last leaf in the copy; the new leaves follow that leaf without a gap. If Check returns ErrAhead, it is
 	// called again later with these leaves.
 	Check func(after int64, leaves []translog.Leaf) error
 }
 
-// Run copies the log until ctx is done. It calls the function report after each attempt to copy what is new,
+// Run copies the log until ctx is done. It calls report() after each attempt to copy what is new,
 // with the error of the attempt. Nil means that the copy has the newest checkpoint.
 func (c *Copier) Run(ctx context.Context, report func(error)) {
 	for ctx.Err() == nil {
@@ -162,8 +162,7 @@ func (c *Copier) begins(ctx context.Context, tree translog.Tree, next translog.C
 	return translog.CheckConsistency(older, next, proof)
 }
 
-// bundle returns the entries from a given one to the end of the bundle that has this entry. The argument from is
-// the entry's number.
+// bundle returns entries of one bundle: from the entry with the given number to the end of the bundle.
 func (c *Copier) bundle(ctx context.Context, from, size int64) ([][]byte, error) {
 	tile := translog.BundleOf(from, size)
 	data, err := c.Source.ReadPart(ctx, tile)

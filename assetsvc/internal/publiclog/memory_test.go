@@ -45,9 +45,9 @@ type world struct {
 	calls   int
 
 	down    error // error with which calls fail, after some calls that succeed; nil: they fail at random
-	works   int   // how many calls succeed before calls fail with the error in down
-	once    bool  // only one call fails with the error in down
-	refused bool  // a call has failed with the error in down
+	works   int   // how many calls succeed before calls fail with the error in the field down
+	once    bool  // only one call fails with the error in the field down
+	refused bool  // a call has failed with the error in the field down
 }
 
 func newWorld(seed uint64) *world {

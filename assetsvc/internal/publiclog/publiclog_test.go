@@ -214,7 +214,7 @@ func TestKeysOfTheLog(t *testing.T) {
 	other := keyOf(t, "registry.example/log/2", 9)
 	for _, c := range []struct {
 		name string
-		keys []translog.Key // keys after the first checkpoint
+		keys []translog.Key // keys of the writer after the first checkpoint
 		want []translog.Key // keys that must have signed the newest checkpoint
 	}{
 		{"the same key signs a tree once", []translog.Key{old}, []translog.Key{old}},

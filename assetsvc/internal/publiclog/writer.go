@@ -96,10 +96,10 @@ func (w *Writer) Run(ctx context.Context, report func(upto time.Time, err error)
 	}
 }
 
-// uptoTime returns a time up to which the newest checkpoint covers all changes. The argument began is the start
-// of a step. The argument whole is true if the log has all changes that the record had at that time. If whole is
-// true and the checkpoint covers the whole log, uptoTime returns began. Otherwise it returns the time of the last
-// position that the checkpoint is known to cover.
+// uptoTime returns a time up to which the newest checkpoint covers all changes. The arguments are the time at which
+// a step began, and whether the log has all changes that the record had at that time. If the log has them, and the
+// checkpoint covers the whole log, the result is the time at which the step began. Otherwise it is the time of the
+// last position that the checkpoint is known to cover.
 func (w *Writer) uptoTime(began time.Time, whole bool) time.Time {
 	switch {
 	case whole && sizeOf(w.seen) == w.seen.Tree.Size():
@@ -234,8 +234,8 @@ func (w *Writer) Sign(ctx context.Context) (won bool, err error) {
 // errAhead is returned for a log with fewer leaves than its newest checkpoint.
 var errAhead = errors.New("the newest checkpoint of the log has more leaves than the log")
 
-// isSigned reports whether the newest checkpoint equals the argument next and is signed by all keys. It returns
-// errAhead if the newest checkpoint is of this log and has more leaves than the argument next.
+// isSigned reports whether the newest checkpoint equals the given one (next) and is signed by all keys. It returns
+// errAhead if the newest checkpoint is of this log and has more leaves than the given one.
 func (w *Writer) isSigned(head Head, next translog.Checkpoint) (bool, error) {
 	if head.Checkpoint == nil {
 		return next.Size == 0, nil

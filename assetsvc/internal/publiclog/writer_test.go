@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// process is the view that one process has of the log and the record. It counts its calls.
+// process is the view that one process has of the log and the record. It notes some calls of this process.
 type process struct {
 	*world
 	looks     int               // number of calls of LogHead
@@ -107,7 +107,7 @@ func signed(t *testing.T, writer *publiclog.Writer) {
 }
 
 // TestAWriterSaysWhatOthersHaveCovered lets one process extend and sign the log. The reports of another process
-// must have the time that is covered.
+// must say up to which time the checkpoint covers all changes.
 func TestAWriterSaysWhatOthersHaveCovered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)
@@ -208,8 +208,9 @@ func TestAnEndedWriterReportsNothing(t *testing.T) {
 	})
 }
 
-// TestAWriterKeepsItsPace counts steps and checkpoints in 60 seconds in which the record grows ten times a
-// second. Then it counts the reads of the head in 60 seconds without a change.
+// TestAWriterKeepsItsPace counts steps and checkpoints in 60 seconds in which the record grows ten times a second.
+// The numbers must fit the options. Then it counts the reads of the head in 60 seconds without a change; they must
+// be few.
 func TestAWriterKeepsItsPace(t *testing.T) {
 	for _, c := range []struct {
 		name                  string
@@ -367,7 +368,7 @@ func TestAWriterThatLostLeavesTheLogToTheWinner(t *testing.T) {
 		extended(t, loser)
 		signed(t, loser)
 		w.grown(t, 40)
-		extended(t, loser) // a checkpoint of this writer does not make it rest
+		extended(t, loser) // this writer does not rest because of its own checkpoint
 		if got := p.looks - before; got != 3 {
 			t.Errorf("got %d looks, want 3", got)
 		}

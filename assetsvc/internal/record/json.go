@@ -83,7 +83,7 @@ func (p *parser) value(path string, depth int) (Value, error) {
 
 func (p *parser) object(path string, depth int) (Value, error) {
 	object := Object{}
-	var names map[string]bool // for a large object, because Lookup would be slow
+	var names map[string]bool // names of a large object, in which Lookup would be slow; nil: the object is small
 	for p.decoder.PeekKind() != '}' {
 		token, err := p.decoder.ReadToken()
 		if err != nil {

@@ -93,9 +93,9 @@ var escapes = strings.NewReplacer("~", "~0", "/", "~1")
 // list that has it.
 func Pointer(path, name string) string { return path + "/" + escapes.Replace(name) }
 
-// Apply applies a patch that Patch has made to a value, and returns the result. It changes the given value, and
-// the result may share values with the patch. So the caller must use neither the value nor the patch afterwards.
-// An operation on a list does not allocate memory, however long the list is.
+// Apply applies a patch to a value, and returns the result. The function Patch must have made the patch. Apply
+// changes the given value, and the result may share values with the patch. So the caller must use neither the value
+// nor the patch afterwards. An operation on a list does not allocate memory, however long the list is.
 func Apply(to Value, patch List) (Value, error) {
 	for _, element := range patch {
 		o, _ := element.(Object)

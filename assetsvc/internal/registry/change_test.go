@@ -34,7 +34,7 @@ func (b both) meet(ctx context.Context) error {
 	}
 }
 
-// meetingTokens issues tokens only while the store is being asked for a number.
+// meetingTokens issues tokens only while the store is being asked for the number of a new asset.
 type meetingTokens struct {
 	tokens
 	both both
@@ -49,7 +49,7 @@ func (m *meetingTokens) IssueTokens(
 	return m.tokens.IssueTokens(ctx, r)
 }
 
-// meetingStore returns a number only while the auth service is being asked for tokens.
+// meetingStore returns a number for a new asset only while the auth service is being asked for tokens.
 type meetingStore struct {
 	registry.Store
 	both both

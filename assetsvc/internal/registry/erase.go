@@ -102,7 +102,7 @@ func (r *Registry) following(ctx context.Context, change Revision) (Revision, er
 			"Change the asset first, then erase the revision."
 		return Revision{}, fault.New(fault.Invalid, fault.URL, "revision", text, change.Revision)
 	}
-	low, high := change.Position, newest[0] // the next change is above low, and is high or below it
+	low, high := change.Position, newest[0] // low < position of the next change <= high.Position
 	for high.Before != change.Position && high.Position-low > 1 {
 		middle := low + (high.Position-low)/2
 		found, err := r.log(ctx, change.ID, LogQuery{Before: middle + 1, Limit: 1})

@@ -122,10 +122,10 @@ func TestAnErasureIsRefused(t *testing.T) {
 	}
 }
 
-// disturbed is a store that calls the function in its field do once, before a chosen call of Log.
+// disturbed is a store that calls a function once, before a chosen call of Log.
 type disturbed struct {
 	registry.Store
-	left int // calls of Log until the store calls the function do
+	left int // calls of Log until the store calls the function
 	do   func()
 }
 

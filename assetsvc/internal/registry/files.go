@@ -168,7 +168,7 @@ func (r *Registry) download(address string) string {
 		return address
 	}
 	id, _, isOurs := r.binding.base.Parse(address)
-	if !isOurs || id == "" { // not our address, or one that names no file, which only old documents have
+	if !isOurs || id == "" { // not our address, or ours without the id of a file (only in old documents)
 		return address
 	}
 	return r.binding.base.Address(id) + "?" + r.binding.links.Read(id, r.binding.now()).Encode()

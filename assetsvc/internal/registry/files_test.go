@@ -223,7 +223,7 @@ func TestDocumentsSayWhatTheirFilesAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(changes) != 5 { // created, published, two documents, hash and size of one file
+	if len(changes) != 5 { // the creation, the publication, two documents, and the hash and size of one file
 		t.Errorf("got %d changes, want 5", len(changes))
 	}
 	says("the same file again", add(asset.Replace, at, document(t, base.Address(fileID), "md5:"+md5).With("title", "y")),

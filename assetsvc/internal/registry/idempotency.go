@@ -75,10 +75,10 @@ func (s Seed) id(number int) string {
 	return hex.EncodeToString(id[:])
 }
 
-// fingerprint identifies a request under a seed, by the fields that were sent, and by the fields that its version of
-// the API hides, since the answers differ in them. Hidden fields of documents do not count, because a new asset has
-// no documents that a client sent. Records keep fingerprints for a day, so a new release must make the same
-// fingerprints as the old one.
+// fingerprint identifies a request under a seed. It depends on the fields that were sent. It also depends on the
+// fields that the request's version of the API hides, since answers differ in these. Hidden fields of documents do
+// not count, because a new asset has no documents that a client sent. Records keep fingerprints for a day, so a new
+// release must make the same fingerprints as the old one.
 func (s Seed) fingerprint(in Input) string {
 	mac := hmac.New(sha256.New, s.derive("fingerprint", 0))
 	hidden := slices.DeleteFunc(asset.NewView(in.Version).Hidden(), func(path string) bool {
@@ -236,8 +236,8 @@ func (r *Registry) createdUnder(
 	return Created{}, false, nil
 }
 
-// again answers a request that repeats, under the given seed, the creation of a stored asset. If that creation is too
-// old to be repeated, the result found is false.
+// again is called for a request that repeats, under the given seed, the creation of a stored asset, and answers it.
+// If that creation is too old to be repeated, the result found is false.
 func (r *Registry) again(
 	ctx context.Context, by identity.Identity, in Input, seed Seed, b birth, stored Record,
 ) (created Created, found bool, err error) {
@@ -260,8 +260,8 @@ func anotherRequest() error {
 	return fault.New(fault.Invalid, fault.Header, "Idempotency-Key", text)
 }
 
-// repeat returns the same result as the creation of the stored asset did. The argument first is the position of
-// revision 1, or 0 if the asset still stands there.
+// repeat returns the same result as the creation of the stored asset did. The last argument is the position of
+// revision 1, or 0 if the asset is still at revision 1.
 func (r *Registry) repeat(
 	ctx context.Context, by identity.Identity, in Input, b birth, stored Record, first int64,
 ) (Created, error) {

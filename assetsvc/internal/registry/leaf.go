@@ -77,8 +77,8 @@ func (all shownTo) show(body []byte) ([]byte, error) {
 	return append(members, '}'), nil
 }
 
-// Leaf returns the leaf of a change in the public log, and the salt of its commitment. The result public is false if
-// the log does not have the change.
+// Leaf returns the leaf of a change in the public log, and the salt of its commitment. The result "public" is false
+// if the log does not have the change.
 func (r Revision) Leaf() (l translog.Leaf, salt translog.Salt, public bool, err error) {
 	kept, err := r.leaf()
 	if err != nil {

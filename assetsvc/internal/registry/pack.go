@@ -68,8 +68,8 @@ var inflaters = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 // errUnknownPack is returned for a text in an encoding that this version does not know.
 var errUnknownPack = errors.New("the record has an unknown encoding")
 
-// unpack calls the function read with the text from which the method pack has made the stored bytes (kept). The
-// function may stop before the end of the text.
+// unpack undoes the method pack: from the stored bytes it makes the text, and calls a function that reads the text.
+// The function may stop before the end of the text.
 func unpack(kept []byte, read func(io.Reader) error) error {
 	switch {
 	case len(kept) > 0 && kept[0] == plain:

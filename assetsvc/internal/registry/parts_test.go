@@ -43,7 +43,7 @@ func (k *tokens) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (a
 type busy struct {
 	registry.Store
 	t     *testing.T
-	times int // how many more calls of Replace come after such a change
+	times int // number of further calls of Replace before which another request changes the asset
 }
 
 func (s *busy) Replace(ctx context.Context, r registry.Record) (int64, error) {
@@ -323,8 +323,8 @@ func (*handing) ChangeOwner(_ context.Context, r authapi.ChangeOwnerRequest) (au
 	return authapi.ChangeOwnerResponse{Owner: r.Broker, Sealed: "sealed by " + r.TransferID}, nil
 }
 
-// claiming is an auth service with one transfer, which is claimed for the asset in the field another. The claim ends
-// when somebody reads the transfer with the record of that asset.
+// claiming is an auth service with one transfer. The transfer is claimed for another asset. The claim ends when
+// somebody reads the transfer with the record of that asset.
 type claiming struct {
 	handing
 	another string // id of the asset; "" after the claim has ended

@@ -47,8 +47,8 @@ func (r *Registry) Past(ctx context.Context, id string, position int64) (value r
 }
 
 // base finds the newest change, at or below the given position, that needs no older change: it has a whole asset, or
-// it is the creation. It returns the position of this change, and in pages the values of LogQuery.Before with which
-// the changes from there up to the given position can be read, the newest first.
+// it is the creation. It returns the position of this change. It also returns how to read the changes from there up to
+// the given position in several reads, the newest changes first: pages has the value of LogQuery.Before of each read.
 func (r *Registry) base(ctx context.Context, id string, position int64) (base int64, pages []int64, err error) {
 	for before := position + 1; ; {
 		log, err := r.log(ctx, id, LogQuery{Before: before, Limit: logPage})

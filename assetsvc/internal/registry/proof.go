@@ -46,8 +46,7 @@ const maxLookBack = 1024
 
 // Prove returns the proof that the public log has a revision of an asset, and the evidence for it (docs/log.md,
 // "Proofs"). Revision 0 means the asset's newest public change. The evidence has no salt and no asset for a
-// withdrawal, for an erased revision, and for a revision that the log committed to with fields which are hidden
-// now.
+// withdrawal, for an erased revision, and for a revision whose commitment includes fields that are hidden now.
 //
 // Prove returns a fault of kind NotFound if there is no such asset, no such public revision, or no public log. It
 // returns a fault of kind Unavailable if the newest checkpoint does not cover the change yet, or if the log is
@@ -167,8 +166,8 @@ func noRevision(format string, args ...any) error {
 	return fault.New(fault.NotFound, fault.URL, "revision", "Not Found: "+format, args...)
 }
 
-// newestPublic returns the newest public change of an asset. This is nearly always the newest change; only for a
-// draft and for an asset in test mode is it another one, or none.
+// newestPublic returns the newest public change of an asset. This is nearly always the newest change. For a draft or
+// an asset in test mode, it is an earlier change, or there is none.
 func (r *Registry) newestPublic(ctx context.Context, id string) (Revision, error) {
 	q := LogQuery{Limit: 1}
 	for read := 0; read < maxLookBack; {
@@ -199,7 +198,7 @@ func (r *Registry) revision(ctx context.Context, id string, revision int64) (Rev
 	if err != nil || len(newest) == 0 || newest[0].Revision < revision {
 		return Revision{}, false, err
 	}
-	low, high := int64(0), newest[0] // the change is above low, and is high or below it
+	low, high := int64(0), newest[0] // the position of the change is greater than low, and at most high.Position
 	for high.Revision-revision > logPage && high.Position-low > 1 {
 		middle := low + (high.Position-low)/2
 		found, err := r.log(ctx, id, LogQuery{Before: middle + 1, Limit: 1})

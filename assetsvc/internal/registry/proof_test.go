@@ -92,7 +92,7 @@ func (p *prover) change(t *testing.T, fields string) registry.Record {
 // revision. Prove must succeed for each public revision, and refuse the others.
 func TestEachPublicRevisionIsProved(t *testing.T) {
 	p := newProver(t)
-	var want []string // one for each revision; want[0] is for revision 1
+	var want []string // the wanted result for each revision; want[0] is for revision 1
 	bodies := []string{""}
 	want = append(want, "404")
 	for _, step := range []struct{ fields, want string }{
@@ -264,7 +264,7 @@ func (p *prover) keepsWhole(t *testing.T) bool {
 
 func TestAnAssetThatDoesNotMatchItsLeafIsNotProved(t *testing.T) {
 	p := twiceChanged(t)
-	for p.keepsWhole(t) { // the test needs a patch; chance decides
+	for p.keepsWhole(t) { // the test needs a patch; whether the record has a patch or a whole asset is random
 		p = twiceChanged(t)
 	}
 	for _, name := range []string{"2 as it was", "3 altered"} {
@@ -297,7 +297,7 @@ func TestAProofReadsABoundedPartOfALongHistory(t *testing.T) {
 		{"the first public revision", 0, 2, 2, 200},
 		{"a revision in the middle", 0, 100, 100, 200},
 		{"the newest public change", 0, 0, withdrawn, 1},
-		{"a draft", 0, 1, 0, 60}, // only the reads of the search for the revision
+		{"a draft", 0, 1, 0, 60}, // the record is read only to find the revision
 		{"a revision that is to come", 0, 5000, 0, 1},
 		{"the newest public change after 100 changes in test mode", 100, 0, withdrawn, 5},
 		{"the newest public change after 1,100 changes in test mode", 1000, 0, 0, 34},

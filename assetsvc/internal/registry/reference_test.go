@@ -56,8 +56,8 @@ func TestAReferenceMakesOneAsset(t *testing.T) {
 	}
 }
 
-// TestARepeatUnderTheSameKeyGetsTheTokens repeats a creation that has a reference and a seed. The repeat must
-// get the tokens within a day, and later the asset without tokens.
+// TestARepeatUnderTheSameKeyGetsTheTokens repeats a creation that has a reference and a seed. A repeat
+// within a day must get the tokens. A later repeat must get the asset without tokens.
 func TestARepeatUnderTheSameKeyGetsTheTokens(t *testing.T) {
 	one, other, _, now := openSeeded(t)
 	in := referring(t, "x", "r", registry.Seed("seed"))
@@ -161,7 +161,7 @@ func TestAnInterruptedCreationUnderAReferenceMakesOneAsset(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		store  dying
-		kind   fault.Kind // of the first attempt; Internal: it succeeds
+		kind   fault.Kind // kind of the fault of the first attempt; Internal: the attempt succeeds
 		tokens bool       // the repeat returns tokens
 	}{
 		{"before the asset is written", dying{before: true}, fault.Unavailable, true},
@@ -187,8 +187,9 @@ func TestAnInterruptedCreationUnderAReferenceMakesOneAsset(t *testing.T) {
 	}
 }
 
-// TestAFaultyCreationLeavesItsReferenceFree sends faulty fields first, then other fields with the same reference.
-// A repeat must be answered even if the settings have changed and would refuse its fields now.
+// TestAFaultyCreationLeavesItsReferenceFree sends faulty fields first, and then valid fields with the same
+// reference, which must make an asset. A repeat of the second request must get this asset, even after a change of the
+// settings that would refuse the fields.
 func TestAFaultyCreationLeavesItsReferenceFree(t *testing.T) {
 	r, store, keys, _ := open(t)
 	faulty := registry.Input{Fields: parse(t, `{"title":1}`), Reference: "r"}

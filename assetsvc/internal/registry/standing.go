@@ -33,8 +33,8 @@ func barred(by identity.Identity) string {
 const testOnly = "this API key is test-only (level t), and changes assets in test mode only"
 
 // withinTest returns a refusal if the key is test-only and one of the assets (before or after the change) is a real
-// one (docs/contract.md, "Accreditation"). Otherwise it returns the parameter verdict, which is the result of the
-// rules for the change. A verdict that a part is missing comes before the refusal.
+// one (docs/contract.md, "Accreditation"). Otherwise it returns the second argument unchanged, which is the
+// result of the rules for the change. If this result is that a part is missing, it comes before the refusal.
 func withinTest(by identity.Identity, verdict error, assets ...asset.Asset) error {
 	isReal := func(a asset.Asset) bool { return !a.Test() }
 	if by.TestOnly() && fault.KindOf(verdict) != fault.NotFound && slices.ContainsFunc(assets, isReal) {

@@ -11,7 +11,7 @@ import (
 )
 
 // TestRefusalsNameTheReason has a case for each caller, with three refusals: of a change, of a change of a part,
-// and of a read of the revisions.
+// and of a read of the revisions. Each refusal must name its reason.
 func TestRefusalsNameTheReason(t *testing.T) {
 	r, _, _, id := open(t)
 	const (

@@ -26,7 +26,7 @@ type Record struct {
 	Origin   string       // needed to answer a repeat of the creation; a store does not look into it
 	Body     []byte       // JSON object: the asset without its dateModified, which is Position
 	Owner    string       // broker whose list has the asset; "": no list has it; Get does not return it
-	Former   string       // for Replace: Owner of the stored revision
+	Former   string       // only for Replace: the Owner that the stored revision has before the write
 	Removed  bool         // the asset is removed; only an asset that was never listed may be removed
 	Change   []byte       // about the change to this revision; a store does not look into it; Get does not return it
 	Whole    []byte       // more about some changes; a store does not look into it; Get does not return it
@@ -115,7 +115,7 @@ type Entry struct {
 	ID       string
 	Position int64
 	Test     bool   // as Record.Test
-	Body     []byte // as Record.Body, at this position; nil if Query.Bodies is 0, or Moved
+	Body     []byte // as Record.Body, at this position; nil if Query.Bodies is 0 or Moved is true
 	Origin   string // as Record.Origin, for a Query with an Owner and Bodies
 
 	Reference string // the broker's own name for the asset; only Registry.Own sets it

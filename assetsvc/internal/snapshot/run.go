@@ -16,9 +16,9 @@ const (
 	looks     = 20 // number of checks in an interval
 )
 
-// Run first removes the files that a killed process has left, and the snapshots of data that was replaced since
-// (discard). Then, until ctx is done, it makes a snapshot whenever the newest snapshot is older than the
-// interval. It calls the function failed with each error.
+// Run first removes the files that a killed process has left, and the snapshots of data that the store no longer
+// has (the method discard). Then, until ctx is done, it makes a snapshot whenever the newest snapshot is older than
+// the interval. It calls the function failed with each error.
 func (k *Keeper) Run(ctx context.Context, failed func(error)) {
 	failures := failurelog.NewState(k.o.Log, "no snapshot can be made; it is tried again")
 	tick := time.NewTicker(min(max(k.o.Interval/looks, leastLook), mostLook))

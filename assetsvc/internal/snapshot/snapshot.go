@@ -52,7 +52,7 @@ type Segment struct {
 
 // Copy is one file with all assets that a search finds (docs/data.md, "Whole copies").
 type Copy struct {
-	Name   string `json:"name"`   // name of its form (export.Whole)
+	Name   string `json:"name"`   // name of the copy's form (export.Whole)
 	SHA256 string `json:"sha256"` // hash of the file, in hexadecimal digits
 	Bytes  int64  `json:"bytes"`
 	Rows   int    `json:"rows"`

@@ -622,7 +622,7 @@ func TestTheMakerRestsLongerWhileOthersWrite(t *testing.T) {
 	}
 }
 
-// paced is a store that reports the writes and times that the test sets.
+// paced is a store that reports the number of writes, and their total time, as the test sets them.
 type paced struct {
 	Store
 	count int64
@@ -631,7 +631,7 @@ type paced struct {
 
 func (s *paced) Writes() (int64, time.Duration) { return s.count, s.took }
 
-// write adds a number of writes to the report. The argument each is the time that each write has taken.
+// write adds a number of writes to the report. The argument "each" is the time that every one of them has taken.
 func (s *paced) write(count int64, each time.Duration) {
 	s.count += count
 	s.took += time.Duration(count) * each

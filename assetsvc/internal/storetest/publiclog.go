@@ -27,7 +27,8 @@ func RunLog(t *testing.T, open func(t *testing.T, name string, now func() time.T
 	t.Run("of several heads one is stored", func(t *testing.T) { testHeadRace(t, open) })
 }
 
-// leaves returns the given number of leaves of the log, with consecutive positions from the parameter first on.
+// leaves returns the given number of leaves of the log. Their positions are consecutive, and begin with the first
+// argument.
 func leaves(first, count int) [][]byte {
 	all := make([][]byte, count)
 	for i := range all {
@@ -37,8 +38,8 @@ func leaves(first, count int) [][]byte {
 	return all
 }
 
-// checkHead checks the stored head. The parameter want is the head that was given to ExtendLog, which has raised its
-// version by one.
+// checkHead checks the stored head. It must equal the given head, except that its version is higher by one, because
+// ExtendLog has raised it.
 func checkHead(t *testing.T, s publiclog.Store, want publiclog.Head) publiclog.Head {
 	t.Helper()
 	got, err := s.LogHead(t.Context())

@@ -167,8 +167,8 @@ func testRecord(t *testing.T, open Opener) {
 	testRecordRace(t, s)
 }
 
-// testRewrite rewrites changes of the record. The list all has all changes of the record, and the list life has
-// the changes of one asset; testRewrite updates both lists.
+// testRewrite rewrites changes of the record. It also updates two lists: the parameter all has every change of the
+// record, and the parameter life has the changes of one asset.
 func testRewrite(t *testing.T, s registry.Store, all, life []registry.Revision) {
 	t.Helper()
 	for _, c := range []struct {

@@ -433,8 +433,8 @@ func CheckBrokerBound(t *testing.T, stores ...WebhookStore) {
 	putMany(t, stores, "c", 10, 3)
 }
 
-// putMany creates the given number (count) of endpoints of one broker at the same time. Exactly as many as the
-// parameter stored says must succeed, and the others must get ErrBrokerFull.
+// putMany creates endpoints of one broker at the same time. The last two arguments are the number of endpoints to
+// create, and the number of endpoints that must be stored. All other creations must get ErrBrokerFull.
 func putMany(t *testing.T, stores []WebhookStore, prefix string, count, stored int) {
 	t.Helper()
 	errs := make([]error, count)

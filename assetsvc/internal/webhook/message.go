@@ -38,7 +38,7 @@ type Entry struct {
 // Page is a part of the feed.
 type Page struct {
 	Entries []Entry // in the order of their positions
-	Upto    int64   // from the start of the page up to this position, the selection has no other entries
+	Upto    int64   // the page has all entries that meet the filters, up to this position
 }
 
 // Found is the result of a search for the next entry that meets the filters.

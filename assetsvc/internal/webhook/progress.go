@@ -17,8 +17,8 @@ func succeed(p *Progress) {
 	p.Succeeded = time.Now()
 }
 
-// fail records and saves a failure, with the time of the next attempt. The argument most limits how long the
-// endpoint may fail: after that time, it is disabled for the given reason.
+// fail records and saves a failure, with the time of the next attempt. If the endpoint has failed for longer than
+// the argument most, it is disabled for the given reason.
 func (w *worker) fail(p Progress, a answer, least, most time.Duration, reason Reason) error {
 	p = p.failed(time.Now(), a, least, most, reason)
 	w.t.s.log.Debug("a message to a webhook failed", "webhook", w.e.ID, "fault", a.fault)

@@ -14,7 +14,7 @@ type Resealed struct {
 }
 
 // Reseal seals the seeds of all endpoints with the registry's current secret. The service may run meanwhile, and
-// Reseal may be repeated. After an error, the result found has the counts up to then.
+// Reseal may be repeated. If Reseal fails, it still returns the counts up to the failure.
 func Reseal(ctx context.Context, store Store, seals Seals) (found Resealed, err error) {
 	for after := ""; ; {
 		page, err := store.Endpoints(ctx, "", after, resealBatch)
@@ -44,7 +44,7 @@ func Reseal(ctx context.Context, store Store, seals Seals) (found Resealed, err 
 const resealBatch = 200
 
 // resealed seals the seeds of an endpoint with the current secret. If a seed was sealed with a former secret, it
-// stores the endpoint, and the result anew is true.
+// stores the endpoint and returns true.
 func resealed(ctx context.Context, store Store, seals Seals, e Endpoint) (anew bool, err error) {
 	for {
 		next := e

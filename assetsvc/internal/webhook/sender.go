@@ -50,7 +50,7 @@ type Sender struct {
 	idle       func() // closes the idle connections
 	lanes      *lanes
 	pages      *semaphore.Weighted
-	scanning   *shares // lets each broker scan for one endpoint at a time
+	scanning   *shares // limits the scans of the feed: at most one endpoint of each broker at a time
 	scans      *semaphore.Weighted
 	metrics    *metrics
 	challenged *challenged

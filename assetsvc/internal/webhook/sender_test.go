@@ -217,7 +217,7 @@ func TestAReplayAndAPauseAreSeenWhileMessagesAreUnderWay(t *testing.T) {
 		if n := r.messages - from; n < 2 {
 			t.Errorf("got %d messages after the replay, want 2 or more", n)
 		}
-		w.store.faults = nil // positions went back because of the replay
+		w.store.faults = nil // these faults do not count: the replay has set the position back
 	})
 }
 

@@ -61,7 +61,7 @@ const changeTries = 8
 const MaxPage = 100
 
 // List returns endpoints in the order of their ids, beginning with the first id that is greater than the argument
-// after. The argument limit is the largest number of endpoints. A broker gets the endpoints of its keys. An
+// "after". The argument "limit" is the largest number of endpoints. A broker gets the endpoints of its keys. An
 // administrator gets all endpoints, or the endpoints that the keys of one broker have made.
 func (s *Service) List(ctx context.Context, by identity.Identity, broker, after string, limit int) ([]Shown, error) {
 	switch {
@@ -170,8 +170,8 @@ func (s *Service) Remove(ctx context.Context, by identity.Identity, id string) e
 	return nil
 }
 
-// update applies the function change to an endpoint and stores the result, unless the endpoint stays the same.
-// If the stored endpoint was changed meanwhile, update reads it and calls the function again.
+// update calls the function "change" with an endpoint and stores the result, unless the endpoint stays the same. If
+// the stored endpoint was changed meanwhile, update reads it and calls the function again.
 func (s *Service) update(
 	ctx context.Context, by identity.Identity, id string, change func(Endpoint) (Endpoint, error),
 ) (Shown, error) {
@@ -331,8 +331,8 @@ func forbidden(reason string) error {
 	return fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden: %s", reason)
 }
 
-// unavailable returns the fault for a store that did not answer. The arguments doing and cause appear only in
-// the log.
+// unavailable returns the fault for a store that did not answer. The arguments "doing" and "cause" appear only in the
+// log.
 func unavailable(doing string, cause error) error {
 	const text = "The registry cannot reach its data now; repeat the request."
 	return fmt.Errorf("%s: %w: %w", doing, fault.New(fault.Unavailable, fault.URL, "store", text), cause)

@@ -273,7 +273,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	const no, none = fault.Forbidden, fault.NotFound
 	for _, c := range []struct {
 		of   identity.Identity
-		want map[string][]fault.Kind // by name of the call: the faults of the callers, in the order of everywhere
+		want map[string][]fault.Kind // faults by the name of the call; the callers are as in the list everywhere
 	}{
 		{b1, map[string][]fault.Kind{
 			"get":    {fine, none, fine, fine, fine, no, no},

@@ -109,9 +109,9 @@ var (
 // Store keeps endpoints. It is safe for concurrent use. A write that returned nil is
 // durable. Times are kept in UTC, to the millisecond.
 type Store interface {
-	// Endpoints returns endpoints in the order of their ids, beginning with the first id that is greater than the
-	// argument after. The argument limit is the largest number of endpoints. If broker is not empty, Endpoints
-	// returns only endpoints of that broker, without endpoints of administrators.
+	// Endpoints returns endpoints in the order of their ids. Each id is greater than the second argument. The last
+	// argument is the largest number of endpoints. If broker is not empty, Endpoints returns only endpoints of
+	// that broker, without endpoints of administrators.
 	Endpoints(ctx context.Context, broker, after string, limit int) ([]Endpoint, error)
 	// Endpoint returns one endpoint, or ErrNotFound.
 	Endpoint(ctx context.Context, id string) (Endpoint, error)
@@ -129,10 +129,10 @@ type Store interface {
 	// Remove removes an endpoint, or returns ErrNotFound. It increments Term.Changes.
 	Remove(ctx context.Context, id string) error
 
-	// Lead takes or renews the term for the process whose name is holder. The argument until is the end of the
-	// term. The result held is false if another process has a term that ends later than the argument now. A
-	// process whose term has ended gets a new number, greater than all earlier ones. A store that only one
-	// process can open may end the term of an earlier process when it is opened.
+	// Lead takes or renews the term for the process with the name in the argument holder. The last two arguments
+	// are the present time and the end of the term. If another process has a term that has not ended, the second
+	// result is false. A process whose term has ended gets a new number, greater than all earlier ones. A store
+	// that only one process can open may end the term of an earlier process when it is opened.
 	Lead(ctx context.Context, holder string, now, until time.Time) (term Term, held bool, err error)
 	// Release ends the term if it has this number, so that another process can take the term immediately.
 	Release(ctx context.Context, term int64) error

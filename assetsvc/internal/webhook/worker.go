@@ -17,7 +17,7 @@ const (
 	apart     = 300 * time.Millisecond // pause between two messages, unless the first one is full
 	calm      = 50 * time.Millisecond  // pause after a change of the feed that is not in the selection
 	poll      = time.Second            // time between two reads of pages, while there is no ring
-	keepEvery = 10 * time.Minute       // how often a position that moves on without messages is stored
+	keepEvery = 10 * time.Minute       // how often a position is stored while it moves on without messages
 	keepOften = time.Minute            // like keepEvery, but for an endpoint with filters, which gets fewer changes
 	slowAfter = time.Second            // a receiver that takes longer is slow
 )
@@ -384,7 +384,7 @@ func (w *worker) scan() (Found, error) {
 	return found, nil
 }
 
-// idle waits for a change of the feed, because nothing is left to send. The argument paged says where the worker
+// idle waits for a change of the feed, because nothing is left to send. The bool argument says where the worker
 // has seen this: in a page (true), or in the ring (false).
 func (w *worker) idle(view follow.View, paged bool) error {
 	if view.Covered {

@@ -320,7 +320,7 @@ func TestTheOwnerSeesWhyAChallengeFailed(t *testing.T) {
 		time.Sleep(20 * time.Minute)
 		w.set(func() { r.status = 0 })
 		for e := w.stored(); time.Until(e.Next) < 90*time.Second; e = w.stored() {
-			time.Sleep(time.Second) // until the next attempt is far away
+			time.Sleep(time.Second) // the loop ends when the next attempt is at least 90 s away
 			w.set(func() { r.status = http.StatusTeapot })
 		}
 		time.Sleep(61 * time.Second)
@@ -788,7 +788,8 @@ func TestAWantedChangeAmongOthersIsSent(t *testing.T) {
 }
 
 // TestAPositionIsStoredNowAndThen counts how often the positions of two webhooks are saved. One webhook has no
-// filters, and the other has filters that no change meets.
+// filters, and the other has filters that no change meets. Each message must save the position. A change without a
+// message must save it only if the last save is long ago (worker.keepEvery).
 func TestAPositionIsStoredNowAndThen(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
 		filtered := w.join("f-of-nobody")

@@ -32,7 +32,7 @@ type world struct {
 	seals Seals
 	store *memory
 	log   *slog.Logger  // log of all processes
-	lines *bytes.Buffer // the warnings of the logger log; may be read once the processes have ended
+	lines *bytes.Buffer // warnings in the log of the processes; may be read once they have ended
 	mu    sync.Mutex
 	rand  *rand.Rand
 
@@ -415,7 +415,7 @@ func (w *world) handle(to *receiver, id string, body []byte, acked bool) {
 	to.last, to.acked = first, acked
 }
 
-// after returns the number of the next entry, after the one with the given number, that a receiver gets.
+// after returns the number of the first entry that a receiver gets and whose number is above the given one.
 func (w *world) after(to *receiver, number int) int {
 	for number++; number < len(w.entries); number++ {
 		if c := w.entries[number]; c.test == to.test && to.filters.Meets(c.terms()) {
@@ -529,7 +529,7 @@ func do[T any](p *process, f func() (T, error)) (T, error) {
 	return reach(p, f)
 }
 
-// reach is like do, but for operations that do not use the store.
+// reach is like the function do, but for operations that do not use the store.
 func reach[T any](p *process, f func() (T, error)) (T, error) {
 	var none T
 	if err := p.step(); err != nil {

@@ -169,7 +169,8 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 			return all
 		}
 	}
-	// remade returns the entries in a valid chain, made without the registry's secret.
+	// remade changes the author of all entries, and computes their hashes again. So the chain of hashes is valid, but
+	// it was made without the registry's secret.
 	remade := func(all []adminapi.Entry) []adminapi.Entry {
 		all = slices.Clone(all)
 		prev := ""
@@ -197,7 +198,7 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		tamper func(*world)
-		says   []string // parts of the problems that are found; nil: no problem
+		says   []string // texts that the reported problems must contain; nil: no problem
 	}{
 		"an untouched log": {func(*world) {}, nil},
 		"an entry has another author": {func(w *world) {

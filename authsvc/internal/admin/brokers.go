@@ -87,8 +87,8 @@ func (s *Service) ChangeBroker(
 	return made.View(), err
 }
 
-// patched returns the problems of a patch that could not read every field. It returns any other error of a
-// patch unchanged.
+// patched takes the error of a patch (ChangeBroker). If the patch could not read some fields, patched returns a list of
+// these problems. It returns any other error unchanged.
 func patched(err error) (*problems.List, error) {
 	found := &problems.List{}
 	if fault.KindOf(err) == fault.Conflict {

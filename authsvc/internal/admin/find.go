@@ -172,8 +172,9 @@ type BrokerPage struct {
 	Cut     bool // the registry has more than MaxFound brokers: the page is only from the first ones
 }
 
-// FindBrokers returns a page of the brokers with a text in their name, title or contact. The page has at most
-// limit brokers, and skip brokers precede it. FindBrokers reads the first MaxFound brokers.
+// FindBrokers returns a page of the brokers with a text in their name, title or contact. The argument limit is the
+// most brokers of the page, and skip is the number of brokers before it. FindBrokers reads the first MaxFound
+// brokers.
 func (s *Service) FindBrokers(ctx context.Context, text string, skip, limit int) (p BrokerPage, err error) {
 	f, read := Filter{Text: text}, 0
 	var found []adminapi.Broker

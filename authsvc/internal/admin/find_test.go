@@ -18,9 +18,9 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// stock creates the brokers "a" and "b", and seven keys named n-k0 to n-k6, an hour apart. k1 is revoked, k2
-// expires first, and k5 has expired. k3 was used last, and before it k0. The keys with even numbers belong to
-// the broker "a".
+// stock creates the brokers "a" and "b", and seven keys named n-k0 to n-k6, an hour apart. k1 is revoked, and k5 has
+// expired. Of the keys that are still valid, k2 expires first. k3 was used last, and k0 was used before it. The keys
+// with even numbers belong to the broker "a".
 func (w *world) stock(t *testing.T) {
 	t.Helper()
 	w.broker(t, "a")

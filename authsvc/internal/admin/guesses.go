@@ -29,8 +29,8 @@ var noKey = authapi.Hash("")
 // one.
 type guesses struct {
 	mu      sync.Mutex
-	limiter *limiter.Limiter // counts for each clientaddr.Network; nil: nothing is counted yet
-	windows int              // windows that the limiter has begun: at least as many as it has networks
+	limiter *limiter.Limiter // has a count for each clientaddr.Network; nil: nothing is counted yet
+	windows int              // number of windows that the limiter has begun; it has at most this many networks
 }
 
 // current returns the limiter. The limiter has no goroutine that removes old networks, because nobody could

@@ -10,8 +10,9 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// TestAFloodOfNetworksDoesNotFillTheMemory counts windows instead of bytes: the store of a limiter has at most
-// as many networks as windows have begun in it. No store may have more than maxGuessers.
+// TestAFloodOfNetworksDoesNotFillTheMemory sends wrong keys from very many networks. The first wrong key of a
+// network begins a window in the store of a limiter, so a store has at most as many networks as windows. No store
+// may have more than maxGuessers windows.
 func TestAFloodOfNetworksDoesNotFillTheMemory(t *testing.T) {
 	var g guesses
 	stores := map[limiter.Store]int{}

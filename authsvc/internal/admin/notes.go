@@ -9,7 +9,7 @@ import (
 )
 
 // Note appends an entry to the audit log about a thing of another service: the actor does something to a
-// webhook, an asset or a file. The argument what is the state of the thing after the action.
+// webhook, an asset or a file. The last argument is the state of the thing after the action.
 func (s *Service) Note(ctx context.Context, by Actor, action, subject string, what any) error {
 	return s.change(ctx, by, action, func(time.Time) (c Change, err error) {
 		c.Entry.Subject = subject

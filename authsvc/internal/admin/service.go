@@ -133,8 +133,8 @@ func (s *Service) notDone(ctx context.Context, by Actor) error {
 // Head returns the end of the audit log.
 func (s *Service) Head(ctx context.Context) (adminapi.Head, error) { return s.store.Head(ctx) }
 
-// Entries returns up to limit entries of the audit log, in order. The first one follows the entry with the
-// number in the argument after.
+// Entries returns up to limit entries of the audit log, in order. It begins behind the entry with the given number
+// (after).
 func (s *Service) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
 	return s.store.Entries(ctx, after, limit)
 }

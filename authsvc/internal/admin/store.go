@@ -58,8 +58,8 @@ type Log interface {
 
 // UsageReader reads the use of keys.
 type UsageReader interface {
-	// Uses returns the last uses of each key, newest first. The outer map has the ids of keys, and the inner map
-	// the numbers of secrets.
+	// Uses returns the last uses of each key, newest first. The outer map is by the id of the API key, and the
+	// inner map is by the number of the secret.
 	Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error)
 	// Counts returns the counts of a key on the given days, except days without counts.
 	Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error)

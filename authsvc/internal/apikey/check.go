@@ -78,8 +78,7 @@ func (k Key) checkRole(found *problems.List) {
 	}
 }
 
-// checkLimits adds the faults of limits to the argument found. Each fault names its place, as in
-// "limits.write.1m".
+// checkLimits adds the faults of limits to a list of problems. Each fault names its place, as in "limits.write.1m".
 func checkLimits(found *problems.List, limits authapi.Limits) {
 	for _, class := range slices.Sorted(maps.Keys(limits)) {
 		name := "limits." + class
@@ -157,7 +156,7 @@ func checkRequired(found *problems.List, name, text string) {
 	checkText(found, name, text)
 }
 
-// checkText adds a problem to the argument found if text is too long or not printable. The empty text is
+// checkText adds a problem to a list of problems if the text is too long or not printable. The empty text is
 // accepted.
 func checkText(found *problems.List, name, text string) {
 	notPrintable := func(r rune) bool { return !unicode.IsPrint(r) }

@@ -97,7 +97,8 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestAKeyStaysOnItsSideOfTheAdminAPI changes the roles of keys. A change across the border must have one fault.
+// TestAKeyStaysOnItsSideOfTheAdminAPI changes the roles of keys. A change to a role on the other side (admin API or
+// public API), or to an unknown role, must have exactly one fault.
 func TestAKeyStaysOnItsSideOfTheAdminAPI(t *testing.T) {
 	operator := Key{ID: "o", Settings: Settings{Name: "n", Role: Operator}}
 	for _, c := range []struct {
@@ -197,8 +198,8 @@ func TestEachCharacterOfAKeyIsEquallyLikely(t *testing.T) {
 	}
 }
 
-// TestTheOldestDayOfAReportCounts reports the use of a key on the oldest and on the newest day that a report
-// may name.
+// TestTheOldestDayOfAReportCounts reports the use of a key on the oldest and on the newest day that a report may
+// name. The use must be counted on that day.
 func TestTheOldestDayOfAReportCounts(t *testing.T) {
 	for _, days := range []int{-UsageDays, 1} {
 		to := &dayOf{}

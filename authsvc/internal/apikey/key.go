@@ -86,8 +86,8 @@ type Secret struct {
 	Until   time.Time // end of the grace period; zero: the secret lasts as long as the key
 }
 
-// clockError is the largest error of a clock that has no consequence: a difference between two services, or a
-// step when somebody sets a clock.
+// clockError is how wrong a clock may be without any consequence. The error may be a difference between two
+// services, or a step when somebody sets a clock.
 const clockError = time.Hour
 
 // over reports whether the grace period of the secret has ended. No grace period is longer than MaxGrace, so an

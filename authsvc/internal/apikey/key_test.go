@@ -146,7 +146,7 @@ func validAt(k Key, at time.Time) (numbers []int) {
 	return numbers
 }
 
-// TestAKeyIsLimitedByItsValidSecrets rotates keys whose older secrets last longer than newer ones, some of which
+// TestAKeyIsLimitedByItsValidSecrets rotates a key whose oldest secret is still valid, although some newer secrets
 // have ended. Earlier versions stored such keys. Only the valid secrets must count for MaxSecrets.
 func TestAKeyIsLimitedByItsValidSecrets(t *testing.T) {
 	k := kept()
@@ -174,7 +174,8 @@ func TestAKeyIsLimitedByItsValidSecrets(t *testing.T) {
 }
 
 // TestNoFormerSecretOutlastsTheShortestGraceSince tries every sequence of five rotations with no grace, a very
-// short, a short and the longest grace.
+// short, a short and the longest grace. A former secret must end as soon as one of the grace periods ends that began
+// when it was replaced or later.
 func TestNoFormerSecretOutlastsTheShortestGraceSince(t *testing.T) {
 	graces := []time.Duration{0, 1, 90 * time.Second, MaxGrace}
 	for order := range 1 << (2 * MaxSecrets) {

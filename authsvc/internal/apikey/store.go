@@ -35,8 +35,8 @@ type Log interface {
 
 // Recorder stores the use of keys.
 type Recorder interface {
-	// AddUsage adds the given counts to the stored ones. Of the uses of a secret, the store keeps the newest one
-	// from each address, and only the MaxUses newest of these.
+	// AddUsage adds the given counts to the stored ones. For each secret, the store keeps only the newest use from
+	// each address, and at most MaxUses of these uses, the newest.
 	AddUsage(ctx context.Context, uses []authapi.Use, counts []authapi.Count) error
 }
 

@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// Recoverer is the operator who gives an asset new tokens, as the audit log shows it.
+// Recoverer describes the operator who gives an asset new tokens, with the facts that the audit log shows.
 type Recoverer struct {
 	KeyID     string
 	RequestID string

@@ -54,7 +54,7 @@ func administrator(keyID string) identity.Identity {
 const webhooksPath = "/api/2.5/webhooks"
 
 // Webhooks returns a page of a broker's webhooks. If broker is "", the page has webhooks of all brokers. The
-// page begins after the webhook with the id in the argument after. The result next is this id for the next page;
+// argument after is the id of the last webhook before the page. The result next is this id for the next page, and
 // "" after the last page.
 func (c *Client) Webhooks(ctx context.Context, keyID, broker, after string) (found []Webhook, next string, err error) {
 	query := url.Values{"broker": {broker}, "after": {after}}

@@ -63,10 +63,10 @@ type Reader interface {
 	Head(ctx context.Context) (adminapi.Head, error)
 }
 
-// Search returns up to limit entries that a query selects, the newest first. It looks at the entries before the
-// one with the number in the argument before; 0 stands for the end of the log. Pass the result older as the
-// argument before to the next search; 0: no entries are left. Search reads at most MaxRead entries, so it may
-// find fewer entries than the limit although more are left.
+// Search returns up to limit entries that a query selects, the newest first. The fourth argument is the number of an
+// entry, and Search looks only at earlier entries; 0 stands for the end of the log. To continue, pass the second
+// result as the fourth argument of the next search. If the second result is 0, no entries are left. Search reads at
+// most MaxRead entries, so it may find fewer entries than the limit although more are left.
 func Search(
 	ctx context.Context, log Reader, q Query, before int64, limit int,
 ) (found []adminapi.Entry, older int64, err error) {
@@ -100,8 +100,8 @@ func Search(
 	return found, left(before, first), nil
 }
 
-// left returns the value of the argument before for the next search; 0 if the search has read the earliest
-// entry that may match, whose number is the argument first.
+// left returns the number from which the next search goes back. It returns 0 if the search has read the earliest
+// entry that may match; the parameter first is the number of that entry.
 func left(before, first int64) int64 {
 	if before <= first {
 		return 0
@@ -113,8 +113,8 @@ func left(before, first int64) int64 {
 // by less than this.
 const jitter = time.Hour
 
-// firstSince returns the number of an entry, or last+1. All entries with smaller numbers are older than the
-// time in the argument since. It reads only a few entries.
+// firstSince returns the number of an entry, or last+1. All entries with smaller numbers are older than the given
+// time. It reads only a few entries.
 func firstSince(ctx context.Context, log Lister, since time.Time, last int64) (int64, error) {
 	low, high := int64(1), last+1
 	if since.IsZero() {

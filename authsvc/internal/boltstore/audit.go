@@ -71,7 +71,7 @@ func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) er
 	return s.update(ctx, func(tx *bbolt.Tx) error { return put(tx, c, hashes...) })
 }
 
-// put stores what a change has of these: a broker, a key with its hashes, and an entry.
+// put stores the broker, the key with its hashes, and the entry of a change. A change may lack some of these.
 func put(tx *bbolt.Tx, c admin.Change, hashes ...string) error {
 	if c.Broker != nil {
 		if err := putBroker(tx, *c.Broker); err != nil {

@@ -98,7 +98,7 @@ func decoded[T any](value T, err error) (T, error) {
 	return value, err
 }
 
-// get decodes the value of a key. If the bucket lacks the key, it returns the argument missing as the error.
+// get decodes the value of a key. If the bucket lacks the key, it returns the error in its last argument.
 func get[T any](tx *bbolt.Tx, bucket []byte, key string, decode func([]byte) (T, error), missing error) (T, error) {
 	text := tx.Bucket(bucket).Get([]byte(key))
 	if text == nil {

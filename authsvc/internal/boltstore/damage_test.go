@@ -93,7 +93,8 @@ func TestADamagedValueIsAnError(t *testing.T) {
 		t.Run(string(c.bucket), func(t *testing.T) {
 			s, path := filled(t)
 			spoil(t, s, c.bucket, "{")
-			for _, damaged := range []bool{false, true} { // once damage is found, the file accepts no changes
+			// The calls that find damage come last, because the file then accepts no changes.
+			for _, damaged := range []bool{false, true} {
 				for _, call := range append(storetest.Calls(), sweepCall) {
 					// Reseal is not called, because it would replace the damaged entry.
 					if damaged != slices.Contains(c.reads, call.Name) || call.Name == "Reseal" {

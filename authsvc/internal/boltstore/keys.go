@@ -26,8 +26,7 @@ func (s *Store) Broker(ctx context.Context, name string) (b apikey.Broker, err e
 	return b, err
 }
 
-// Brokers returns up to limit brokers in the order of their names. The first one follows the name in the
-// argument after.
+// Brokers returns up to limit brokers in the order of their names. It begins behind the given name (after).
 func (s *Store) Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error) {
 	return scan(ctx, s, brokerBucket, []byte(after+"\x00"), limit, apikey.DecodeBroker)
 }
@@ -41,13 +40,13 @@ func (s *Store) Key(ctx context.Context, id string) (k apikey.Key, err error) {
 	return k, err
 }
 
-// Keys returns up to limit keys in the order of their ids. The first one follows the id in the argument after.
+// Keys returns up to limit keys in the order of their ids. It begins behind the given id (after).
 func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error) {
 	return scan(ctx, s, keyBucket, []byte(after+"\x00"), limit, apikey.DecodeKey)
 }
 
-// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id in the
-// argument before, or is the last key if before is "".
+// KeysBack returns up to limit keys in the reverse order of their ids. It begins in front of the given id (before),
+// or with the last key if that id is "".
 func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found []apikey.Key, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(keyBucket).Cursor()
@@ -56,7 +55,7 @@ func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found [
 			if id, _ = cursor.Seek([]byte(before)); id != nil {
 				id, text = cursor.Prev()
 			} else {
-				id, text = cursor.Last() // no id comes after the argument before
+				id, text = cursor.Last() // all ids come in front of the given one
 			}
 		}
 		for ; id != nil && len(found) < limit; id, text = cursor.Prev() {

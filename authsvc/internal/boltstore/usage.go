@@ -137,8 +137,8 @@ func keepUse(tx *bbolt.Tx, u authapi.Use) error {
 	return tx.Bucket(useBucket).Put([]byte(u.KeyID), text)
 }
 
-// Uses returns the last uses of each key, newest first. The outer map has the ids of keys, and the inner map the
-// numbers of secrets.
+// Uses returns the last uses of each key, newest first. The outer map is by the id of the API key, and the inner map
+// is by the number of the secret.
 func (s *Store) Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error) {
 	found := map[string]map[int][]adminapi.Use{}
 	err := s.view(ctx, func(tx *bbolt.Tx) error {

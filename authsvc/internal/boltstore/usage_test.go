@@ -93,7 +93,8 @@ func TestASweepLooksAgain(t *testing.T) {
 	}
 }
 
-// TestASweepGoesOn needs two steps: the two expired transfers follow more unexpired ones than one step reads.
+// TestASweepGoesOn has two expired transfers behind so many unexpired ones that one step does not reach them. The
+// next steps must go on from there, and remove both.
 func TestASweepGoesOn(t *testing.T) {
 	s := empty(t)
 	now := time.Now()

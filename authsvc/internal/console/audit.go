@@ -27,7 +27,7 @@ type AuditLog interface {
 
 // auditPage is the body of a page of the audit log, newest entry first.
 type auditPage struct {
-	list        // the search, without numbers of pages
+	list        // the search; pages of the audit log have no numbers
 	Entries     []auditEntry
 	Older       string // path of the page with older entries; "": there are none
 	Begun       bool   // the page begins with older entries, not with the newest

@@ -13,7 +13,7 @@ import (
 // keyList is the body of the page of all keys.
 type keyList struct {
 	list
-	State  string // value of the parameter state; "": all keys that are not revoked
+	State  string // value of the parameter "state"; "": all keys that are not revoked
 	Tabs   []tab
 	Orders []column // for narrow screens, where the table has no headings
 	Rows   keyRows
@@ -39,10 +39,10 @@ type tab struct {
 	Current     bool
 }
 
-// anyState is the value of the parameter state that selects all keys.
+// anyState is the value of the parameter "state" that selects all keys.
 const anyState = "any"
 
-// statesOf returns the states that a value of the parameter state selects.
+// statesOf returns the states that a value of the parameter "state" selects.
 func statesOf(state string) []string {
 	switch state {
 	case anyState:

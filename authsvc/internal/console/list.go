@@ -12,7 +12,7 @@ import (
 
 const listed = 25 // most keys, brokers or entries on a page
 
-// list is one page of a longer list, with the search whose result it is.
+// list is one page of the result of a search, with the parameters of the search.
 type list struct {
 	path  string
 	query url.Values // parameters of the search, without the number of the page
@@ -59,7 +59,7 @@ func (l list) page(n int) string {
 	return l.with("page", strconv.Itoa(n+1))
 }
 
-// with returns the path of the search's first page after one parameter has changed its value. An empty value
+// with returns the path of the first page of the same search, but with another value of one parameter. An empty value
 // removes the parameter.
 func (l list) with(name, value string) string {
 	q := maps.Clone(l.query)
@@ -75,8 +75,8 @@ func (l list) with(name, value string) string {
 	return l.path + "?" + q.Encode()
 }
 
-// listOf returns the list for which a request asks, with the search in the named parameters. It sets how many
-// elements precede the page, but does not search yet.
+// listOf returns the list for which a request asks. The arguments are the names of the parameters of the search, which
+// the list keeps. listOf sets how many elements precede the page, but does not search yet.
 func listOf(r *http.Request, parameters ...string) (list, error) {
 	sent := r.URL.Query()
 	l := list{path: r.URL.Path, query: url.Values{}}

@@ -23,7 +23,7 @@ type records struct {
 
 	webhooks []assetclient.Webhook
 	done     []string // changes of webhooks and recoveries that were made
-	refusal  error    // error of the next changes
+	refusal  error    // the next changes fail with this error
 	service  *admin.Service
 }
 

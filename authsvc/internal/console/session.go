@@ -56,7 +56,7 @@ func (s session) over(now time.Time) bool {
 
 // sealer seals sessions for cookies. Its keys are derived from the registry's secrets. So every auth service
 // can open a cookie, and nobody else can.
-type sealer struct{ aeads []cipher.AEAD } // the first one seals; any of them opens
+type sealer struct{ aeads []cipher.AEAD } // the first one seals cookies; each of them can open a cookie
 
 func newSealer(secrets keyring.Ring) (*sealer, error) {
 	keys, err := secrets.Derive("asset-registry console session")

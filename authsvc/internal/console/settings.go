@@ -18,8 +18,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// keySettings returns the settings that a form has sent for a key. The argument "was" has the settings before.
-// For each field that it cannot read, keySettings adds a problem to the argument found.
+// keySettings returns the settings that a form has sent for a key. The argument "was" has the settings before. For
+// each field that it cannot read, keySettings adds a problem to the list "found".
 func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List) adminapi.KeySettings {
 	s := adminapi.KeySettings{
 		Name: strings.TrimSpace(sent.Get("name")), Role: sent.Get("role"),

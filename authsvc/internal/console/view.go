@@ -24,7 +24,7 @@ type view struct {
 	By      admin.Actor
 	Notice  string
 	Body    any
-	HasLog  bool // the console has pages about the public log and webhooks; show sets this
+	HasLog  bool // the console has pages about the public log and webhooks; set by the method show
 }
 
 // MayChange reports whether the user may change anything.

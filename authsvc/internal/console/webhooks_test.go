@@ -166,7 +166,7 @@ func TestARefusedReplayShowsTheForm(t *testing.T) {
 	b.post("/console/webhooks/w2/replay", values).must(t, 200, "Done.")
 }
 
-// onceOf returns the id of the forms on a page.
+// onceOf returns the value of the hidden field "once" on a page with forms.
 func onceOf(t *testing.T, page string) string {
 	t.Helper()
 	for _, field := range hidden.FindAllStringSubmatch(page, -1) {

@@ -105,10 +105,10 @@ func filter(c *gin.Context) (admin.Filter, error) {
 	return f, found.Err()
 }
 
-// bounds are the bounds of a query parameter with a number: from 1 to the field most.
+// bounds limits the number in a query parameter: it must be from 1 to the value of the field most.
 type bounds struct{ otherwise, most int } // otherwise: the value if the parameter is missing
 
-// number reads a query parameter, and adds a problem to the argument found if the number is out of bounds.
+// number reads a query parameter, and adds a problem to a list of problems if the number is out of bounds.
 func number(c *gin.Context, found *problems.List, name string, b bounds) int {
 	text := c.Query(name)
 	if text == "" {

@@ -59,9 +59,9 @@ func parseData(text []byte) (sent, error) {
 	return s, nil
 }
 
-// into sets the fields that the data names in a struct; null clears a field. The argument "of" is a pointer to
-// the struct. It returns a problem for each field that it cannot read. This field keeps its value, or, if it is
-// a list, has zero values in place of faulty elements.
+// into stores the data in a struct. It changes only the fields that the data names; null clears a field. The argument
+// "of" is a pointer to the struct. It returns a problem for each field that it cannot read. Such a field keeps its
+// value. If it is a list, it gets zero values in place of the faulty elements.
 func (s sent) into(of any) *problems.List {
 	var found problems.List
 	for _, name := range s.rogue {

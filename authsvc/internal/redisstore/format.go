@@ -88,8 +88,8 @@ func (f *formatCheck) check(ctx context.Context, client *redis.Client) error {
 	return f.again(ctx, client)
 }
 
-// again reads the format of a Redis that has data by now: another service may have written both the format and
-// data.
+// again is called for a Redis that has data by now, and checks its format once more: another service may have
+// written both the format and data.
 func (f *formatCheck) again(ctx context.Context, client *redis.Client) error {
 	found, err := client.Get(ctx, formatKey).Result()
 	if errors.Is(err, redis.Nil) {

@@ -176,8 +176,8 @@ func TestACheckOfTheFormatLooksAtAllKeys(t *testing.T) {
 	}
 }
 
-// TestEachFailureOfRedisIsTold repeats each call, and each time lets another one of its commands fail. The call
-// must return this failure, and no error about the data in Redis.
+// TestEachFailureOfRedisIsTold repeats each call: first its first command fails, then its second one, and so on. The
+// call must return this failure, and no error about the data in Redis.
 func TestEachFailureOfRedisIsTold(t *testing.T) {
 	server := redistest.Start(t)
 	for _, call := range storetest.Calls() {
@@ -201,8 +201,8 @@ func TestEachFailureOfRedisIsTold(t *testing.T) {
 	}
 }
 
-// TestAnEmptyRedisGetsOneFormat repeats a check, and each time lets another one of its commands fail. At last
-// another program writes a different format just before the check writes. The check must then refuse that
+// TestAnEmptyRedisGetsOneFormat repeats a check: first its first command fails, then its second one, and so on. At
+// last another program writes a different format just before the check writes. The check must then refuse that
 // format.
 func TestAnEmptyRedisGetsOneFormat(t *testing.T) {
 	server := redistest.Start(t)

@@ -25,8 +25,8 @@ func (s *Store) Broker(ctx context.Context, name string) (apikey.Broker, error) 
 	return one(ctx, s, brokersKey, name, apikey.DecodeBroker)
 }
 
-// Brokers returns up to limit brokers in the order of their names. The first one follows the name in the
-// argument after.
+// Brokers returns brokers in the order of their names, beginning with the first name that is greater than the
+// argument "after". The argument "limit" is the largest number of brokers.
 func (s *Store) Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error) {
 	names, err := s.follow(ctx, namesKey, after, limit)
 	if err != nil {
@@ -43,7 +43,8 @@ func (s *Store) Key(ctx context.Context, id string) (apikey.Key, error) {
 	return one(ctx, s, keysKey, id, apikey.DecodeKey)
 }
 
-// Keys returns up to limit keys in the order of their ids. The first one follows the id in the argument after.
+// Keys returns keys in the order of their ids, beginning with the first id that is greater than the argument "after".
+// The argument "limit" is the largest number of keys.
 func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error) {
 	if err := s.format.run(ctx, s.client); err != nil {
 		return nil, err
@@ -55,8 +56,9 @@ func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key
 	return load(ctx, s, keysKey, ids, apikey.DecodeKey)
 }
 
-// KeysBack returns up to limit keys in the reverse order of their ids. The first one precedes the id in the
-// argument before, or is the last key if before is "".
+// KeysBack returns keys in the reverse order of their ids, beginning with the last id that comes before the argument
+// "before". If this argument is "", KeysBack begins with the last key. The argument "limit" is the largest number of
+// keys.
 func (s *Store) KeysBack(ctx context.Context, before string, limit int) ([]apikey.Key, error) {
 	if err := s.format.run(ctx, s.client); err != nil {
 		return nil, err
@@ -74,7 +76,8 @@ func (s *Store) KeysBack(ctx context.Context, before string, limit int) ([]apike
 	return load(ctx, s, keysKey, ids, apikey.DecodeKey)
 }
 
-// follow returns up to limit names of an index, in order. The first one follows the name in the argument after.
+// follow returns names of an index in order, beginning with the first name that is greater than the argument "after".
+// The argument "limit" is the largest number of names.
 func (s *Store) follow(ctx context.Context, index, after string, limit int) ([]string, error) {
 	names, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{
 		Key: index, Start: "(" + after, Stop: "+", ByLex: true, Count: int64(limit),
@@ -166,7 +169,7 @@ redis.call('HSET', KEYS[3], ARGV[3], ARGV[1])
 return 1
 `)
 
-// added is the answer of the script add for a key that it has stored.
+// added is the answer of the script "add" when it has stored the key.
 const added = 1
 
 // AddKey durably stores an unaudited key. It returns apikey.ErrExists if the store
@@ -189,8 +192,8 @@ func (s *Store) AddKey(ctx context.Context, k apikey.Key) error {
 	return nil
 }
 
-// remove removes the key with the id in ARGV[1] and the hashes of its secrets. It returns 0 if there is no such
-// key, and -1 if the key is not unaudited. KEYS: keys, index of ids, hashes.
+// remove removes the key with the id in ARGV[1] and the hashes of its secrets. It returns 0 if there is no such key,
+// and -1 if operators administer the key (it is not "unaudited"). KEYS: keys, index of ids, hashes.
 var remove = redis.NewScript(`
 local text = redis.call('HGET', KEYS[1], ARGV[1])
 if not text then return 0 end

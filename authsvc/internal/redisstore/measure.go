@@ -65,8 +65,8 @@ func (s *Store) memory(ctx context.Context) telemetry.StoreUse {
 	return telemetry.StoreUse{MemoryUsed: number("used_memory"), MemoryMax: number("maxmemory")}
 }
 
-// lastBackup returns when the last complete backup ended, in seconds since the Unix epoch; 0 if there was no
-// backup. The result known is false if Redis does not answer.
+// lastBackup returns when the last complete backup ended, in seconds since the Unix epoch; 0 if there was no backup.
+// The result "known" is false if Redis does not answer.
 func (s *Store) lastBackup(ctx context.Context) (at float64, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

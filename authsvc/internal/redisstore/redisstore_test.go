@@ -97,7 +97,7 @@ func TestAKeyIsRevokedWhenRedisIsFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for size := 100_000; size > 0; size /= 10 { // small values fill the rest: the memory of a command counts too
+	for size := 100_000; size > 0; size /= 10 { // small values fill the rest, because a command itself needs memory too
 		for n, err := 0, error(nil); err == nil; n++ {
 			err = s.client.Set(t.Context(), fmt.Sprint("filler", size, n), strings.Repeat("x", size), 0).Err()
 			if err != nil && !strings.Contains(err.Error(), "OOM") {

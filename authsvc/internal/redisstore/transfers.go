@@ -15,16 +15,17 @@ import (
 // transferKey returns the Redis name of a transfer. The transfer's id is its hash tag.
 func transferKey(id string) string { return "registry:transfer:{" + id + "}" }
 
-// The fields of a transfer's Redis hash. Older versions had no openField and no claims that can end: claimField
-// was then a use.
+// The fields of a transfer's Redis hash. In older versions, claims could not end. So a hash that they have written
+// has no openField, and its claimField is a use.
 const (
 	transferField = "transfer" // text of the transfer, without its claim or use
 	claimField    = "claim"    // date and asset of the claim or of the use
 	openField     = "open"     // generation and expiry of a claim; absent after the use
 )
 
-// create stores a transfer. The transfer expires after ARGV[2] ms, unless this is 0, or the transfer exists and
-// is claimed. The expiry is a length of time, because that is right even if the clock of Redis is wrong.
+// create stores a transfer. The transfer expires after ARGV[2] ms. It does not expire if ARGV[2] is 0. If the
+// transfer is already stored and claimed, its expiry stays. The expiry is a length of time, because that is right
+// even if the clock of Redis is wrong.
 var create = redis.NewScript(`
 redis.call('HSET', KEYS[1], 'transfer', ARGV[1])
 if ARGV[2] ~= '0' and redis.call('HEXISTS', KEYS[1], 'claim') == 0 then
@@ -48,7 +49,8 @@ func (s *Store) CreateTransfer(ctx context.Context, t token.Transfer) error {
 	return nil
 }
 
-// lifeOf returns how many ms remain until an end in µs since the Unix epoch, at least 1; 0 for an end of 0.
+// lifeOf returns how many ms remain until an end, at least 1. The end is in µs since the Unix epoch. If the end is 0,
+// lifeOf returns 0.
 func lifeOf(end int64) int64 {
 	if end == 0 {
 		return 0

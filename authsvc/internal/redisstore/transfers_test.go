@@ -47,8 +47,8 @@ func TestALateChangeReplacesNoUse(t *testing.T) {
 	}
 }
 
-// TestTransfersAreRestored restores transfers of another store, twice: an unclaimed one, a claimed one and a
-// used one. Only the used one must never expire.
+// TestTransfersAreRestored restores three transfers of another store: one is not claimed, one is claimed, and one
+// is used. It restores each of them twice. Only the used one must never expire.
 func TestTransfersAreRestored(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
 	now := time.Now()

@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// Call is a call of one method of a store that has the data of Fill. It succeeds there.
+// Call is a call of one method of a store. It succeeds if the store has the data of Fill.
 type Call struct {
 	Name string
 	Do   func(ctx context.Context, s Store) error
@@ -139,8 +139,8 @@ func contentsOf(t *testing.T, s Store) (c contents) {
 	return c
 }
 
-// testCancelled makes each call for a caller who has left, which must change nothing, and then for one who
-// waits.
+// testCancelled makes each call for a caller who has left. All of them must fail and change nothing. Then it makes
+// each call for a caller who waits. All of them must succeed.
 func testCancelled(t *testing.T, open Opener) {
 	s := open(t, "a")
 	Fill(t, s)

@@ -64,7 +64,7 @@ type Store interface {
 type Service struct {
 	store    Store
 	sealer   *Sealer
-	lifetime time.Duration // how long a transfer lasts that nobody has claimed
+	lifetime time.Duration // how long an unclaimed transfer lasts
 }
 
 // NewService returns a service on a store. A transfer that nobody has claimed expires after lifetime.
@@ -143,9 +143,9 @@ func (s *Service) holds(sealed string, r Record) bool {
 	return err == nil && held == r
 }
 
-// Reseal seals records with the current secret. The result is "" for a record that the current secret has
-// sealed already, and for one that no secret of the registry has sealed. The result foreign is the number of
-// the latter.
+// Reseal seals records with the current secret. The result is "" for a record that the current secret has sealed
+// already, and for a record that no secret of the registry has sealed. The result foreign counts the records of the
+// second kind.
 func (s *Service) Reseal(sealed []string) (resealed []string, foreign int, err error) {
 	resealed = make([]string, len(sealed))
 	for i, text := range sealed {

@@ -78,7 +78,7 @@ func TestAnAssetChangesHands(t *testing.T) {
 	}
 }
 
-// read returns the transfer of h.made. The argument sealed is the asset's sealed record, or "".
+// read returns the transfer of h.made. The argument "sealed" is the asset's sealed record, or "".
 func (h *handover) read(sealed string, now time.Time) (authapi.TransferResponse, error) {
 	return h.Transfer(context.Background(), authapi.ReadTransferRequest{ID: h.made.ID, Sealed: sealed}, now)
 }
@@ -222,7 +222,7 @@ func TestATransferThatNobodyClaimsExpires(t *testing.T) {
 	if err != nil {
 		t.Fatalf("claimed just before the expiry: got %v, want no error", err)
 	}
-	// The asset is not written. The claim delays the transfer's expiry by the constant lifetime.
+	// The asset is not written. The claim delays the transfer's expiry by the time in the constant "lifetime".
 	last = last.Add(lifetime - time.Microsecond)
 	if err := h.Sweep(t.Context(), last); err != nil {
 		t.Fatal(err)

@@ -195,7 +195,7 @@ func startNginx(ctx context.Context, files string) (addr string, stop func() err
 		sleep.For(ctx, 20*time.Millisecond)
 	}
 	return addr, func() error {
-		err := nginx.Process.Signal(syscall.SIGTERM) // a kill would leave its workers
+		err := nginx.Process.Signal(syscall.SIGTERM) // a kill would leave the workers of nginx running
 		return errors.Join(err, nginx.Wait(), os.RemoveAll(dir))
 	}, nil
 }

@@ -100,8 +100,8 @@ func run(ctx context.Context, args []string) (err error) {
 
 func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 
-// startNginx starts an nginx with two addresses. At the address static it serves the files of a directory. At
-// the address passing it forwards requests to the other address.
+// startNginx starts an nginx with two addresses. At the first address, it serves the files of a
+// directory. At the second address, it forwards requests to the first one.
 func (b *bench) startNginx(ctx context.Context) (static, passing string, err error) {
 	if static, err = porttest.FreeAddr(); err != nil {
 		return "", "", err

@@ -39,8 +39,8 @@ type Result struct {
 	P50, P99  time.Duration // percentiles of the latency
 }
 
-// Run repeats the request until the time in the parameter during has passed. It fails if an answer has an
-// unexpected status, if a connection fails, or if no answer arrives.
+// Run repeats the request for the given time. It fails if an answer has an unexpected status, if a connection
+// fails, or if no answer arrives.
 func (l Load) Run(ctx context.Context, during time.Duration) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, during)
 	defer cancel()

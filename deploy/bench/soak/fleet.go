@@ -187,7 +187,7 @@ func (f *fleet) set(broken bool) {
 	f.broken, f.mended = broken, time.Now()
 }
 
-// troubled reports whether a request that was sent at the time since may fail: a fault is active now, or the last
+// troubled reports whether a request that was sent at the given time may fail: a fault is active now, or the last
 // fault had ended less than aftermath before that time.
 func (f *fleet) troubled(since time.Time) bool {
 	f.mu.Lock()

@@ -99,8 +99,8 @@ func (s Source) open() (reader, []Fault, error) {
 // errRow is the error for a row that does not end within maxRow bytes.
 var errRow = fmt.Errorf("a row has more than %d bytes: perhaps a quote is not closed", maxRow)
 
-// bounded is a reader that returns at most as many bytes as its field left says. Its user sets this field again for
-// each row.
+// bounded is a reader that returns a limited number of bytes. The limit is its field left, which its user sets
+// again for each row.
 type bounded struct {
 	in   io.Reader
 	left int

@@ -38,8 +38,8 @@ type calls struct {
 
 func newCalls(waiting func(string)) *calls { return &calls{waiting: waiting, answered: time.Now()} }
 
-// do repeats a call until it has a final answer. It may run the function call several times, so it must be harmless
-// to run this function again.
+// do repeats a call until it has a final answer. It may run the given function several times, so the function must
+// allow that without harm.
 func (c *calls) do(ctx context.Context, call func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		c.mu.Lock()
@@ -77,7 +77,7 @@ func (c *calls) again(ctx context.Context, err error, pause time.Duration) bool 
 	return sleep.For(ctx, pause+rand.N(pause/4))
 }
 
-// limit makes all calls wait: no call begins before the duration in the argument wait has passed. The caller holds
+// limit makes all calls wait: no call begins before the given duration has passed. The caller holds
 // the lock.
 func (c *calls) limit(wait time.Duration) {
 	wait = max(wait, time.Second)

@@ -77,7 +77,8 @@ func ignoreBroken(err error) error {
 // maxReference is the greatest length of a reference (docs/contract.md, "Own references").
 const maxReference = 200
 
-// referenceFaults checks the reference. The map seen has the numbers of rows by their references.
+// referenceFaults checks the reference of the row. It adds a reference without faults to the map, which gives the
+// number of the row for each reference.
 func (r Row) referenceFaults(seen map[string]int) []Fault {
 	says := ""
 	visible := func(r rune) bool { return r > ' ' && r <= '~' }

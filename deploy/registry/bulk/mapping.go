@@ -85,7 +85,7 @@ type node struct {
 
 // leaf says where the text of a field comes from.
 type leaf struct {
-	source   string // name of the column or constant in the text of a fault
+	source   string // how faults name the column or the constant
 	column   int    // index of the column; -1: a constant
 	constant string
 }
@@ -167,7 +167,7 @@ func (n *node) dense(path string) (faults []Fault) {
 
 // index returns the index of an element.
 func index(n *node) int {
-	i, _ := strconv.Atoi(n.name) // the method add has checked that it is a number
+	i, _ := strconv.Atoi(n.name) // add() has checked that it is a number
 	return i
 }
 

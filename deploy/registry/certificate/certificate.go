@@ -77,7 +77,7 @@ func (a Authority) pool() (*x509.CertPool, error) {
 
 // When renewals and attempts happen, and how long they take.
 const (
-	early      = 30 * 24 * time.Hour // renewal before the expiry, but not before half of the certificate's life
+	early      = 30 * 24 * time.Hour // time from the renewal to the expiry, but at most half of the certificate's life
 	within     = 5 * time.Minute     // longest time for one attempt
 	firstPause = 2 * time.Minute     // pause after the first failure; Let's Encrypt allows five failures an hour
 	longPause  = 6 * time.Hour
@@ -195,8 +195,8 @@ func (m *Manager) note(ctx context.Context, got *tls.Certificate, err error) {
 	m.log.Info("there is a new certificate", "host", m.host, "expires", got.Leaf.NotAfter, "renewal", next)
 }
 
-// due returns when the next attempt is due. The argument now is the time when the last attempt ended, and err is
-// its error.
+// due returns when the next attempt is due. Its arguments are the time at which the last attempt ended, and the error
+// of that attempt.
 func (m *Manager) due(now time.Time, err error) time.Time {
 	if m.failures > 0 {
 		pause := longPause

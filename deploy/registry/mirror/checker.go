@@ -19,8 +19,8 @@ import (
 
 const (
 	mostWrong   = 100  // limit of the assets that differ from the log and are checked again
-	mostSkipped = 1000 // limit of the assets in test mode that one search for the next asset skips
-	mostRefused = 10   // answers without a salt after which the mirror is not ready
+	mostSkipped = 1000 // most assets in test mode that are skipped to find the next asset
+	mostRefused = 10   // if this many answers have no salt, the mirror is not ready
 	proveWithin = 10 * time.Second
 )
 
@@ -155,7 +155,7 @@ func (c *checker) compare(ctx context.Context, e replica.Entry) (outcome, error)
 	defer cancel()
 	leaf, err := c.leaf(ctx, e.Position)
 	if err != nil || leaf.Asset != e.ID || leaf.Kind == translog.Withdraw {
-		return unsettled, err // copied.compare makes sure that each asset has its leaf
+		return unsettled, err // copied.compare finds the assets that have no leaf
 	}
 	proof, err := c.prove(ctx, e.ID, leaf.Revision)
 	if err != nil && c.isAway() {
@@ -189,8 +189,8 @@ func (c *checker) suspect(list *[]replica.Entry) (id string, found bool) {
 	return first.ID, true
 }
 
-// note records the result for an asset. It returns true if the asset was already known to differ. An asset is
-// removed from the list in the field wrong once it matches the log or has another position.
+// note records the result for an asset. It returns true if the asset was already known to differ. The
+// field "wrong" lists these assets. An asset leaves the list once it matches the log or has another position.
 func (c *checker) note(e replica.Entry, found outcome) (known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

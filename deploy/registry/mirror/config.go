@@ -125,7 +125,7 @@ const (
 	formatFile        = "FORMAT"
 	format            = "asset-registry mirror 1"
 	logFile           = "log.db"
-	originFile        = "origin" // exists once the copy is served
+	originFile        = "origin" // this file exists once the copy is served
 	equalFile         = "equal"  // the last time when the copy was known to be as new as the registry
 	snapshotDirectory = "snapshots"
 )

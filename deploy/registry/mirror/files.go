@@ -30,8 +30,8 @@ func (k *keeper) copyFiles(ctx context.Context) {
 	k.files.Run(ctx, copied, removed)
 }
 
-// note returns two functions for a log of failures of one kind. The function tell takes the result of an attempt,
-// and logs failures and their end. The function end closes the log.
+// note returns two functions for a log of failures of one kind. The first one takes the result of an attempt, and
+// logs failures and their end. The second one closes the log.
 func (k *keeper) note(what string) (tell func(error), end func()) {
 	failures := failurelog.NewState(k.mirror.log, what)
 	return func(err error) {

@@ -118,8 +118,8 @@ func (m *mirror) newSource() (replica.Source, error) {
 
 func isComplete(s replica.State) bool { return s.Complete && !s.Loading }
 
-// follow brings the copy up to date and follows the origin. Once the copy may be served, it sends the time zone
-// of the origin to complete.
+// follow brings the copy up to date and follows the origin. Once the copy may be served, it sends the
+// origin's time zone to the given channel.
 func (k *keeper) follow(ctx context.Context, complete chan<- string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -217,7 +217,7 @@ func (k *keeper) ask(ctx context.Context) error {
 }
 
 const (
-	otherTimes = 3 // consecutive answers with other data before the mirror believes them
+	otherTimes = 3 // after this many consecutive answers with other data, the mirror believes them
 	otherRest  = time.Second
 )
 

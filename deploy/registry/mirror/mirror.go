@@ -49,7 +49,7 @@ type mirror struct {
 	front     *daemon.Replaceable
 	fresh     replica.Freshness
 	failures  *failurelog.Log
-	unkept    *failurelog.Log // logs that the age of the copy cannot be stored
+	unkept    *failurelog.Log // reports in the log when the age of the copy cannot be stored
 	relay     *relay
 	checker   atomic.Pointer[checker] // nil: assets are not compared with the log
 	count     func(outcome)           // counts comparisons of assets with the log

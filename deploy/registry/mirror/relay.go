@@ -25,8 +25,8 @@ const (
 	mostRelayed = 32 << 20 // greatest size of an answer, in bytes
 )
 
-// relay forwards to the origin requests for data that a copy does not have: proofs, transfers, and assets that
-// the copy lacks, such as drafts. All other requests go to the handler next.
+// relay forwards to the origin requests for data that a copy does not have: proofs, transfers, and assets that the
+// copy lacks, such as drafts. The handler in the field "next" answers all other requests.
 type relay struct {
 	of     *url.URL
 	to     http.RoundTripper
@@ -43,8 +43,8 @@ func newRelay(of *url.URL, to http.RoundTripper, within time.Duration, log *slog
 		failures: failurelog.New(log, "the mirror cannot ask the registry")}
 }
 
-// before returns a relay with the same settings that stands in front of the argument next, which is the asset
-// service of the mirror.
+// before returns a relay with the same settings. It stands in front of the handler "next", which is the asset service
+// of the mirror.
 func (r *relay) before(next http.Handler, has func(id string) (bool, error)) *relay {
 	relay := *r
 	relay.next, relay.has = next, has

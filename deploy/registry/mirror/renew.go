@@ -88,7 +88,7 @@ func (k *keeper) lacksLog() bool {
 	}
 	assets := k.assets.Load()
 	if assets == nil {
-		return true // unknown now; the next call decides
+		return true // until the copy is open, nobody knows which assets it has; a later call finds out
 	}
 	if _, err := assets.Checkpoint(context.Background()); err == nil {
 		return false

@@ -101,7 +101,7 @@ func (k *keeper) serve(ctx context.Context, zone string) (err error) {
 		return errors.Join(err, assets.Close())
 	}
 	if err := k.front.Replace(services{edge, assets}); err != nil {
-		return err // the error came from closing the waiting service, which has nothing to close
+		return err // never happens: closing the waiting service returns no error
 	}
 	k.mirror.log.Info("the copy is served")
 	working, stop := context.WithCancel(ctx)

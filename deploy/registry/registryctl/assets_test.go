@@ -253,7 +253,8 @@ func TestFollowKeepsItsPosition(t *testing.T) {
 }
 
 // TestFollowPrintsChangesAsTheyCome breaks a stream off after a bookmark, and interrupts the command during the
-// next stream.
+// next stream. The command must print the changes of the first stream, ask for the next stream with the offset of the
+// bookmark, and report this offset at the end.
 func TestFollowPrintsChangesAsTheyCome(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()

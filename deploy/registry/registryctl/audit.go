@@ -101,8 +101,8 @@ func (v verifyAudit) Run(ctx context.Context, p *program) error {
 	return p.print(report, row{summary}, row{"Head: " + head.String()})
 }
 
-// checkAudit reads the whole log and returns its head and its problems. The argument known is a head that the
-// log must contain; the zero value requires nothing. For a log without problems, problems is empty but not nil.
+// checkAudit reads the whole log and returns its head and its problems. The log must contain the given head
+// (known), unless that is the zero value. For a log without problems, problems is empty but not nil.
 func checkAudit(ctx context.Context, p *program, known adminapi.Head) (
 	head adminapi.Head, problems []string, err error,
 ) {

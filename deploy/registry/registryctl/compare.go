@@ -302,7 +302,7 @@ func (c *comparison) compareNewest(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// compareNow compares the current asset with its newest leaf. The result changed reports whether the asset has
+// compareNow compares the current asset with its newest leaf. The result "changed" reports whether the asset has
 // changed after the last leaf of the log.
 func (c *comparison) compareNow(ctx context.Context, id string, n newestLeaf) (changed bool, err error) {
 	fail := func(reason string) error {

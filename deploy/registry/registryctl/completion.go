@@ -141,8 +141,8 @@ func (p *program) candidates(ctx context.Context, words []string, partial string
 }
 
 // values returns the values that the tag of a flag or an argument allows. The tag has a list, or the name of a list
-// of the admin API. The argument line is the parsed command line; applying it sets the fields of the argument
-// typed.
+// of the admin API. The argument line is the parsed command line. When values applies the line, the
+// fields of *typed are set.
 func (p *program) values(ctx context.Context, line *kong.Context, typed *commands, tag *kong.Tag) (found []candidate) {
 	declared := tag.Get("complete")
 	switch declared {

@@ -27,8 +27,8 @@ type begunFile struct {
 	Access json.RawMessage `json:"access,omitempty"`
 }
 
-// beginCreation returns the creation that a file records, or records a new one in it. The idempotency key of a
-// new creation is the argument once, or a random key if once is "". A file with any other content is refused.
+// beginCreation returns the creation that a file records, or records a new one in it. The last argument is the
+// idempotency key of a new creation; if it is "", the key is random. A file with any other content is refused.
 func beginCreation(file, once string) (creation, error) {
 	c := creation{file: file, key: once}
 	if c.key == "" {
@@ -51,8 +51,7 @@ func beginCreation(file, once string) (creation, error) {
 	return c, nil
 }
 
-// resumed returns the creation that the file records. If the file has other content, it returns the error in the
-// argument exists.
+// resumed returns the creation that the file records. If the file has other content, it returns the given error.
 func resumed(c creation, once string, exists error) (creation, error) {
 	text, err := os.ReadFile(c.file)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 
 const refusedBody = `{"status":"error","errors":[{"location":"url","name":"NAME","description":"No\u202e\u009b31m"}]}`
 
-// TestExitCodesTellWhoMustAct runs commands that fail for different reasons.
+// TestExitCodesTellWhoMustAct runs commands that fail for different reasons. The exit code must depend on who has to
+// act.
 func TestExitCodesTellWhoMustAct(t *testing.T) {
 	server := func(status int, name string) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

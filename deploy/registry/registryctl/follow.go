@@ -154,8 +154,8 @@ func (p *program) goOn(position client.Position) error {
 }
 
 // use prints a page, or a message that the feed starts over, and then stores the position. The result upToDate
-// reports whether everything up to the time in the argument goal is printed. It compares timestamps as texts, which
-// have the order of their times (docs/contract.md, "Timestamps").
+// reports whether everything up to the goal is printed. The function compares timestamps as texts, because the
+// texts have the order of the times (docs/contract.md, "Timestamps").
 func (f followAssets) use(
 	p *program, page client.Page, over bool, goal client.Timestamp,
 ) (upToDate bool, err error) {

@@ -46,7 +46,7 @@ func (s *shower) fields(first, indent string) {
 }
 
 // value prints the next value. The argument inline is printed before a scalar, and the argument block before the
-// first field of an object. Everything else is indented.
+// first field of an object. The argument indent is printed before each further line.
 func (s *shower) value(inline, block, indent string) {
 	switch t := s.token(); {
 	case !s.decoder.More() && (t == json.Delim('{') || t == json.Delim('[')):

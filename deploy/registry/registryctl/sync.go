@@ -75,7 +75,7 @@ func (s syncCopy) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	shown := newSyncProgress(p.errOut)
-	defer func() { copied.Close() }() // a closure, because --restart replaces copied
+	defer func() { copied.Close() }() // a closure, because --restart gives the variable another value
 	for {
 		err = s.once(ctx, p, copied, source, shown)
 		if !errors.Is(err, replica.ErrOtherData) {
@@ -109,7 +109,8 @@ func (p *program) say(format string, args ...any) error {
 	return err
 }
 
-// interrupted says how far the copy is. If the user ends the following of a registry, this is not an error.
+// interrupted says how far the copy is, when a run has ended early. It returns nil only if the user has stopped a
+// command without --once whose copy was up to date.
 func (p *program) interrupted(ctx context.Context, copied *replica.Replica, once bool, err error) error {
 	state := copied.State()
 	switch {

@@ -45,7 +45,7 @@ func (s syncCopy) copyFiles(
 	}
 }
 
-// following calls the function follow. Until follow returns, it also copies files.
+// following lets the function follow run, and copies files until that function returns.
 func (s syncCopy) following(
 	ctx context.Context, p *program, copied *replica.Replica, follow func(context.Context) error,
 ) (err error) {

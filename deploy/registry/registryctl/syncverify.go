@@ -107,8 +107,8 @@ func (v *copyVerifier) each(check func(replica.Entry) error) error {
 	return nil
 }
 
-// one checks an asset, counts the result, and names the asset if it differs. It returns an error only if the
-// asset could not be checked.
+// one handles a single asset: it checks the asset, counts the result, and names the asset if it
+// differs. It returns an error only if the asset could not be checked.
 func (v *copyVerifier) one(ctx context.Context, p *program, asset replica.Entry) error {
 	found, err := v.check(ctx, asset)
 	differs := errors.Is(err, errDiffers)

@@ -113,8 +113,8 @@ func (v verifyLog) whole(ctx context.Context, p *program, policy *translog.Polic
 	return p.report(report)
 }
 
-// keepConflict writes a checkpoint that does not continue the remembered one to a file. It returns err,
-// extended with the name of the file.
+// keepConflict stores the checkpoint in a file if it does not continue the remembered one. It returns err,
+// extended with the names of the files.
 func (v verifyLog) keepConflict(source *keepingSource, err error) error {
 	if v.Remember == "" || !errors.Is(err, translog.ErrConsistency) {
 		return err

@@ -43,8 +43,8 @@ func readKey(file string) (translog.Key, error) {
 	return translog.ParseKey(strings.TrimSpace(string(text)))
 }
 
-// makeKey writes a new key, completely or not at all. If another process makes the file at the same time, the
-// file that was first stays.
+// makeKey writes a new key, completely or not at all. If two processes make the file at the same time, the first
+// file stays.
 func makeKey(file, name string) error {
 	key, err := translog.GenerateKey(translog.ForWitness, name)
 	if err != nil {

@@ -25,7 +25,7 @@ type Config struct {
 // Witness cosigns checkpoints. Its methods may be called concurrently.
 type Witness struct {
 	key   translog.Key
-	logs  map[string]*known // by origin; New sets it, and nothing changes it later
+	logs  map[string]*known // state of each log, by its origin; New makes the map, and nothing changes it later
 	state *directory
 	log   *slog.Logger
 	now   func() time.Time
@@ -85,7 +85,7 @@ var (
 	ErrFork       = errors.New("another checkpoint of this size was cosigned")
 )
 
-// StaleError is the error for a submission whose old size is not that of the last cosigned checkpoint.
+// StaleError is the error for a submission whose old size differs from the size of the last cosigned checkpoint.
 type StaleError struct {
 	Size int64 // size of the last cosigned checkpoint; 0: none was cosigned
 }

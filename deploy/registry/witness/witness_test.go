@@ -104,7 +104,7 @@ func TestAWitnessCosignsALogThatGrows(t *testing.T) {
 	l := newTestLog(t, 600, "leaf")
 	older := int64(0)
 	for _, size := range []int64{0, 0, 1, 1, 255, 256, 600} {
-		w := newWitness(t, dir) // a new witness each time, which must remember the last size
+		w := newWitness(t, dir) // each new witness must remember the last size of the log
 		s := l.submission(t, older, size)
 		line, err := w.Cosign(s)
 		if err != nil {

@@ -58,8 +58,8 @@ var largeItem = `{"data":{"items":[{"description":"` + megabyte + `",
 "classification":{"scheme":"CAV-PS","id":"04121000-2","description":"x"},
 "unit":{"code":"MTK"},"quantity":1,"address":{"countryName":"x"},"registrationDetails":{"status":"unknown"}}]}}`
 
-// Fill publishes one small asset, as many assets of nearly 1 MB as the parameter medium says, and as many of nearly
-// 4 MiB as the parameter large says.
+// Fill publishes one small asset. It also publishes the given numbers of medium assets (nearly 1 MB each) and of
+// large assets (nearly 4 MiB each).
 func (r *Registry) Fill(ctx context.Context, medium, large int) error {
 	a, err := r.publish(ctx, "small")
 	if err != nil {
@@ -289,8 +289,8 @@ func (r *Registry) LargePath(version string, n int) string {
 	return "/api/" + version + "/assets/" + r.large[n%len(r.large)].id
 }
 
-// crowd calls the function in the parameter each for all numbers from 0 to n-1, at the same time, and waits until
-// all calls have returned.
+// crowd calls a function n times at the same time, with the numbers from 0 to n-1, and waits until all calls have
+// returned.
 func crowd(n int, each func(int)) {
 	var all sync.WaitGroup
 	for i := range n {

@@ -37,7 +37,7 @@ func (r *Registry) Hold(ctx context.Context, s Streams) *Outcome {
 }
 
 // hold sends requests and reads only the status of each answer. It keeps the connections open until ctx is done.
-// The clients have different IP addresses. Each client sends as many requests as the parameter each says.
+// The clients have different IP addresses. The parameter each is the number of requests of one client.
 func (r *Registry) hold(
 	ctx context.Context, clients, each int, ask func(client, n int) (path, header string),
 ) *Outcome {
@@ -179,7 +179,8 @@ func Metric(ctx context.Context, addr, name string) (sum float64, err error) {
 		if own, _, _ := strings.Cut(key, "{"); own != name {
 			continue
 		}
-		if i := strings.LastIndexByte(value, ' '); i >= 0 { // from the last blank, because labels may contain blanks
+		// The value is the text behind the last blank. There may be other blanks, because labels may contain blanks.
+		if i := strings.LastIndexByte(value, ' '); i >= 0 {
 			value = value[i+1:]
 		}
 		number, err := strconv.ParseFloat(value, 64)

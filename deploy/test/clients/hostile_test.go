@@ -36,7 +36,7 @@ type hostileCase struct {
 // reaction answers one request. It returns whether the connection stays open.
 type reaction func(conn net.Conn) bool
 
-// says sends an answer and closes the connection.
+// says returns a reaction that sends a text and closes the connection.
 func says(text string) reaction {
 	return func(conn net.Conn) bool {
 		io.WriteString(conn, text)
@@ -44,7 +44,7 @@ func says(text string) reaction {
 	}
 }
 
-// keeps sends an answer and keeps the connection open.
+// keeps returns a reaction that sends a text and keeps the connection open.
 func keeps(text string) reaction {
 	return func(conn net.Conn) bool {
 		_, err := io.WriteString(conn, text)
@@ -52,7 +52,7 @@ func keeps(text string) reaction {
 	}
 }
 
-// hangs sends a text and then nothing more, until the client closes the connection.
+// hangs returns a reaction that sends a text, and then nothing more until the client closes the connection.
 func hangs(text string) reaction {
 	return func(conn net.Conn) bool {
 		io.WriteString(conn, text)
@@ -61,7 +61,8 @@ func hangs(text string) reaction {
 	}
 }
 
-// repeats sends a text, and then sends the parameter piece again and again until the client closes the connection.
+// repeats returns a reaction that sends a text, and then sends the parameter piece again and again until the client
+// closes the connection.
 func repeats(text, piece string, pause time.Duration) reaction {
 	return func(conn net.Conn) bool {
 		io.WriteString(conn, text)

@@ -96,7 +96,8 @@ func TestPythonClientInstalls(t *testing.T) {
 	s.check(append(wanted(), otherData))
 }
 
-// TestPythonClientIsOneFile runs the README's example with only the single file that the release has of the client.
+// TestPythonClientIsOneFile runs the README's example with the file asset_registry.py of the release, and no other
+// file of the client.
 func TestPythonClientIsOneFile(t *testing.T) {
 	s := newStage(t, 0)
 	dir := t.TempDir()

@@ -15,11 +15,10 @@ import (
 // retryAfter is the Retry-After that an injected refusal has, in seconds.
 const retryAfter = 1
 
-// fault is the failure of one request. If status is 0, the connection breaks during the answer. If the field after
-// is true, the request fails only after the registry has carried it out.
+// fault is the failure of one request.
 type fault struct {
-	status int
-	after  bool
+	status int  // status of the answer; 0: the connection breaks during the answer
+	after  bool // the request fails only when the registry has carried it out
 }
 
 // sent is a request that the proxy got. Preflight requests are left out.

@@ -72,7 +72,7 @@ print(json.dumps({name: sorted(of.__annotations__) for name, of in vars(asset_re
 	}
 }
 
-// described returns the fields that the OpenAPI document describes, by the client's types.
+// described returns, for each type of the client, the fields that the OpenAPI document describes.
 func described(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(document)

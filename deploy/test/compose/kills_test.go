@@ -19,8 +19,8 @@ echo $step >"$DIR/steps"
 PATH=${PATH//"$DIR/killers:"/} exec "${0##*/}" "$@"
 `
 
-// killBefore prepares the kill of the next script: it is killed before it runs its command number step. If step is
-// 0, the script is not killed.
+// killBefore prepares the kill of the next script. The argument step is the number of a command of the script, from
+// 1. The script is killed before this command. If step is 0, the script is not killed.
 func (s *standIn) killBefore(t *testing.T, step int) {
 	t.Helper()
 	s.remove(t, "steps")

@@ -44,8 +44,8 @@ func testKeys(t *testing.T, s *stack) {
 	}
 }
 
-// testWitnesses publishes an asset, and waits for a checkpoint that covers it. The policy that an operator gives to
-// readers requires the cosignatures of both witnesses.
+// testWitnesses publishes an asset, and waits for a checkpoint that covers it. Each checkpoint must have the
+// cosignatures of both witnesses, and satisfy the policy that an operator gives to readers.
 func testWitnesses(t *testing.T, s *stack) {
 	policy, err := logclient.ReadPolicy(filepath.Join(s.secrets, "assetsvc/witness.policy"))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"asset-registry/deploy/test/rig/clients"
 )
 
-// awaitStatus repeats a GET until the answer has the status in the parameter want.
+// awaitStatus repeats a GET until the answer has the given status.
 func awaitStatus(t *testing.T, url, key string, want int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d from %s", want, url), func() bool {
@@ -76,7 +76,7 @@ func send(method, url, key, token, body string) (status int, header http.Header,
 		clients.Call{Method: method, URL: url, Key: key, Token: token, Body: body})
 }
 
-// awaitRefusal creates assets until a creation gets the status in the parameter want. Before that, creations may
+// awaitRefusal creates assets until a creation gets the given status. Before that, creations may
 // succeed.
 func (s *stack) awaitRefusal(t *testing.T, want int) {
 	t.Helper()

@@ -39,8 +39,8 @@ type stack struct {
 	excused time.Time // until this time, requests may fail because of a fault that has ended
 }
 
-// start starts the stack without data, as a new operator does, and removes the stack when the test ends. The
-// parameter settings ("NAME=value") is added to the settings of all tests, or replaces them.
+// start starts the stack without data, as a new operator does, and removes the stack when the test ends. Each of the
+// given settings ("NAME=value") is added to the settings of all tests, or replaces the one of the same name.
 func start(t testing.TB, settings ...string) *stack {
 	t.Helper()
 	compose := strings.Fields(os.Getenv("COMPOSE"))
@@ -138,7 +138,7 @@ func service(name string) (service string, n int) {
 	return name, 1
 }
 
-// container returns the name by which the engine knows a container. The parameter name has a form such as
+// container returns the name by which the engine knows a container. The parameter "name" has a form such as
 // "gateway-1".
 func (s *stack) container(t testing.TB, name string) string {
 	t.Helper()
@@ -154,7 +154,7 @@ func (s *stack) container(t testing.TB, name string) string {
 }
 
 // trouble records that a fault begins. The returned function records its end. Requests may also fail for some time
-// after the end; the parameter felt says how long.
+// after the end. The parameter "felt" of the returned function says how long.
 func (s *stack) trouble() (over func(felt time.Duration)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

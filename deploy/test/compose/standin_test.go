@@ -192,7 +192,7 @@ func (s *standIn) must(t *testing.T, name string, args ...string) {
 	}
 }
 
-// mustFail runs a script. The script must fail, and its output must have the text in the argument why.
+// mustFail runs a script. The script must fail, and its output must contain the given reason (why).
 func (s *standIn) mustFail(t *testing.T, why, name string, args ...string) {
 	t.Helper()
 	text, err := s.script(name, args...)

@@ -26,8 +26,8 @@ type schema struct {
 	Properties map[string]*schema `json:"properties"`
 }
 
-// TestTheGoClientHasEveryField compares the fields of the client's structs with the schemas of the answers that
-// they hold: names and types, also of nested fields.
+// TestTheGoClientHasEveryField compares the fields of the client's structs with the schemas of the answers: the
+// names and the types of all fields, also of nested ones.
 func TestTheGoClientHasEveryField(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "gateway/internal/openapi/2.5.json"))
 	if err != nil {
@@ -43,9 +43,9 @@ func TestTheGoClientHasEveryField(t *testing.T) {
 	}
 	schemas := document.Components.Schemas
 	for _, c := range []struct {
-		name string // name of a schema, or with a dot, of a property in it
+		name string // a schema, such as "Asset", or a property of a schema, such as "Created.data"
 		of   any
-		skip string // path of documents; fields that exist only in the answer for one document are left out there
+		skip string // path of documents whose type lacks the fields that exist only in the answer for one document
 	}{
 		{name: "Asset", of: client.Asset{}, skip: "documents"},
 		{name: "Entry", of: client.Asset{}, skip: "documents"},

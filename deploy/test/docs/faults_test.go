@@ -52,7 +52,7 @@ func TestAFaultIsToldInOnePlainLine(t *testing.T) {
 		service      = " --secret-file secret --addr 127.0.0.1:0"
 	)
 	for _, c := range []struct {
-		line string // the word "" is an empty argument; words with = at the beginning are environment variables
+		line string // the word "" is an empty argument; words before the program's name are environment variables
 		code int
 		says string
 	}{

@@ -153,7 +153,7 @@ func anchors(t *testing.T, path string) (all []string) {
 
 // notPaths look like paths of the repository, but are something else.
 var notPaths = []string{
-	"shared/registry", // a file of secrets with Compose
+	"shared/registry", // with Docker Compose, a file below the folder secrets
 }
 
 // named finds a path of the repository, and the character behind it.

@@ -65,8 +65,7 @@ func (o *office) broker(t *testing.T) string {
 	return name
 }
 
-// issue creates a key for a broker and returns its id and secret. The parameter more has further fields of the
-// request.
+// issue creates a key for a broker and returns its id and secret. The request also has the given fields.
 func (o *office) issue(t *testing.T, broker string, more fields) (id, secret string) {
 	t.Helper()
 	f := fields{"broker": broker, "name": "key of a test", "role": "broker", "levels": "3"}
@@ -83,8 +82,8 @@ func (o *office) me(t *testing.T, key string) answer {
 	return o.do(t, call{method: "GET", path: "/api/2.5/me", key: key})
 }
 
-// soon calls the function check until it returns true. It fails the test if that takes longer than the parameter
-// within allows.
+// soon calls the function check again and again. It fails the test if check does not return true before the given
+// time is over.
 func soon(t *testing.T, what string, within time.Duration, check func() bool) {
 	t.Helper()
 	for began := time.Now(); !check(); time.Sleep(10 * time.Millisecond) {
@@ -94,9 +93,9 @@ func soon(t *testing.T, what string, within time.Duration, check func() bool) {
 	}
 }
 
-// everywhere waits until a change of a key is in force at every gateway: until the function check returns true
-// eight times in a row. The load balancer must send at least one of eight successive requests to each gateway. A
-// balancer that chooses at random does not guarantee that.
+// everywhere waits until a change of a key is in force at every gateway: until check() returns true eight times in
+// a row. The load balancer must send at least one of eight successive requests to each gateway. A balancer that
+// chooses at random does not guarantee that.
 func everywhere(t *testing.T, what string, check func() bool) {
 	t.Helper()
 	soon(t, what, inForce, func() bool {

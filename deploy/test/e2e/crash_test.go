@@ -101,8 +101,8 @@ func TestACrashDuringTheFirstStartIsHarmless(t *testing.T) {
 	}
 }
 
-// chase follows the feed until the registry stops answering. It adds the number of entries that it reads to the
-// parameter shown.
+// chase follows the feed until the registry stops answering. The parameter shown is a counter: chase adds the
+// number of entries that it reads.
 func (f *follower) chase(t *testing.T, shown *atomic.Int64) {
 	for {
 		var got struct {

@@ -64,8 +64,8 @@ func copyOf(t *testing.T, dir, name string, change func([]byte) []byte) string {
 	return to
 }
 
-// isRefused checks that the registry does not start on dir, and that it prints one line, which contains the text in
-// the parameter says.
+// isRefused checks that the registry does not start on dir, and that it prints one line, which contains the given
+// text (says).
 func isRefused(t *testing.T, dir, says string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -162,7 +162,7 @@ var damages = []struct {
 }
 
 // TestDamagedDataNeverCrashes damages pages of each kind. The registry must refuse to start, or serve without a
-// crash. After a request has failed because of the damage, its health must be 503.
+// crash. After a request has failed because of the damage, the registry must answer a health check with 503.
 func TestDamagedDataNeverCrashes(t *testing.T) {
 	dir, ids := served(t)
 	page := os.Getpagesize()

@@ -214,7 +214,7 @@ func testDescending(t *testing.T, a api) {
 	}
 }
 
-// testModes lists real assets, test assets, and both, as the parameter mode says.
+// testModes lists real assets, test assets, and both, with each value of the query parameter "mode".
 func testModes(t *testing.T, a api) {
 	start := url.QueryEscape(a.now(t))
 	real, test := a.publish(t, validAsset()), a.publish(t, validAsset().set("mode", "test"))
@@ -290,7 +290,7 @@ func testFeedUnderLoad(t *testing.T, a api) {
 	}
 }
 
-// write creates and changes assets, and stores the last dateModified of each asset in the map final. Each change
+// write creates and changes assets, and stores the last dateModified of each asset in the given map. Each change
 // must be later than all changes that were acknowledged before it began.
 func (c *clock) write(t *testing.T, a api, changes int, final *sync.Map) {
 	var mine []created

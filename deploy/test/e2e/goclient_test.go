@@ -221,7 +221,7 @@ func refusals(t *testing.T, c *goclient.Client, edge *losing) (id string) {
 	return id
 }
 
-// follow sends the id of every entry of the feed to the channel in the parameter seen, until ctx ends.
+// follow sends the id of every entry of the feed to a channel, until ctx ends.
 func follow(t *testing.T, ctx context.Context, c *goclient.Client, seen chan<- string) {
 	for page, err := range c.Follow(ctx, goclient.Feed{}, 10*time.Millisecond) {
 		if ctx.Err() != nil {

@@ -48,8 +48,8 @@ func importFile(t *testing.T, prefix string, rows int) (file, folder string) {
 	return file, folder
 }
 
-// imported checks the broker's assets under a prefix against the rows. Each row must have one public asset with its
-// document, and the file of tokens must have the asset's token.
+// imported compares the rows of an import with the broker's assets whose references begin with a prefix. Each row must
+// have one public asset with its document, and the file of tokens must have the asset's token.
 func (a api) imported(t *testing.T, prefix, access string, rows int) {
 	t.Helper()
 	found := map[string]string{} // asset ids by reference
@@ -173,7 +173,9 @@ func TestAnImportThatIsStoppedAtEachStep(t *testing.T) {
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	standalone(t, addr, dir, &processes.Output{})
 	a := api{"http://" + addr, "2.5"}
-	const rows, steps = 2, 5 // requests: create, publish, upload and add for the first row, and one for the second
+	// The steps are the requests at which the import ends: create, publish, upload and add for the first row, and the
+	// first request for the second row.
+	const rows, steps = 2, 5
 	for step := range steps {
 		for _, c := range []struct {
 			name       string

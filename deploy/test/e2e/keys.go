@@ -43,8 +43,9 @@ func testKeySettings(t *testing.T, o *office) {
 	}
 }
 
-// testRotation rotates a key with a grace period, in which the former secret must still work. Then it rotates the
-// key without a grace period, and too often.
+// testRotation rotates a key with a grace period, in which the former secret must still work. After a rotation
+// without a grace period, only the new secret may work. If a key has five secrets, a rotation with a grace period
+// must be refused.
 // Promises: rotation, last-used
 func testRotation(t *testing.T, o *office) {
 	id, first := o.issue(t, o.broker(t), nil)

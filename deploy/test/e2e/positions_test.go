@@ -10,8 +10,8 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// TestARepeatGetsTheFirstAnswerInAnotherZone repeats a creation after a restart with other settings,
-// and after the asset has changed.
+// TestARepeatGetsTheFirstAnswerInAnotherZone changes an asset and restarts the registry with another zone. A repeat
+// of the creation must then get the first answer again.
 // Promises: idempotency-answer
 func TestARepeatGetsTheFirstAnswerInAnotherZone(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,7 @@ func (k *acknowledged) upTo(position string) map[string]string {
 }
 
 // writeUntil starts four brokers, which change their assets until the channel stop is closed. It adds each
-// acknowledged change to the parameter known.
+// acknowledged change to the given list (known).
 func (a api) writeUntil(t *testing.T, stop <-chan struct{}, f fields, known *acknowledged) (wait func()) {
 	t.Helper()
 	var writers sync.WaitGroup

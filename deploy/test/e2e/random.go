@@ -29,7 +29,7 @@ var moves = []struct {
 	{"active", "complete", []string{"concierge", "administrator"}},
 }
 
-// mayMove reports whether a role may take an asset from one state to another, according to the variable moves.
+// mayMove looks into the variable moves, and reports whether a role may take an asset from one state to another.
 func mayMove(role, from, to string) bool {
 	for _, m := range moves {
 		if m.from == from && m.to == to {
@@ -41,7 +41,7 @@ func mayMove(role, from, to string) bool {
 
 // testRandomCalls sends random requests, valid and invalid, with any key. Each walker uses another asset. No
 // request may get a 5xx answer, and a refused request must change nothing. The state of an asset must change only
-// as the variable moves allows. The feed must list every change.
+// in the ways that are in the table above (moves). The feed must list every change.
 func testRandomCalls(t *testing.T, a api) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -17,7 +17,7 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// drill is data from before a rotation of the secret, which must work after the rotation, too.
+// drill has data that was made before a rotation of the secret. The data must work after the rotation, too.
 type drill struct {
 	apis   []api   // one for each gateway
 	before created // an asset from before the rotation
@@ -56,8 +56,8 @@ func serverID(t *testing.T, a api) string {
 	return ""
 }
 
-// holds uses the data from before the rotation through each gateway. It sends each request twice, so that both
-// processes of each service can answer.
+// holds checks that each gateway still accepts the data from before the rotation. It sends each request twice, so
+// that both processes of each service can answer.
 func (d *drill) holds(t *testing.T, when string) {
 	t.Helper()
 	for i, a := range d.apis {

@@ -132,7 +132,7 @@ func (a api) wholePages(t *testing.T, offset string, take func(entry []byte)) {
 	}
 }
 
-// keep adds the text of an asset to the map in the parameter into.
+// keep adds the text of an asset to a map.
 func keep(t *testing.T, asset []byte, into map[string]string) {
 	t.Helper()
 	var shown map[string]json.RawMessage

@@ -31,9 +31,9 @@ func newStores(t *testing.T, mongo *mongotest.Server, redis *redistest.Server) p
 }
 
 // startSpread starts three asset services, two gateways, a search service and an auth service on the stores. It
-// returns the address of a load balancer. Of every two requests, the balancer sends one to each gateway; the
-// function everywhere relies on this. Which gateway comes first is random. Each gateway spreads its requests over
-// the asset services.
+// returns the address of a load balancer. Of every two requests, the balancer sends one to each gateway. This
+// is necessary for the test function everywhere (admin.go). Which gateway comes first is random. Each gateway spreads
+// its requests over the asset services.
 func startSpread(t *testing.T, dir string, stores processes.Stores) string {
 	t.Helper()
 	stores.Search, stores.AssetServices, stores.Gateways = true, 3, 2

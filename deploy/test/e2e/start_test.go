@@ -83,8 +83,7 @@ func TestServeRefusesBadArgumentsAndDirectories(t *testing.T) {
 	t.Run("an unknown command", func(t *testing.T) { mustExit2(t, "dance", "dance") })
 }
 
-// mustExit2 runs the registry. It must exit with 2, and print one line on stderr that contains the text in the
-// parameter says.
+// mustExit2 runs the registry. It must exit with 2, and print one line on stderr that contains the given text.
 func mustExit2(t *testing.T, says string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(bin, "registry"), args...)

@@ -278,20 +278,22 @@ func testStreamLimit(t *testing.T, a api) {
 	}
 	a.do(t, call{method: "GET", path: path + "&wait=1", key: key}).fails(t, 429, "header/X-RateLimit-Limit")
 	a.do(t, call{method: "GET", path: path, key: key}).must(t, 200) // without "wait", the limit does not apply
+	// This check needs a single gateway. Behind a proxy, a gateway notices that a client has left only when it sends a
+	// heartbeat.
 	if len(all) == clientStreams {
 		all[0].close()
 		soon(t, "a closed stream makes room", streamWithin, func() bool {
 			return a.do(t, call{method: "GET", path: path + "&wait=1", key: key}).status == http.StatusOK
 		})
-	} // with proxies before several gateways, a gateway needs a heartbeat to notice that a client has left
+	}
 	for _, s := range all {
 		s.close()
 	}
 }
 
 // awaitBookmark follows the test assets while other scenarios change real assets. The returned function waits for a
-// bookmark whose position is later than a real asset. With such a bookmark, a client that resumes need not read
-// past the real assets again.
+// bookmark whose position is later than the position of a real asset. With such a bookmark, a client that resumes
+// need not read past the real assets again.
 func (a api) awaitBookmark(t *testing.T) (check func(*testing.T)) {
 	t.Helper()
 	start := a.now(t)

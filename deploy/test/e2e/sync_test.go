@@ -224,8 +224,7 @@ func damageSegments(t *testing.T, data string) {
 	}
 }
 
-// forge changes the stored data of an asset in a copy. It replaces the text in the parameter part by the text in
-// the parameter by.
+// forge changes the stored data of an asset in a copy. It replaces one text (the parameter part) by another.
 func forge(t *testing.T, dir, id, part, by string) {
 	t.Helper()
 	db, err := bbolt.Open(filepath.Join(dir, "copy.db"), 0o600, nil)

@@ -246,15 +246,15 @@ func (r *receiver) isSigned(by hook, h http.Header, body []byte) bool {
 	return symmetric && asymmetric
 }
 
-// with calls the function do while the lock is held, so that no message is handled meanwhile.
+// with runs the given function while the lock is held, so that no message is handled meanwhile.
 func (r *receiver) with(do func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	do()
 }
 
-// until waits until the function holds returns true. It fails the test after 30 s. No message is handled while
-// holds runs.
+// until calls holds() again and again until it returns true, and fails the test after 30 s. No message is handled
+// during a call.
 func (r *receiver) until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {

@@ -104,7 +104,7 @@ type history struct {
 	seen   map[place]time.Time // when the first follower saw an entry at this place
 
 	unknown map[string]string  // for changes without a clear answer: the asset, by the description that was sent
-	doubts  map[string][]int64 // for the same changes: the ticks of the requests, by asset
+	doubts  map[string][]int64 // for changes without a clear answer: the ticks of the requests, by asset
 
 	lives   []*live
 	rare    owned            // the one test asset that changes during the run

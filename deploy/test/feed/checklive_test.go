@@ -33,7 +33,7 @@ func (h *history) isTimeForTest() bool {
 // publishLast adds the entries that end the feed, one for each mode. A follower that gets the last entry of its
 // mode has passed all other entries.
 func (h *history) publishLast(ctx context.Context) {
-	h.publish(ctx, h.rare) // the last change of the asset may have got no answer
+	h.publish(ctx, h.rare) // this asset changes once more, because its last change may have got no answer
 	h.publish(ctx, h.lasts["test"])
 	h.publish(ctx, h.lasts[""])
 }
@@ -107,7 +107,8 @@ func (h *history) changesByAsset() map[string][]ack {
 
 // checkLosses checks that the follower has got each change that the feed lists at the end. It must also have got
 // each earlier change, with one exception: the feed lists an asset only at its newest position. So a follower may
-// miss a change if a later change of the asset had begun when it passed the position of the first one.
+// miss a change if a later change of the asset had begun before the follower passed the position of the missed
+// change.
 func (l *live) checkLosses(final []place, acks map[string][]ack) {
 	r, checks := &l.report, 0
 	for _, at := range final {

@@ -27,8 +27,8 @@ type services struct {
 
 var broker = identity.Identity{Broker: "broker", KeyID: "feedcheck", Role: identity.Broker, Levels: "1234"}
 
-// call sends a request to a random service, and stores a successful answer, decoded, in the parameter into. It
-// returns the status, or 0 if no complete answer came.
+// call sends a request to a random service, and decodes a successful answer. The last argument is a pointer to the
+// variable for the decoded answer. The result is the status, or 0 if no complete answer came.
 func (s *services) call(ctx context.Context, method, path, token string, body, into any) int {
 	var text []byte
 	if body != nil {

@@ -24,7 +24,7 @@ type tail struct {
 	err      chan error
 }
 
-// openTail follows the feed from an offset, in the way that the parameter w names, at one gateway.
+// openTail follows the feed from an offset in the given way, at one gateway.
 func openTail(t *testing.T, edge *service, w way, offset string) *tail {
 	t.Helper()
 	h := &history{services: &services{edges: urls([]*service{edge})}}
@@ -52,7 +52,7 @@ func openTail(t *testing.T, edge *service, w way, offset string) *tail {
 	return f
 }
 
-// expect waits for the next message. It must be the entry at the place that the parameter want names.
+// expect waits for the next message. It must be the entry at the wanted place.
 func (f *tail) expect(t *testing.T, want place) {
 	t.Helper()
 	select {
@@ -204,7 +204,8 @@ func TestStreamsOutliveAssetServices(t *testing.T) {
 }
 
 // endInTurn stops the first asset service and kills the second one, in turn, until ctx is done. Each is started
-// again, so all run when endInTurn returns. It adds 1 to the parameter rounds each time when it has done both.
+// again, so all run when endInTurn returns. The parameter rounds is a counter: it grows by 1 after each stop with
+// the kill that follows it.
 func (f *fleet) endInTurn(ctx context.Context, rounds *int) error {
 	for ctx.Err() == nil {
 		for i, s := range f.services {

@@ -56,7 +56,7 @@ func newFresh(t *testing.T, s *services, count int) *fresh {
 	return f
 }
 
-// run makes at least as many reads as the parameter reads says. Meanwhile, there must be at least one change for
+// run makes at least a given number of reads (the argument reads). Meanwhile, there must be at least one change for
 // every thousand reads.
 func (f *fresh) run(ctx context.Context, readers, writers int, reads int64) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -130,7 +130,7 @@ func (f *fresh) read(ctx context.Context) {
 	raise(&a.newest, got)
 }
 
-// raise sets the number in the parameter a to the parameter value, unless the number is larger already.
+// raise stores the given value in *a, unless *a is larger already.
 func raise(a *atomic.Int64, value int64) {
 	for old := a.Load(); old < value && !a.CompareAndSwap(old, value); old = a.Load() {
 	}

@@ -156,7 +156,7 @@ var wanted = []string{
 	"assets, tokens, limits, backup to world:https, edge:https, stranger:http, impostor:http, monitoring:otlp-grpc, monitoring:otlp-http",
 }
 
-// pairs expands lines like those of wanted into single connections.
+// pairs expands lines, in the form of the list "wanted", into single connections.
 func pairs(lines ...string) (all []string) {
 	for _, line := range lines {
 		from, to, _ := strings.Cut(line, " to ")
@@ -210,8 +210,8 @@ func TestEveryPolicyIsNeeded(t *testing.T) {
 	}
 }
 
-// TestAllowsIsWhatKubernetesDocuments checks the function allows with the rules in the documentation of
-// NetworkPolicy.
+// TestAllowsIsWhatKubernetesDocuments checks that the results of the function "allows" follow the rules in the
+// documentation of NetworkPolicy.
 func TestAllowsIsWhatKubernetesDocuments(t *testing.T) {
 	from := endpoint{name: "a", namespace: "n", namespaceLabels: labels.Set{"n": "1"}, labels: labels.Set{"pod": "a"}}
 	to := endpoint{name: "b", namespace: "m", namespaceLabels: labels.Set{"m": "1"}, labels: labels.Set{"pod": "b"}}

@@ -162,7 +162,7 @@ func checkNumber(s stack, d *appsv1.Deployment) error {
 // checkService checks that callers can ask every single pod whether it is ready.
 func checkService(s stack, d *appsv1.Deployment) error {
 	if d.Name == "gateway" || d.Name == "searchsvc" {
-		return nil // no service asks the pods of these for readiness
+		return nil // no service asks the pods of these two deployments whether they are ready
 	}
 	if v := named[*corev1.Service](s, d.Name); v.Spec.ClusterIP != corev1.ClusterIPNone || !v.Spec.PublishNotReadyAddresses {
 		return errors.New("its name in DNS does not list each pod")

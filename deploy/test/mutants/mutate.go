@@ -45,8 +45,9 @@ type insert struct {
 	text   string
 }
 
-// helper is the source of a file that is added to each package with mutants. A mutant counts as reached only where
-// it would make a difference: "never" only where the condition is true, and "always" only where it is false.
+// helper is the source of a file that is added to each package with mutants. A mutant counts as reached only when it
+// would make a difference. For example, the mutant "never" of a condition is reached only when the condition is true,
+// and the mutant "always" only when the condition is false.
 const helper = `package %s
 
 import (

@@ -43,7 +43,7 @@ func (g guard) in(source []byte) (int, error) {
 }
 
 // tryStores leaves out each guard of the stores, one at a time, and prints the guards whose tests pass
-// nevertheless. If the parameter only is not "", it tries only the guards in files whose path contains that text.
+// nevertheless. If its argument is not "", it tries only the guards in files whose path contains the argument.
 func tryStores(only string) (survived int, err error) {
 	guards, err := storeGuards()
 	if err != nil {

@@ -107,8 +107,8 @@ type test struct {
 // quick is the duration up to which a test counts as quick. Quick tests run before the slower ones.
 const quick = 300 * time.Millisecond
 
-// measure runs each test without a mutant; the test must pass. It records which mutants the test reaches, because
-// the method dies runs a test only with the mutants that the test reaches.
+// measure runs each test without a mutant; the test must pass. It records which mutants the test reaches. Later,
+// the test is run only with these mutants (the method dies).
 func (t *trial) measure() error {
 	for i := range t.programs {
 		p := &t.programs[i]

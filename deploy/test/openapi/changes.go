@@ -233,8 +233,7 @@ func (c *comparison) both(direction string, old, new any) (was, now tree, again 
 	return follow(c.old, old), follow(c.new, new), again
 }
 
-// narrower reports the values that the schema in the parameter wide permits, but the schema in the parameter narrow
-// does not.
+// narrower reports the values that the first schema (wide) permits, but the second one (narrow) does not.
 func (c *comparison) narrower(at string, wide, narrow tree, verb string) {
 	for _, keyword := range []string{"type", "enum"} {
 		if narrow[keyword] == nil {

@@ -21,7 +21,7 @@ import (
 // requestTimeout limits the time of one request.
 const requestTimeout = 30 * time.Second
 
-// streamFor is how long send reads a stream.
+// streamFor is how long the method "send" reads a stream.
 const streamFor = 20 * time.Millisecond
 
 // maxAnswer is how many bytes of an answer are read at most.
@@ -55,8 +55,8 @@ type answer struct {
 	body   []byte
 }
 
-// send sends a request. The error lists everything in the request and the answer that the document does not
-// describe. If the answer is a stream, send reads it for streamFor.
+// send sends a request. The error lists everything in the request and the answer that the document does not describe.
+// If the answer is a stream, send reads it only for the time in the constant streamFor.
 func (r *registry) send(ctx context.Context, q request) (answer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -179,7 +179,7 @@ func (r *registry) furnish(ctx context.Context) ([]place, error) {
 
 const (
 	webhooks = "/api/2.5/webhooks"
-	webhook  = `{"data":{"url":"https://broker.example/registry"}}` // the name in it never resolves (RFC 2606)
+	webhook  = `{"data":{"url":"https://broker.example/registry"}}` // the host name never resolves (RFC 2606)
 )
 
 // webhook returns the id of a webhook of "broker". A broker may have only a few webhooks, so the function creates

@@ -61,7 +61,7 @@ type place struct {
 	pending            bool   // whether the asset is in the state pending
 	tag                string
 	file               string // name of a segment of the newest snapshot
-	stored             string // id of a file of the broker, which nobody has removed; "" if there may be none
+	stored             string // id of a stored file of the broker, never of a removed one; "" if there may be none
 	webhook            string // id of a webhook of the broker; "" if there may be none
 }
 

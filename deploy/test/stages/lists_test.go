@@ -203,7 +203,7 @@ func alternatives(pattern string) (all []string) {
 	return all
 }
 
-// TestAListThatNamesNoTestIsFound checks that the function unmatched finds names of tests that do not exist.
+// TestAListThatNamesNoTestIsFound checks that unmatched() finds names of tests that do not exist.
 func TestAListThatNamesNoTestIsFound(t *testing.T) {
 	all := map[string]read{
 		"a":   {functions: []string{"TestA", "TestB", "BenchmarkA", "helper"}, texts: []string{"a_long_poll"}},

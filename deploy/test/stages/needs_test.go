@@ -39,8 +39,8 @@ func needs(t *testing.T) map[string][]string {
 	return rows
 }
 
-// TestNoSkipIsSilent finds each skip in the code of tests. Except in the files that the variable chosen lists, a
-// skip must go through needtest, which reports it.
+// TestNoSkipIsSilent finds each skip in the code of tests. Each must go through needtest, which reports it, unless
+// its file is in the map "chosen".
 func TestNoSkipIsSilent(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range packages(t) {

@@ -130,8 +130,8 @@ func (r *registry) send(t *testing.T, method, path, token, body string) (int, ht
 var greetings = []string{"hello", "PIPELINE"}
 
 // tree prints the spans of a trace in the order of time, with children below their parents. It leaves out the spans
-// in greetings, with which a connection to Redis begins. It waits up to 5 s until there are at least as many spans
-// as the parameter want says.
+// in greetings, with which a connection to Redis begins. It waits up to 5 s until there are at least the wanted
+// number of spans.
 func (r *registry) tree(t *testing.T, trace string, want int) string {
 	t.Helper()
 	var mine []tracetest.SpanStub

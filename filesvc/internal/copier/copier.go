@@ -157,7 +157,8 @@ func (c *Copier) want(ctx context.Context, asset string, f file.File) (isMissing
 
 // name stores a naming. It writes nothing if the naming is already stored, because each start reads all assets.
 func (c *Copier) name(ctx context.Context, n file.Naming) error {
-	before := file.Naming{File: n.File, Asset: n.Asset[:len(n.Asset)-1]} // at most 15 namings come between this and n
+	// At most 15 other namings can be between this one and n.
+	before := file.Naming{File: n.File, Asset: n.Asset[:len(n.Asset)-1]}
 	near, err := c.Metadata.Awaiting(ctx, before, 16)
 	if err != nil || slices.Contains(near, n) {
 		return err

@@ -143,7 +143,7 @@ func TestALyingUpstream(t *testing.T) {
 			if got := r.blobs(); len(got) != 1 {
 				t.Errorf("got the bytes %q, want those of the other file alone", got)
 			}
-			if got := r.requests("/get/" + id(1)); got < 1+retries { // net/http repeats some by itself
+			if got := r.requests("/get/" + id(1)); got < 1+retries { // net/http repeats some requests by itself
 				t.Errorf("got %d requests, want %d", got, 1+retries)
 			}
 			if r.requests("/elsewhere") > 0 {
@@ -192,7 +192,7 @@ func TestRemovalsAreApplied(t *testing.T) {
 	if got := r.blobs(); len(got) != 1 {
 		t.Errorf("got the bytes %q, want those of one file", got)
 	}
-	ids, _, err := r.Files.ListRemoved(t.Context(), "", 10) // in the way that a mirror of this mirror reads them
+	ids, _, err := r.Files.ListRemoved(t.Context(), "", 10) // a mirror of this mirror reads the removals in this way
 	if want := []string{id(0), id(1), id(2), id(3), id(77)}; err != nil || strings.Join(ids, " ") != strings.Join(want, " ") {
 		t.Errorf("got the removals %q and %v, want %q", ids, err, want)
 	}
@@ -357,7 +357,7 @@ func TestRunFollows(t *testing.T) {
 	r := newRig(t)
 	r.serveText(1, "x")
 	r.assets.put(1, document(1, "x"))
-	r.assets.put(5, document(5, "late")) // the upstream gets its bytes later
+	r.assets.put(5, document(5, "late")) // the upstream gets the bytes of this file later
 	end := r.run()
 	await(t, "the first file", func() bool { _, err := r.text(1); return err == nil })
 	await(t, "a file whose bytes come late is known", func() bool {

@@ -24,8 +24,9 @@ const (
 // blobDigits is how many digits of the SHA-256 stand in a name of bytes.
 const blobDigits = 16
 
-// Run copies files and reads removals until ctx is done. After each round it calls the function copied or
-// removed with the error of the round, or with nil. The copy of the assets must be complete.
+// Run copies files and reads removals until ctx is done. After each round of copies it calls its second argument,
+// and after each reading of removals its third argument, with the error or with nil. The copy of the assets must be
+// complete.
 func (c *Copier) Run(ctx context.Context, copied, removed func(error)) {
 	for {
 		err := c.prepare(ctx)

@@ -191,6 +191,6 @@ func describe(f *file.File, h http.Header) {
 	f.Title = file.Title(parameters["filename"])
 	detected, _, _ := mime.ParseMediaType(f.Detected)
 	if kind == "attachment" && filelink.IsPicture(detected) && f.Declared == detected {
-		f.Declared = "" // the upload declared another type or no type
+		f.Declared = "" // sent as an attachment, so the upload declared another type, or none
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// page1 is a feed with one asset. Its documents name the files.
+// page1 is a feed with one asset, whose documents name the files in this list.
 type page1 []Named
 
 func (p page1) After(_ context.Context, position int64) ([]Named, int64, error) {
@@ -20,7 +20,7 @@ func (p page1) After(_ context.Context, position int64) ([]Named, int64, error) 
 	return p, 1, nil
 }
 
-// completions notes for which assets documents were completed, and fails for some assets.
+// completions notes each asset whose documents were completed. For some assets, it returns an error instead.
 type completions struct {
 	done []string
 	fail map[string]error

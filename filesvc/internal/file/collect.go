@@ -65,8 +65,9 @@ func (s *Service) Collect(ctx context.Context) (Collection, error) {
 	return done, err
 }
 
-// isUnused reports whether no document names a file or will ever name it. If so, every document that claimed the
-// file was committed, or given up, before the reading began.
+// isUnused reports whether no document names a file now, and none will name it later. The second is certain if the
+// reading began at least a day after the file was last touched: by then, every document that claimed the file was
+// committed or given up.
 func (f File) isUnused(r Reading) bool {
 	return !f.Named && !r.Complete.Before(f.Touched.Add(keep))
 }

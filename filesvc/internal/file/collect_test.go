@@ -10,7 +10,7 @@ func TestCollection(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		uses  func(t *testing.T, b *bench, f File)
-		after time.Duration // how long after the time start the last reading began
+		after time.Duration // time between start and the beginning of the last reading
 		isOff bool
 	}{
 		{"nobody uses it", func(*testing.T, *bench, File) {}, keep, true},

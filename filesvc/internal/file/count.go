@@ -11,9 +11,9 @@ import (
 // collected and removed files.
 type Counts struct {
 	Stored  atomic.Int64
-	Refused atomic.Int64 // the client was told why
-	Quota   atomic.Int64 // the broker's files have too many bytes
-	Full    atomic.Int64 // the store had no room
+	Refused atomic.Int64 // uploads that were refused with a reason for the client
+	Quota   atomic.Int64 // uploads that were refused because the broker has too many files or bytes (errQuota)
+	Full    atomic.Int64 // uploads that failed because the store had no room
 	Failed  atomic.Int64
 
 	Received atomic.Int64 // bytes of stored uploads

@@ -239,8 +239,7 @@ func (m *memory) Names(_ context.Context, after string, limit int) ([]string, er
 	return first(maps.Keys(m.blobs), after, limit), nil
 }
 
-// first returns at most limit of the names that are greater than the argument after. They are the lowest ones,
-// sorted.
+// first returns the lowest of the names that are greater than the given one, sorted. It returns at most limit names.
 func first(names iter.Seq[string], after string, limit int) (found []string) {
 	for name := range names {
 		if name <= after {

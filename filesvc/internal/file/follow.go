@@ -8,9 +8,9 @@ import (
 
 // Feed reads the feed of assets in all modes.
 type Feed interface {
-	// After reads the next assets after a position. It returns the files that the documents of these assets
-	// name, and the position of the last of these assets. At the end of the feed, it returns the given
-	// position. Then it has returned every change that was acknowledged before the call.
+	// After reads the next assets after a position. It returns the files that the documents of these assets name,
+	// and the position of the last of these assets. At the end of the feed, it returns the given position. This
+	// means that no change which was acknowledged before the call comes after that position.
 	After(ctx context.Context, position int64) (named []Named, next int64, err error)
 }
 

@@ -22,7 +22,7 @@ type Drawer interface {
 }
 
 const (
-	maxWanted = 1000             // files that wait in memory for their pictures; the metadata have further ones
+	maxWanted = 1000             // most files that wait in memory for pictures; the others are found in the metadata
 	drawEvery = 10 * time.Minute // how often the metadata are searched for files that are not in memory
 	maxFailed = 10               // after this many failures, the other files wait for the next search
 )

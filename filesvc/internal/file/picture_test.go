@@ -182,8 +182,8 @@ func TestPicturesAreKept(t *testing.T) {
 	b.looksLike(t, "after three days", f, Made, 3)
 }
 
-// TestADrawingIsSweptAway stops a process for days after it has stored pictures, and before the metadata name
-// them. The sweep removes the pictures, so the metadata must not name them afterwards.
+// TestADrawingIsSweptAway lets a process store pictures, and then stops it for days, before the metadata name
+// the pictures. The sweep removes the pictures, so the metadata must not name them afterwards.
 func TestADrawingIsSweptAway(t *testing.T) {
 	b := newBench()
 	f := b.add(t, image, true)

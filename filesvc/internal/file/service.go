@@ -33,7 +33,7 @@ type Service struct {
 	held     atomic.Bool  // the removals could not be read yet, so no file is opened
 	arrivals atomic.Int64 // number of uploads, and of documents that were found without the SHA-256 of their files
 	wanted   chan string  // ids of files that may need pictures
-	missed   atomic.Bool  // files may need pictures that are not in wanted
+	missed   atomic.Bool  // files that are not in the channel wanted may need pictures
 }
 
 // NewService returns a service that uses the given stores.
@@ -51,7 +51,7 @@ func (s *Service) time() time.Time { return s.now().UTC().Truncate(time.Millisec
 const (
 	idBytes    = 16
 	blobBytes  = 8
-	maxRetries = 10 // tries of a change, if other changes come between
+	maxRetries = 10 // how often a change is tried if other changes come between
 )
 
 func random(bytes int) string {

@@ -288,7 +288,7 @@ func (s early) Reading(ctx context.Context) (Reading, error) {
 	return r, err
 }
 
-// silent does not store in a file that the sweep has removed one of its blobs.
+// silent does not store the mark that the sweep has removed a blob of a file.
 type silent struct{ *memory }
 
 func (s silent) Replace(ctx context.Context, f File) error {

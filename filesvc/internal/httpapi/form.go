@@ -33,8 +33,8 @@ type form struct {
 	kept   int64                      // bytes of the fields that were read so far
 }
 
-// openForm returns the form of a request. For another kind of body, it returns the fault by which the family's
-// service reports a missing file.
+// openForm returns the form of a request. For another kind of body, it returns a fault: the one that the systems
+// from which this API comes return for a missing file.
 func openForm(r *http.Request, body io.Reader) (*form, error) {
 	boundary, isForm := filesapi.FormBoundary(r.Header)
 	if !isForm {

@@ -78,7 +78,7 @@ func (a *API) serve(c *gin.Context, f file.File, blob file.Blob, tag string) err
 	h := c.Writer.Header()
 	h.Set("Cache-Control", "private, no-store")
 	if f.Named {
-		h.Set("Cache-Control", "public, no-cache") // revalidated, because a file may be taken down
+		h.Set("Cache-Control", "public, no-cache") // caches must ask each time, because a file may be taken down
 	}
 	h.Set("ETag", `"`+tag+`"`)
 	w := &paced{ResponseWriter: c.Writer, sender: httpserver.NewSender(c.Writer, a.down), sent: &a.Files.Counts.Sent}

@@ -66,7 +66,7 @@ func (a *API) list(c *gin.Context) error {
 }
 
 // limitOf returns the parameter limit of a request for a list. If the request does not have it, limitOf returns
-// the argument most.
+// the largest limit that is allowed, which is the second argument.
 func limitOf(c *gin.Context, most int) (int, error) {
 	text := c.Query("limit")
 	if text == "" {

@@ -22,9 +22,9 @@ const (
 	hashSize  = len(hashType) + 32
 )
 
-// readRegistration returns the data of a registration: the member data of a JSON body, or the fields of a form.
-// A body that is declared as JSON must be JSON. If the body is neither, it returns the fault by which the
-// family's service reports a missing hash.
+// readRegistration returns the data of a registration: the member data of a JSON body, or the fields of a form. A
+// body that is declared as JSON must be JSON. If the body is neither, it returns the fault for a missing hash, as
+// the family of systems that this API comes from does.
 func readRegistration(r *http.Request) (map[string]json.RawMessage, error) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxField+1))
 	if err != nil {

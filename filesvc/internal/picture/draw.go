@@ -64,8 +64,8 @@ func decode(in io.Reader) (*image.RGBA, error) {
 
 func longest(r image.Rectangle) int { return max(r.Dx(), r.Dy()) }
 
-// shrink returns a picture on a white background. Each pixel of the result is the mean of a square of pixels;
-// the argument by is the length of its side.
+// shrink returns a picture on a white background. Each pixel of the result is the mean of a square of pixels, whose
+// sides have the given length.
 func shrink(whole image.Image, by int) *image.RGBA {
 	from := whole.Bounds()
 	acrossBy, downBy := min(by, from.Dx()), min(by, from.Dy())

@@ -38,7 +38,7 @@ const (
 
 // Drawer draws in child processes. It is safe for concurrent use.
 type Drawer struct {
-	Command []string      // the program and its arguments, one of them Argument; it must call Child
+	Command []string      // a program, which must call Child, and its arguments, one of which is Argument
 	Within  time.Duration // how long a child may run; 0: a minute
 }
 

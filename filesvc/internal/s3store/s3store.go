@@ -35,7 +35,7 @@ const (
 	maxRemoval   = 64 << 10 // bytes of the metadata of one file
 	listMost     = 1000     // names that the store returns in one answer
 	connections  = 64       // idle connections that are kept for the next requests
-	unversioned  = "null"   // version of an object that is older than the versioning of its bucket
+	unversioned  = "null"   // version of an object that was stored before its bucket kept versions
 	plainContent = "application/octet-stream"
 )
 

@@ -222,7 +222,7 @@ func (w *world) begin(asset int) *Reading {
 	return r
 }
 
-// noteKept notes the asset's changes if the memory has the answer.
+// noteKept notes how many changes of the asset have begun, if the memory has the answer.
 func (w *world) noteKept(asset int, f Form) {
 	has := w.memory.Find(nameOf(asset), f) != nil
 	w.mu.Lock()

@@ -146,7 +146,7 @@ func FuzzAuthorization(f *testing.F) {
 type fake struct {
 	asked atomic.Int64
 	begun chan struct{} // if hold is set, receives a value at each call
-	hold  chan struct{} // delays each answer until it is closed; nil: no delay
+	hold  chan struct{} // each answer is delayed until this channel is closed; nil: no delay
 	err   error
 
 	goodFor time.Duration
@@ -377,7 +377,7 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 			if c.early {
 				tell(before, nil)
 			}
-			go verify() // must not share a call from before the change, or trust its answer
+			go verify() // this request must neither share a call from before the change nor trust that call's answer
 			select {
 			case after := <-from:
 				tell(after, refused)

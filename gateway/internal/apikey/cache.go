@@ -48,7 +48,7 @@ type Cache struct {
 
 type entry struct {
 	key   authapi.Key
-	err   error // nil or of kind Unauthorized in a remembered entry
+	err   error // in a remembered entry: nil, or a fault of kind Unauthorized
 	asked time.Time
 	until time.Time
 }
@@ -59,7 +59,7 @@ func Cached(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
 	return &Cache{from: from, ttl: ttl, now: now, entries: map[string]entry{}}
 }
 
-// Confirm reports that Forget was called for every change before a time, the argument at.
+// Confirm informs the cache that Forget was called for every change before the given time.
 func (c *Cache) Confirm(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -48,12 +48,12 @@ type use struct {
 
 type count struct{ key, day, class string }
 
-// NewUsage returns a counter that sends its reports to a Reporter, the argument to, once Run is called.
+// NewUsage returns a counter. Once Run is called, the counter sends its reports to the given Reporter.
 func NewUsage(to Reporter, log *slog.Logger, now func() time.Time) *Usage {
 	return &Usage{to: to, log: log, now: now, uses: map[use]int64{}, counts: map[count]int64{}}
 }
 
-// Used records that a key was used from an address. It does nothing if the address is invalid.
+// Used remembers that a key was used from an address. It does nothing if the address is invalid.
 func (u *Usage) Used(k authapi.Key, from netip.Addr) {
 	if !from.IsValid() {
 		return

@@ -117,7 +117,8 @@ func TestAnInvalidAddressIsNoUse(t *testing.T) {
 	}
 }
 
-// TestADayEndsInUTC counts requests while the clock passes midnight, and after it steps back over midnight.
+// TestADayEndsInUTC counts requests while the clock passes midnight, and after it steps back over midnight. Each
+// request must be counted on its day in UTC.
 func TestADayEndsInUTC(t *testing.T) {
 	midnight := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	now := midnight

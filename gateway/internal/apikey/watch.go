@@ -9,8 +9,8 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// Watcher returns the keys that have changed since an earlier answer. It answers as soon as a key changes, or
-// after the time in the argument wait.
+// Watcher returns the keys that have changed since an earlier answer. It answers as soon as a key changes, or after
+// the given time (wait).
 type Watcher interface {
 	WatchKeys(ctx context.Context, since string, wait time.Duration) (authapi.WatchKeysResponse, error)
 }
@@ -46,7 +46,7 @@ func (c *Cache) Watch(ctx context.Context, from Watcher, log *slog.Logger) {
 			c.Forget(answer)
 			since = answer.At
 		}
-		c.Confirm(asked) // the answer is right at some time after asked
+		c.Confirm(asked) // the answer is right at some time after the time in asked
 		if !changed && answered.Sub(began) < watchPause {
 			sleep.For(ctx, watchPause) // the watcher did not wait, although it should
 		}

@@ -80,7 +80,7 @@ func (w *failing) WatchKeys(_ context.Context, since string, _ time.Duration) (a
 func TestALostWatchIsToldOnce(t *testing.T) {
 	for _, c := range []struct {
 		lost  time.Duration
-		lines int // number of log lines "cannot watch", and of log lines "watched again"
+		lines int // number of log lines "cannot watch"; the log must have as many lines "watched again"
 	}{
 		{watchLost - watchPause, 0},
 		{3 * watchLost, 1},
@@ -279,7 +279,7 @@ func TestAFullCacheDropsWhatIsOverFirst(t *testing.T) {
 		}
 	}
 	for _, hash := range []string{"old 0", "kept", "kept too"} {
-		remembers(hash, true) // the cache has just as many entries as it may have
+		remembers(hash, true) // the cache is full now
 	}
 	now = now.Add(time.Second)
 	cache.VerifyKey(t.Context(), "new")

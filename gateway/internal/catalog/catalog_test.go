@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/export"
 )
 
-// manifest has every file of a whole copy, and one of a newer asset service.
+// manifest has every file of a whole copy, and a file that only a newer asset service could make.
 func manifest() export.Manifest {
 	m := export.Manifest{Date: "2026-11-22T15:00:00.000000+02:00", Position: "2026-11-22T14:59:00.000000+02:00"}
 	for i, f := range export.Whole {

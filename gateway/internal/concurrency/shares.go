@@ -13,7 +13,7 @@ type Shares struct {
 	sum  int
 }
 
-// NewShares returns Shares with limits: the argument each for one client, and the argument all for all clients
+// NewShares returns Shares with limits: the argument "each" for one client, and the argument "all" for all clients
 // together.
 func NewShares(each, all int) *Shares {
 	return &Shares{each: each, all: all, held: map[string]int{}}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Headers in the contract that the program in a page never sends or reads itself.
+// Headers in the contract that a script in a web page need not send, or need not read.
 var (
 	neverSent = []string{"Accept-Language", "Content-Encoding", "Content-Length", "Expect", "Origin", "Transfer-Encoding"}
 	neverRead = []string{"Cache-Control", "Content-Length", "Content-Type"} // a page may always read these

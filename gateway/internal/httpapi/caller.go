@@ -34,7 +34,7 @@ type visitor struct {
 // for a read, because a read can continue without a key.
 const (
 	readKeyShare  = 10 // a read may wait a tenth of its time limit
-	writeKeyShare = 4  // a request that needs a key may wait a quarter
+	writeKeyShare = 4  // a request that needs a key may wait a quarter of its time limit
 )
 
 // visitorOf returns the sender of a request. Before identify, the sender has no key.

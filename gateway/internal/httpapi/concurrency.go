@@ -23,8 +23,7 @@ func (a *API) bound(r route) step {
 	}
 }
 
-// admit passes the request on to the handler in the argument next, unless too many requests are being
-// processed.
+// admit calls the given handler (next) with the request, unless too many requests are being processed.
 func (a *API) admit(c *gin.Context, class routes.Class, next handler) error {
 	priority := concurrency.AnonymousRead
 	switch {

@@ -22,7 +22,7 @@ func TestACookieOfOtherData(t *testing.T) {
 		cookie       string
 		headers      []string
 		want         int
-		fresh        bool // the answer sets the cookie of this data
+		fresh        bool // the answer sets the cookie of the data that this gateway has
 	}{
 		{"an offset", "GET", list + "?offset=1", "gone", nil, 404, true},
 		{"an offset of a stream", "GET", list + "?offset=1", "gone", events, 404, true},

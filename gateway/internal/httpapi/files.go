@@ -72,10 +72,10 @@ func (a *API) shareUploads(next handler) handler {
 	}
 }
 
-// forwardUpload sends a request that uploads a file on to the file service.
+// forwardUpload forwards the upload of a file to the file service.
 func (a *API) forwardUpload(c *gin.Context) error { return a.sendUpload(c, c.Writer, samePath(c)) }
 
-// sendUpload sends the body of an upload on while it arrives, and copies the answer to w. If the body breaks
+// sendUpload forwards the body of an upload while the body arrives, and copies the answer to w. If the body breaks
 // off, sendUpload returns an error that says so, because the file service may give no answer.
 func (a *API) sendUpload(c *gin.Context, w http.ResponseWriter, path string) error {
 	r := c.Request
@@ -136,8 +136,8 @@ func (a *API) removeFile(c *gin.Context) error {
 	return err
 }
 
-// limitUpload counts bytes of an upload. It sets headers of the argument answer, which no other goroutine may
-// use meanwhile.
+// limitUpload counts bytes of an upload. It sets fields of the header in the argument answer; no other goroutine
+// may use this header meanwhile.
 func (a *API) limitUpload(c *gin.Context, answer http.Header, size int64) error {
 	r := ratelimit.Request{Class: ratelimit.FileBytes, Client: client(c), Body: size}
 	err := a.config.Limits.Admit(c.Request.Context(), answer, r)

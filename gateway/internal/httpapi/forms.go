@@ -15,9 +15,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// orForm returns the handler of a route with which a client adds a document. The handler takes forms that
-// contain the file of the document (docs/files.md, "Forms"). It passes all other requests to the handler in the
-// argument next.
+// orForm returns the handler of a route with which a client adds a document. The handler takes forms that contain
+// the file of the document (docs/files.md, "Forms"). It passes all other requests to the given handler (next).
 func (a *API) orForm(v routes.Version, r routes.Route, next gin.HandlerFunc) gin.HandlerFunc {
 	if a.config.Files == nil || a.isMirror() || !takesForms(r.Method, r.Pattern) {
 		return next

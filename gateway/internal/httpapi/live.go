@@ -49,7 +49,7 @@ type feeds struct {
 	refused   metric.Int64Counter
 }
 
-// openFeeds opens what streams need.
+// openFeeds makes the hubs, the limits and the metrics of the streams.
 func (a *API) openFeeds() (err error) {
 	c := a.config
 	most := max(int(c.Memory/streamShare/streamBytes), leastStreams)
@@ -124,7 +124,7 @@ func isText(query url.Values) bool {
 	return true
 }
 
-// waitOf returns how long a client wants to wait. The query parameter wait says this, or else the header Prefer
+// waitOf returns how long a client wants to wait. The query parameter "wait" says this, or else the header Prefer
 // (RFC 7240, 4.3).
 func waitOf(parameter, prefer string) time.Duration {
 	for item := range strings.FieldsFuncSeq(prefer, func(r rune) bool { return r == ',' || r == ';' }) {
@@ -248,8 +248,7 @@ func (a *API) admitStream(refusal concurrency.Refusal) error {
 	return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many streams now; read pages, or try again.")
 }
 
-// wait waits until the page for which the request asks has an entry. The argument most is the longest time to
-// wait.
+// wait waits until the page for which the request asks has an entry. The argument "most" is the longest time to wait.
 func (a *API) wait(c *gin.Context, query url.Values, most time.Duration) {
 	hub, leave, err := a.feeds.hubs.Join(stream.Selection{Version: routes.Current, Mode: selectionOf("", query).Mode})
 	if err != nil {

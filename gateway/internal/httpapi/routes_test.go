@@ -141,8 +141,8 @@ var forms = [][]string{nil, {"Accept", "text/html"}, {"Accept", "text/event-stre
 
 func ok(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }
 
-// TestEveryRouteHasALimit sends each request and each form of it. All come from a client that may send one
-// request a minute, so each second request must be refused.
+// TestEveryRouteHasALimit sends each request once, and then again in each of its forms. All of these come from one
+// client, which may send one request a minute. So all but the first must be refused.
 func TestEveryRouteHasALimit(t *testing.T) {
 	for _, variant := range variants {
 		_, engine := open(t, http.HandlerFunc(ok), variant.change)
@@ -166,8 +166,8 @@ func TestEveryRouteHasALimit(t *testing.T) {
 }
 
 // TestEveryRouteHasABound sends each request twice while the gateway has as many concurrent requests as it may
-// have. The answer must name the overload before the limit, and the request must cost the client nothing
-// (docs/contract.md, "Order of checks").
+// have. Both requests must be refused for the overload and not for a rate limit, because a request that is refused
+// for overload costs its client nothing (docs/contract.md, "Order of checks").
 func TestEveryRouteHasABound(t *testing.T) {
 	for _, variant := range variants {
 		a, engine := open(t, http.HandlerFunc(ok), variant.change)

@@ -229,7 +229,7 @@ func TestATokenThatNoHeaderCanCarryStaysWrong(t *testing.T) {
 			want  string
 		}{
 			{"plain", "plain"},
-			{"%20", "+"}, // a space would look like no token, and then the token in the body would be used
+			{"%20", "+"}, // not " ": that would count as no token, and the one in the body would be used
 			{"%20plain%20", "+plain+"},
 			{"a%0D%0AX-Evil:1", "a%0D%0AX-Evil%3A1"},
 			{"%00", "%00"},

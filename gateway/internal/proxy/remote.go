@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// remote forwards requests over the network. It does not forward headers of answers that are only about the
+// remote forwards requests over the network. It does not forward those headers of an answer that are only about the
 // connection.
 type remote struct {
 	transport http.RoundTripper

@@ -61,7 +61,7 @@ func BenchmarkBorrower(b *testing.B) {
 				return time.Since(start)
 			}
 			withLoans, withTrips := limiterOf(b, loans, unreachable()), limiterOf(b, direct{redis}, unreachable())
-			turn(withLoans) // connects, and gets the first loans
+			turn(withLoans) // this turn connects, and gets the first loans
 			turn(withTrips)
 			trips, turns := loans.trips.Load(), 0
 			var lent, direct time.Duration

@@ -27,7 +27,7 @@ const (
 // BorrowerConfig configures Borrower.
 type BorrowerConfig struct {
 	Fallback Fallback
-	Gateways int64 // most gateways that count in this Redis; 0: unknown
+	Gateways int64 // largest number of gateways that share this Redis; 0: unknown
 	Now      func() time.Time
 	Log      *slog.Logger
 	Meter    metric.Meter // nil: none

@@ -37,8 +37,8 @@ func (j *journal) count(text string) int {
 	return strings.Count(j.text.String(), text)
 }
 
-// borrowerAt returns a borrower at a Redis server. The argument clock replaces the real clock, and the function
-// change may change the configuration. Both may be nil.
+// borrowerAt returns a borrower at a Redis server. The argument "clock" replaces the real clock. The function
+// "change" may change the configuration. Both arguments may be nil.
 func borrowerAt(t testing.TB, url string, clock *simulated, change func(*BorrowerConfig)) *Borrower {
 	t.Helper()
 	within := callTimeout
@@ -60,7 +60,7 @@ func borrowerAt(t testing.TB, url string, clock *simulated, change func(*Borrowe
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.clock.start = s.clock.start.Add(-24 * time.Hour) // as if it had started long ago, so it uses its reserve
+	s.clock.start = s.clock.start.Add(-24 * time.Hour) // as if the gateway had started long ago, so it uses its reserve
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -73,7 +73,7 @@ func TestAReserveSurvivesARestart(t *testing.T) {
 	admitted := 0
 	for range 10 {
 		s := borrowerAt(t, url, clock, func(c *BorrowerConfig) { c.Gateways = 1 })
-		s.clock.start = clock.now() // as if it had just started
+		s.clock.start = clock.now() // as if the gateway had just started
 		for {
 			v, err := s.Take(t.Context(), bucket, nil)
 			if err != nil {
@@ -385,7 +385,7 @@ type failing struct {
 }
 
 func (c *failing) take(ctx context.Context, keys []string, args [][]any) ([][]int64, error) {
-	const unreported = 6 // the index of this value in the arguments
+	const unreported = 6 // the index of the number of unreported tokens in the arguments
 	for _, a := range args {
 		if a[unreported] == int64(0) {
 			continue
@@ -444,7 +444,7 @@ type held struct {
 }
 
 func (c *held) take(ctx context.Context, keys []string, args [][]any) ([][]int64, error) {
-	const unreported = 6 // the index of this value in the arguments
+	const unreported = 6 // the index of the number of unreported tokens in the arguments
 	for i, key := range keys {
 		if args[i][unreported] != int64(0) {
 			if strings.Contains(key, c.key) { // this is the last report

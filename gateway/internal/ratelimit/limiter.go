@@ -50,7 +50,7 @@ type Limiter struct {
 type rule struct {
 	Policy
 	rates []limiter.Rate
-	mark  string // set if the limits differ from the table's; part of the key under which they count
+	mark  string // end of the names of the counts, if the limits differ from the table's; otherwise ""
 }
 
 // planOf identifies a plan: by the class of a request, and by whether the request has an API key.
@@ -75,7 +75,7 @@ type scratch struct {
 	states  []State
 }
 
-// New returns a limiter for a valid table. It keeps its counts in the argument store, and counts refusals in a
+// New returns a limiter for a valid table. It keeps its counts in the given store, and counts refusals in a
 // metric of meter.
 func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*Limiter, error) {
 	refused, err := refusedCounter(meter)

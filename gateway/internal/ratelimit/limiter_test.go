@@ -29,8 +29,8 @@ func TestEachClientHasItsOwnLimits(t *testing.T) {
 		name   string
 		by     By
 		first  Client
-		others map[string]bool // for each name of a client, whether it is refused then
-		client map[string]Client
+		others map[string]bool   // by name of a client: whether it is refused once the first one has reached the limit
+		client map[string]Client // by name
 	}{
 		{"an address", ByAddress, at("192.0.2.1"), map[string]bool{"itself": true, "another": false},
 			map[string]Client{"itself": at("192.0.2.1"), "another": at("192.0.2.2")}},

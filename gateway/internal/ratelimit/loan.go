@@ -16,7 +16,7 @@ const (
 // loan holds the tokens that Redis has lent to this gateway for one key. The zero value holds no tokens.
 type loan struct {
 	grant
-	left    int64   // tokens of the grant that nobody has used yet
+	left    int64   // unused tokens of the grant
 	until   int64   // when the loan ends
 	most    int64   // how many tokens to ask for next time
 	last    int64   // when a token was last used, from the grant or without Redis
@@ -81,8 +81,8 @@ func (l *loan) wait(now, cost int64) (time.Duration, int) {
 	return 0, 0
 }
 
-// state returns the state of a rate. It adds up what is left in Redis, in the loan and in the reserve. The
-// argument local is the state by this gateway's own counts; the result has no more left than local.
+// state returns the state of a rate. It adds up what is left in Redis, in the loan and in the reserve. The argument
+// local is the state by this gateway's own counts; the result never has more tokens left than this state.
 func (l *loan) state(now int64, rate int, reserve int64, local State) State {
 	if rate >= len(l.known) {
 		return local
@@ -98,14 +98,14 @@ func (l *loan) state(now int64, rate int, reserve int64, local State) State {
 	return local
 }
 
-// renewal is a call to Redis that settles the loan of an entry and asks for a new one. If it has no entry, it
+// renewal is a call to Redis that settles the loan of an entry and asks for a new loan. A renewal without an entry
 // only reads.
 type renewal struct {
 	scriptCall
 	entry  *entry
 	sent   int64
 	done   chan struct{} // closed when the answer has come and is in the entry
-	failed bool          // no answer has come; only for renewals that only read
+	failed bool          // no answer has come; set only if the renewal only reads
 }
 
 // renew ends the entry's loan, and returns the call that asks for a new loan with at least the number of tokens

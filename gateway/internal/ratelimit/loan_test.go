@@ -35,7 +35,8 @@ func TestALoanAndARefusalEnd(t *testing.T) {
 	}
 }
 
-// TestALoanIsIdleOnceItTellsNothing checks loans with each reason for which an entry must be kept.
+// TestALoanIsIdleOnceItTellsNothing has a loan for each reason to keep an entry. The entry may be dropped only if
+// there is no such reason.
 func TestALoanIsIdleOnceItTellsNothing(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -66,7 +67,7 @@ func TestTheStateOfALoanIsThatOfRedisAndItsOwn(t *testing.T) {
 		name      string
 		at        int64
 		rate      int
-		left      int64 // what is left by this gateway's counts
+		left      int64 // tokens that are left, as this gateway has counted
 		want      int64
 		wantsNext time.Duration
 	}{
@@ -84,8 +85,8 @@ func TestTheStateOfALoanIsThatOfRedisAndItsOwn(t *testing.T) {
 	}
 }
 
-// TestALoanFollowsWhatIsUsed asks for the loan after one that was used up early, and after one that was not. The
-// loan must be larger only in the first case.
+// TestALoanFollowsWhatIsUsed asks for a new loan. It must be larger than the loan before only if that loan was used
+// up early.
 func TestALoanFollowsWhatIsUsed(t *testing.T) {
 	rates := []limiter.Rate{{Limit: 1600, Period: time.Minute}}
 	given := grant{tokens: 20}

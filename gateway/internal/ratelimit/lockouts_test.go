@@ -47,7 +47,7 @@ func TestLockoutsAreBounded(t *testing.T) {
 	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		name string
-		now  time.Time // time when one address more than maxLockouts is locked out
+		now  time.Time // when another address is locked out, in addition to maxLockouts addresses
 		left int
 	}{
 		{"those that have ended are forgotten", start.Add(time.Second), maxLockouts/2 + 1},

@@ -39,8 +39,8 @@ func (m *Memory) Peek(_ context.Context, buckets []Bucket, states []State) ([]St
 	return localStates(entries, buckets, now, states, 1), nil
 }
 
-// share returns one gateway's part of a limit when each gateway counts alone. It is at least the argument cost,
-// unless the limit is lower.
+// share returns one gateway's part of a limit when each gateway counts alone. It is at least the cost of the
+// request, unless the limit is lower.
 func share(limit, cost, gateways int64) int64 { return max(limit/gateways, min(limit, max(cost, 1))) }
 
 // localWait returns how long a request must wait, judged only by what this process has admitted. The result

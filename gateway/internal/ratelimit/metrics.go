@@ -30,7 +30,7 @@ func ofPolicy(name string) metric.MeasurementOption {
 	return metric.WithAttributes(attribute.String("policy", name))
 }
 
-// measure adds the metrics of the store to a meter, until the function unregister is called.
+// measure adds the metrics of the store to a meter, until the returned function is called.
 func (s *Borrower) measure(meter metric.Meter) (unregister func() error, err error) {
 	down, err1 := meter.Int64ObservableGauge("registry.limits.store.away",
 		metric.WithDescription("1 while the limits' Redis does not answer."))

@@ -35,7 +35,7 @@ const (
 func (s *Borrower) markDown(cause error) {
 	if s.down.CompareAndSwap(false, true) {
 		s.outages.Add(1)
-		s.outage <- cause // does not block: before down was false again, monitor took the previous cause
+		s.outage <- cause // does not block: monitor takes each cause before it makes s.down false again
 	}
 }
 

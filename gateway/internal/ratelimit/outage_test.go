@@ -23,7 +23,7 @@ type scripted struct {
 
 	mu    sync.Mutex
 	calls int
-	told  map[string]int64 // tokens used without Redis that were reported, by name of the key
+	told  map[string]int64 // by name of the key: the reported tokens, which were used without Redis
 }
 
 func (s *scripted) take(_ context.Context, keys []string, args [][]any) (answers [][]int64, err error) {
@@ -248,8 +248,8 @@ func TestCloseIsNoOutageAndNoReturn(t *testing.T) {
 	}
 }
 
-// TestUseThatHasLeftEveryWindowIsNotTold has tokens used without Redis, which must be reported only until they
-// have left every window.
+// TestUseThatHasLeftEveryWindowIsNotTold has tokens that were used without Redis. They must be reported only until
+// they have left every window.
 func TestUseThatHasLeftEveryWindowIsNotTold(t *testing.T) {
 	const end = 10
 	for now, want := range map[int64]int{end - 1: 1, end: 0, end + 1: 0} {

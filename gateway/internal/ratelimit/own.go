@@ -68,8 +68,8 @@ func (r rule) raised(times int64) rule {
 	return r
 }
 
-// markOf returns the mark of a key's limits. Different limits have different marks, and so separate counts: a
-// count needs limits that do not change.
+// markOf returns the mark of a key's limits. Different limits have different marks. They are counted separately,
+// because the limits of a count must not change.
 func markOf(windows map[string]int64) string {
 	var mark strings.Builder
 	for _, window := range slices.Sorted(maps.Keys(windows)) {

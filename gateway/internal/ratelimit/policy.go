@@ -219,8 +219,8 @@ func (p Policy) highestCost(maxBody int64) int64 {
 	return highest
 }
 
-// rates returns the windows of a valid policy as the library's type, the shortest first. Formatted is the name
-// of a rate in headers.
+// rates returns the windows of a valid policy as the library's type, the shortest first. The field Formatted of a
+// rate is its name in headers.
 func (p Policy) rates() []limiter.Rate {
 	var rates []limiter.Rate
 	for length, limit := range p.Windows {

@@ -77,7 +77,7 @@ type scriptCall struct {
 	life       time.Duration
 	gateways   int64         // number of gateways that reserve a share of the limit; 0: nothing is reserved
 	settle     grant         // an earlier grant to settle
-	used       int64         // tokens of the grant in settle that were used
+	used       int64         // how many tokens of the earlier grant (the field settle) were used
 	unreported int64         // tokens that were used without asking Redis
 	idle       time.Duration // time since the last token was used
 
@@ -171,7 +171,7 @@ func (c *scriptCall) read(values []int64) (ok bool) {
 	return len(values) == 0
 }
 
-// callsFor returns a call for each bucket, which takes exactly the bucket's cost.
+// callsFor returns one call for each bucket. The call takes exactly the cost of this bucket.
 func callsFor(buckets []Bucket) []*scriptCall {
 	calls := make([]*scriptCall, len(buckets))
 	for i := range buckets {

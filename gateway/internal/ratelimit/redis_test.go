@@ -80,8 +80,8 @@ func TestAnAnswerOfAnotherFormIsAnError(t *testing.T) {
 	}
 }
 
-// TestTheLastTokensAreNoRefusal reads an answer that lends everything that was left, and one that lends
-// nothing.
+// TestTheLastTokensAreNoRefusal reads an answer that lends everything that was left, and one that lends nothing.
+// Only the answer that lends nothing may make the next request wait.
 func TestTheLastTokensAreNoRefusal(t *testing.T) {
 	rates := []limiter.Rate{{Limit: 9, Period: time.Hour}}
 	for lent, want := range map[int64]time.Duration{1: 0, 0: time.Hour} {
@@ -145,7 +145,7 @@ func TestAWaitIsForAsManyCostsAsMustLeave(t *testing.T) {
 	}
 	now := int64(3 * time.Second)
 	for cost, want := range map[int64]time.Duration{
-		1: period - 2*time.Second, // the first cost leaves one period after the end of its slot, which is a second long
+		1: period - 2*time.Second, // the first cost leaves one period after the end of its slot; a slot lasts a second
 		2: period - time.Second,
 		3: period,
 	} {

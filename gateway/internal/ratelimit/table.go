@@ -103,7 +103,7 @@ func (e *entry) idle(now int64) bool {
 }
 
 // lock finds and locks the entries of buckets. The buckets of every request are in the order of the table of
-// policies, so two requests cannot deadlock. The argument found is memory that lock may use for its result.
+// policies, so two requests cannot deadlock. The result reuses the memory of the last argument.
 func (t *table) lock(buckets []Bucket, now int64, found []*entry) []*entry {
 	for {
 		found = found[:0]

@@ -69,7 +69,7 @@ func (w *window) add(now, cost int64, period time.Duration) {
 	w.marks = append(w.marks, mark{slot, cost})
 }
 
-// state returns the state of a rate whose limit is the argument limit.
+// state returns the state of a rate with the given limit.
 func (w *window) state(now int64, rate limiter.Rate, limit int64) State {
 	s := State{Rate: rate, Left: max(0, limit-w.used)}
 	if len(w.marks) > 0 {

@@ -132,8 +132,8 @@ func TestRedisNeverLetsMoreThroughInAnyWindow(t *testing.T) {
 	})
 }
 
-// TestLibraryStoreBreaksTheProperty shows that breach notices a store that exceeds a rate: the library's store
-// does.
+// TestLibraryStoreBreaksTheProperty uses the library's store, which exceeds rates. The function breach must notice
+// that.
 func TestLibraryStoreBreaksTheProperty(t *testing.T) {
 	for seed := range 200 {
 		all := steps(time.Second, 15).Example(seed)

@@ -97,9 +97,9 @@ func (s addressStore) Get(ctx context.Context, address string, rate limiter.Rate
 	return s.Increment(ctx, address, 1, rate)
 }
 
-// Increment implements limiter.Store. Above the limit it counts nothing. The field Reset of the result is the
-// time when a refused request would be admitted; for an admitted request, when more is left. It is rounded up
-// to a whole second, so that no client waits too short a time.
+// Increment implements limiter.Store. Above the limit it counts nothing. If it refuses the request, the field Reset
+// of the result is the time when the request would be admitted. If it admits the request, Reset is the time when more
+// of the limit is left. The time is rounded up to a whole second, so that no client waits too short a time.
 func (s addressStore) Increment(
 	ctx context.Context, address string, count int64, rate limiter.Rate,
 ) (limiter.Context, error) {

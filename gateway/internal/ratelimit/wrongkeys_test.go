@@ -28,8 +28,8 @@ func wrongKeysOf(t *testing.T, store Store, now func() time.Time, cost int64, wi
 	return l
 }
 
-// TestWrongKeysAreRefusedAboveTheirLimit sends keys one after the other without asking for a lockout, so that
-// the limit itself refuses. The refusal must name the end of the lockout.
+// TestWrongKeysAreRefusedAboveTheirLimit sends wrong keys one after the other. It does not call CheckLockout between
+// them, so it is the limit itself that refuses. The refusal must name the end of the lockout.
 func TestWrongKeysAreRefusedAboveTheirLimit(t *testing.T) {
 	guesser := netip.MustParseAddr("192.0.2.1")
 	for _, c := range []struct {

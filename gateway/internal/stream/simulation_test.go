@@ -34,7 +34,7 @@ type world struct {
 	faults  int // number of faults so far
 }
 
-// mostFaults is how many faults a world makes; few runs need 400. After these faults the world works, so a hub
+// mostFaults is the most faults that a world makes; few runs have 400. After these faults the world works, so a hub
 // that is not stuck reaches the end.
 const mostFaults = 500
 
@@ -52,7 +52,7 @@ func newWorld(seed uint64) *world {
 
 func (w *world) chance(one int) bool { return w.random.IntN(one) == 0 }
 
-// fails decides whether an asset service fails now: on average once in n calls, where n is the argument one.
+// fails decides whether an asset service fails now. On average, it returns true once in the given number of calls.
 func (w *world) fails(random *rand.Rand, one int) bool {
 	if w.faults == mostFaults || random.IntN(one) > 0 {
 		return false
@@ -98,8 +98,8 @@ func (w *world) last(late bool) int64 {
 	return w.history[n-1].position
 }
 
-// standing returns the newest change of each asset, in the order of positions. It looks at the changes up to the
-// position upto, and returns those that come after the position in the argument after.
+// standing returns, in the order of positions, the newest change of each asset between two positions: after the
+// first one, and up to the second one.
 func (w *world) standing(s Selection, after, upto int64) (all []change) {
 	newer := map[int]bool{}
 	for _, c := range slices.Backward(w.history) {
@@ -188,7 +188,7 @@ func (w *world) Live(ctx context.Context, s Selection) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// live sends the changes after a position, the argument at, until it breaks off.
+// live sends the changes after the given position, until it breaks off.
 func (w *world) live(ctx context.Context, to io.Writer, s Selection, at int64, random *rand.Rand) error {
 	text := follow.AppendBookmark(nil, at, offsetText(at))
 	if w.leftOut == "a live feed begins where it says" {

@@ -82,8 +82,8 @@ func (l Lists) Classification(code string) Name {
 // classifications are the schemes of classifications. No code belongs to both of them.
 var classifications = []string{"CAV-PS", "CPV"}
 
-// keyOf returns the key of a code. The key of a classification is the beginning that all codes below it share,
-// without zeros at its end.
+// keyOf returns the key of a code. For a code of a classification, the key is the digits with which all codes below
+// it begin, without zeros at the end, but at least two digits.
 func keyOf(scheme, code string) string {
 	prefix, ok := assetfilter.CodePrefix(code)
 	if !ok || !slices.Contains(classifications, scheme) {

@@ -22,11 +22,11 @@ type columns struct {
 	areas      []int64 // area of all items of an asset together; 0: none
 	quantities lists[float64]
 	amounts    lists[amount]     // amounts of single items
-	kinds      lists[kindAmount] // sums over all items of an asset with the same code
+	kinds      lists[kindAmount] // for each asset: a sum for each code of its items
 	facets     map[facetColumn]*facetValues
 	names      sync.Map     // from namedValue to string: names of values of facets
 	saids      sync.Map     // from namedValue to []said: how records describe codes
-	nameless   atomic.Int64 // number of values in names and saids that have no name
+	nameless   atomic.Int64 // number of values without a name in the maps names and saids
 }
 
 // facetValues has the values of the assets of a segment in one column. If the column has at most mostSets
@@ -50,8 +50,8 @@ const (
 // pairs is a function that calls the function visit for each value of each asset, in the same order each time.
 type pairs func(visit func(asset, value uint32)) error
 
-// newFacetValues makes a column for assets from their values. The numbers of the values must be less than the
-// argument end.
+// newFacetValues makes a column for assets from their values. Every number of a value must be less than the second
+// argument.
 func newFacetValues(assets, end int, all pairs) (*facetValues, error) {
 	v := &facetValues{of: make([]uint32, assets)}
 	counts, free := counterPool.zeros(end)
@@ -74,7 +74,7 @@ func newFacetValues(assets, end int, all pairs) (*facetValues, error) {
 	return v, v.fillNumbers(all)
 }
 
-// fillSets makes the sets. The slice places is scratch memory with an element for each number of a value.
+// fillSets makes the sets. The first argument is scratch memory with an element for each number of a value.
 func (v *facetValues) fillSets(places []uint32, all pairs) error {
 	v.of, v.sets = nil, make([]*roaring.Bitmap, len(v.totals))
 	for i, t := range v.totals {
@@ -298,9 +298,9 @@ func readColumns(s segment.Segment, t *tables) (*columns, error) {
 const dropped = math.MaxUint64
 
 // mergeColumns makes the columns of a merged segment from the columns of the old segments. For each asset of
-// each old segment, the argument numbers says which number the asset has in the new segment; dropped: the new
-// segment does not have the asset. Assets keep their order, segment after segment. The argument values has the
-// values of the tables.
+// each old segment, the second argument has the number of the asset in the new segment. The number dropped means
+// that the new segment does not have the asset. Assets keep their order, segment after segment. The last argument
+// has the values of the tables.
 func mergeColumns(old []*columns, numbers [][]uint64, values map[facetColumn][]string) (*columns, error) {
 	assets := 0
 	for _, of := range numbers {

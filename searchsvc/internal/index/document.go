@@ -263,7 +263,7 @@ func (a *asset) words(t *termSet) {
 		t.text(wordField, p.RelatedProcessID, p.Identifier)
 	}
 	for _, d := range a.Documents {
-		if d.DocumentType != client.InformationDetails { // every asset has one with the same title
+		if d.DocumentType != client.InformationDetails { // every asset has a document of this type, with the same title
 			t.text(wordField, d.Title)
 		}
 	}

@@ -25,7 +25,7 @@ var watched struct {
 	indexes map[string]*Index
 }
 
-// watch makes scorch report errors in the background to x.
+// watch makes scorch report to x the errors that occur in the background.
 func watch(dir string, x *Index) {
 	watched.once.Do(func() {
 		scorch.RegistryAsyncErrorCallbacks[errorCallback] = backgroundError

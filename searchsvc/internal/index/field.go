@@ -18,7 +18,7 @@ const (
 	publishedField = "pub" // numberTerm of the publication
 	quantityField  = "q"   // floatTerm of each quantity
 	amountField    = "qa"  // amount.term of each item that has an amount
-	kindField      = "qk"  // amount.term of the sum for each code and measure, and the code
+	kindField      = "qk"  // for each code and measure: amount.term of the sum, followed by the code
 	idField        = "_id" // scorch demands this name
 	hitField       = "j"   // the JSON of a hit; only stored
 	pictureField   = "f"   // file id of the picture; only stored, and only if the asset has a picture

@@ -76,8 +76,9 @@ type Index struct {
 	view       *view // nil until the first Refresh
 }
 
-// Open opens the index in a directory. It creates the directory and the index unless they exist. Second tries
-// use the synonyms, and facets use the names. The error wraps ErrDamaged if the index must be removed.
+// Open opens the index in a directory. It creates the directory and the index unless they exist. A search that
+// found nothing may be tried again with the synonyms. Facets use the names of codes. The error wraps ErrDamaged if
+// the index must be removed.
 func Open(dir string, synonyms *meaning.Synonyms, names codenames.Lists) (x *Index, err error) {
 	dir = filepath.Clean(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -294,8 +294,8 @@ func TestTheIndexFindsWhatALoopFinds(t *testing.T) {
 	}
 }
 
-// compareApart asks a question with Apart set. Each facet must equal the facet of the same question without the
-// filter by the property of the facet.
+// compareApart asks a question with Apart set. It then asks the question again for each facet, without the filter by
+// the property of this facet. The facet must be the same.
 func compareApart(t *testing.T, x *Index, q search.Query) {
 	t.Helper()
 	apart := q
@@ -303,7 +303,7 @@ func compareApart(t *testing.T, x *Index, q search.Query) {
 	got := mustSearch(t, x, apart)
 	for i, f := range got.Facets {
 		without := q
-		if f.Name != search.ByClassification { // codes are counted within their filter
+		if f.Name != search.ByClassification { // codes are counted with their own filter, so it stays
 			if in := search.PropertyOf(f.Name).In; in != nil {
 				*in(&without.Filters) = nil
 			}

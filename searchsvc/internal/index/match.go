@@ -175,8 +175,7 @@ func (m *match) addApart(ctx context.Context, q *plan) error {
 	return nil
 }
 
-// filter keeps the found assets that meet all filters. The argument without is a property whose filter is
-// ignored.
+// filter keeps the found assets that meet all filters. The last argument is a property: its filter is ignored.
 func (m *match) filter(ctx context.Context, q *plan, without search.FacetName) error {
 	for _, c := range q.filters {
 		if c.of == without {
@@ -322,7 +321,7 @@ func (m *match) ranges(ctx context.Context, f search.Filters) error {
 	return nil
 }
 
-// keep keeps the found assets for which the function wanted returns true.
+// keep keeps the found assets for which a function returns true.
 func (m *match) keep(ctx context.Context, wanted func(n uint32) bool) error {
 	kept := roaring.New()
 	err := each(ctx, m.found, func(numbers []uint32) {

@@ -64,7 +64,7 @@ func (v *view) commonName(field, value string) (name string, err error) {
 // namedValue is a value whose name a search has needed.
 type namedValue struct{ field, value string }
 
-// nameOf does what commonName does, and remembers the name, because a segment never changes.
+// nameOf returns the same name as the function commonName, and remembers the name, because a segment never changes.
 func (p *part) nameOf(field, value string) (string, error) {
 	asked := namedValue{field, value}
 	if known, ok := p.names.Load(asked); ok {
@@ -134,8 +134,8 @@ type said struct {
 // sayer is a custodian who uses a description, and one of the custodian's assets that has it.
 type sayer struct{ custodian, asset uint32 }
 
-// said returns the descriptions that most custodians of a segment use for a code. It remembers them until one
-// of the assets from which it has them leaves the view.
+// said returns the descriptions that most custodians of a segment use for a code. It remembers them as long as all
+// assets from which it has them are in the view.
 func (p *part) said(field, code string) ([]said, error) {
 	asked := namedValue{field, code}
 	if known, ok := p.saids.Load(asked); ok && p.areLiving(known.([]said)) {
@@ -186,8 +186,8 @@ func (p *part) readSaid(field, code string) (all []said, err error) {
 	return slices.Clone(all[:min(len(all), keptSaid)]), nil
 }
 
-// spanOfCode returns the range of the terms that have a code and one of its names. A beginning of a code stands
-// for the whole code of its division, group or class.
+// spanOfCode returns the range of the terms that have a code and one of its names. If the argument has only the
+// first digits of a code, it stands for the code of a division, group or class, whose other digits are 0.
 func spanOfCode(code string) (start, end string) {
 	if strings.Contains(code, "-") {
 		return code + nameSeparator, code + "\x01"
@@ -196,7 +196,8 @@ func spanOfCode(code string) (start, end string) {
 	return code + "-", code + "."
 }
 
-// sayers returns some of the custodians of assets, each with one of its assets.
+// sayers returns some of the custodians that the given assets have. For each custodian, it also returns one of
+// these assets.
 func (p *part) sayers(having postings) (all []sayer) {
 	living := roaring.New()
 	having.addTo(living)

@@ -102,7 +102,7 @@ func TestRecordsNameACode(t *testing.T) {
 // TestNamesOfRecordsFollowTheRecords gives a code a name by the records of just enough custodians. Then it
 // changes one record, and the name must disappear. The test does this in small and in large columns.
 func TestNamesOfRecordsFollowTheRecords(t *testing.T) {
-	for _, others := range []int{0, 2 * mostSets} { // with many custodians, columns have numbers
+	for _, others := range []int{0, 2 * mostSets} { // with many custodians, a column has numbers, not sets
 		x := openIndex(t, t.TempDir())
 		defer x.Close()
 		const code = "04121000-2"

@@ -50,8 +50,9 @@ func (p place) cursor(q *plan) *search.Cursor {
 
 func comparePlaces(a, b place) int { return cmp.Or(cmp.Compare(b.key, a.key), cmp.Compare(b.at, a.at)) }
 
-// pageBefore returns the cursor of the page before a page with these places. A page is empty if the assets after
-// its cursor no longer match. Then the page before ends with the asset of the cursor.
+// pageBefore returns the cursor of the page that comes before the page with the given places. If there are no
+// places, because the assets after the cursor of that page no longer match, the page before it ends with the asset
+// of the cursor.
 func (q *plan) pageBefore(page []place) *search.Cursor {
 	var c search.Cursor
 	if len(page) > 0 {
@@ -175,7 +176,7 @@ const (
 	byForm   = 8  // the title has the word as it was asked
 	byPair   = 8  // the title has the word beside the previous word of the question
 	byText   = 16 // the asset has the word anywhere; used only in searches in which words may be missing
-	byLength = 4  // for each class by which the title is shorter than the longest titles, if the title has all words
+	byLength = 4  // if the title has all words: for each class of lengths by which it is shorter than the longest title
 )
 
 // scores returns the score of each found asset of a segment, from the words in its title.
@@ -242,7 +243,7 @@ func (m *match) addTerms(field string, terms []string, weight int64, add func(*r
 type firsts[T any] struct {
 	most    int
 	compare func(a, b T) int
-	kept    []T  // the first values up to the last sort, then values that are not sorted yet
+	kept    []T  // first the values that the last sort has kept, then values that are not sorted yet
 	full    bool // kept[:most] is sorted
 	offered int
 }

@@ -97,7 +97,7 @@ func listed(t *testing.T, f []string) replica.Entry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	position -= int64(n) * 3_600_000_000 // older than all assets that the function other returns
+	position -= int64(n) * 3_600_000_000 // older than each asset that other() returns
 	text, err := json.Marshal(map[string]any{
 		"id": madeID("asset", f[0]), "dateModified": stamp(position), "status": "active", "assetID": numberOfAsset(f[0]),
 		"title": f[1], "description": f[2], "assetType": "bounce",

@@ -71,8 +71,8 @@ func (v *view) match(ctx context.Context, p *plan) (matches []match, total int64
 	return matches, total, err
 }
 
-// again tries other words for a plan that finds nothing. When a try finds something, it replaces the plan and
-// its result.
+// again is for a plan that finds nothing: it tries other words. The first try that finds something replaces the
+// plan and its result.
 func (v *view) again(ctx context.Context, p *plan, matches *[]match, total *int64, synonyms *meaning.Synonyms) error {
 	words := &vocabulary{view: v}
 	_, _, err := meaning.Read(p.Text, synonyms, words, func(r search.Reading) (bool, error) {

@@ -160,7 +160,7 @@ func (v *view) begun(field, beginning string) (all []suggestion, err error) {
 	return all, nil
 }
 
-// living returns the number of assets of the view, in one segment, that have a term.
+// living returns how many assets of the segment have a term. Assets that are not in the view do not count.
 func (p *part) living(r *reader, entry *index.DictEntry) (uint64, error) {
 	if p.deleted == nil || p.deleted.IsEmpty() {
 		return entry.Count, nil

@@ -23,10 +23,10 @@ var errIterator = errors.New("the segments of the index have no sets of assets")
 type view struct {
 	refs     atomic.Int64 // number of uses: one for each search, and one for the index
 	snapshot *scorch.IndexSnapshot
-	tables   *tables // the numbers of the values in the columns of all segments
+	tables   *tables // for each column, the table that gives a number to each of its values
 	parts    []part
-	values   map[facetColumn][]string // from tables; values that were added after the view was made are missing
-	position client.Position          // the view has all changes up to it
+	values   map[facetColumn][]string // values of each table, without values that were added after the view was made
+	position client.Position          // the view has all changes up to this position
 	assets   int64
 	names    codenames.Lists // supplied by the operator
 }
@@ -72,8 +72,8 @@ func newView(snapshot *scorch.IndexSnapshot, old *view, merges *merges) (*view, 
 	return v, v.readPosition()
 }
 
-// complete sets the columns of a segment. It takes over what it can from the same segment of the older view,
-// which is the argument was; zero: the older view does not have the segment.
+// complete sets the columns of a segment. The argument "was" is the same segment in the older view, or zero if the
+// older view does not have it. If it has the columns, complete takes them over.
 func (v *view) complete(p *part, was part, merges *merges) (err error) {
 	p.columns = cmp.Or(was.columns, merges.take(p.segment))
 	if p.columns == nil || p.columns.tables != v.tables {

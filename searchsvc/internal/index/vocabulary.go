@@ -176,8 +176,8 @@ func (v *vocabulary) Near(key string, letters int) []string {
 	return terms
 }
 
-// isNear reports whether a term may be the word that was meant by a key: it is neither a verb nor a number, and
-// at most one letter shorter.
+// isNear reports whether a term may be the word that was meant by a key. Such a term is neither a verb nor a
+// number, and is at most one letter shorter than the key.
 func isNear(key, term string) bool {
 	letters := utf8.RuneCountInString(term)
 	return !strings.ContainsAny(term, "+0123456789") && letters >= leastNear && letters >= utf8.RuneCountInString(key)-1

@@ -198,8 +198,8 @@ func (q *question) each(names bool, try func(w *word) bool) (changed bool) {
 	return changed
 }
 
-// replace replaces a word by phrases, any one of which is enough. People see the text of the argument said in
-// place of the word.
+// replace replaces a word by phrases, any one of which is enough. In place of the word, people see
+// the text in the second argument.
 func (q *question) replace(w *word, said string, by ...string) bool {
 	w.By, w.Said, w.isKnown = by, said, true
 	for _, a := range ukrainian.Ask(said) {

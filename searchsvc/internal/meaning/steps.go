@@ -218,7 +218,8 @@ func (q *question) correct() bool {
 	})
 }
 
-// said returns a word as people write it, after its key was replaced by the argument other.
+// said returns the text to show in place of a word whose key was replaced. The argument other is the new key. The
+// text is the form in which titles write the new key, or else the new key with the ending of the old word.
 func (q *question) said(word, key, other string) string {
 	if written := q.v.Said(other); written != "" {
 		return written

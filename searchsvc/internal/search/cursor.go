@@ -10,7 +10,7 @@ import (
 // Cursor is the place of a hit in an order of hits. The next page begins with the hit after it.
 type Cursor struct {
 	Sort Sort
-	Back bool  // the page ends with the hit before the place; it is the first page if too few hits come before
+	Back bool  // true: the page ends with the hit before the place; if too few hits come before, it is the first page
 	Key  int64 // the score for ByRelevance, the publication in microseconds since the epoch, or the area; 0: no key
 	At   int64 // dateModified in microseconds since the epoch; no two assets share it
 	// Weights are the weights of the words on the first page, for ByRelevance. All pages use them for their

@@ -97,7 +97,7 @@ func (p *parser) text() string {
 		p.fault(textParam, "The text must be UTF-8.")
 	case utf8.RuneCountInString(text) > MaxText:
 		p.fault(textParam, "The text may have %d characters.", MaxText)
-	case ukrainian.Count(text) > MaxWords: // counted as the index does: one character may be several words
+	case ukrainian.Count(text) > MaxWords: // words are counted as in the index: one character may be several words
 		p.fault(textParam, "The text may have %d words.", MaxWords)
 	default:
 		return text
@@ -169,8 +169,8 @@ func (p *parser) unit() Unit {
 	return unit
 }
 
-// count returns a parameter that must be a whole number, from 0 to the argument most. The argument without is
-// the default, for a request without the parameter.
+// count returns a parameter that must be a whole number, from 0 to the upper bound in the argument most. If the
+// request does not have the parameter, it returns the default in the argument without.
 func (p *parser) count(name string, without, most int) int {
 	text := p.one(name)
 	if text == "" {

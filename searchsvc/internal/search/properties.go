@@ -26,7 +26,7 @@ type Property struct {
 
 // Properties are all properties, in the order in which documents and pages list them. The table determines the
 // parameters, the facets, the columns and the format of the index, the description of the API, and the site.
-// Each property with In has a row in assetfilter.All, which has the terms of values and of assets.
+// Each property with a filter has a row in assetfilter.All, which has the terms of values and of assets.
 var Properties = []Property{
 	{Name: ByStatus, Field: "s", OnPage: true, In: func(f *Filters) *[]string { return &f.Statuses }},
 	{Name: ByType, Field: "y", In: func(f *Filters) *[]string { return &f.Types }},
@@ -42,7 +42,7 @@ var Properties = []Property{
 	{Name: ByKyivMonth, Field: "mk", OfSite: true},
 }
 
-// Filter returns the filter by a property. The property must have In.
+// Filter returns the filter by a property. The property must have a filter: the field In must not be nil.
 func (p Property) Filter() assetfilter.Filter { return assetfilter.Of(assetfilter.Name(p.Name)) }
 
 // PropertyOf returns the property with a name. There is one for each FacetName.

@@ -117,7 +117,7 @@ var errReading = errors.New("the words are none that the registry has written")
 // text returns the reading as a part of a cursor.
 func (r Reading) text() string {
 	text, err := json.Marshal(r)
-	if err != nil { // cannot happen: it has only texts and flags
+	if err != nil { // cannot happen: a Reading has only texts and flags
 		panic(err)
 	}
 	return base64.RawURLEncoding.EncodeToString(text)

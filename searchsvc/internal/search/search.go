@@ -38,7 +38,7 @@ type State struct {
 // Query is a question. The zero value asks for all assets, the newest first. Parse sets Limit.
 type Query struct {
 	Text    string // an asset must have all of these words; empty: no condition
-	Exact   bool   // no second tries are made
+	Exact   bool   // if nothing is found, the search is not repeated with other words
 	Filters Filters
 	Sort    Sort           // empty: ByRelevance if there is a Text, otherwise NewestFirst
 	Limit   int            // hits on a page; 0: none, for an answer that has only facets
@@ -103,7 +103,7 @@ type FacetName string
 const (
 	ByStatus                   = FacetName(assetfilter.Status)
 	ByType                     = FacetName(assetfilter.Type)
-	ByClassification           = FacetName(assetfilter.Classification) // codes below the filter; no filter: divisions
+	ByClassification           = FacetName(assetfilter.Classification) // level below the filtered code, else divisions
 	ByRegion                   = FacetName(assetfilter.Region)
 	ByLocality                 = FacetName(assetfilter.Locality)
 	ByCustodian                = FacetName(assetfilter.Custodian)

@@ -25,7 +25,7 @@ const (
 // Units lists all units, in the order in which documents and pages list them.
 var Units = []Unit{SquareMetres, Hectares, Pieces}
 
-// scale says which measure a unit has, and how many square metres or pieces it is.
+// scale says which measure a unit has, and how many square metres or pieces the unit stands for.
 type scale struct {
 	of    Measure
 	times float64

@@ -89,8 +89,9 @@ func TestQuantitiesHaveAUnit(t *testing.T) {
 	}
 }
 
-// TestAPageHasAsManyAssetsAsChosen checks that the chosen number of assets is in the links of the page, and in
-// the link back from an asset. The links to statistics and to the feed must not have it.
+// TestAPageHasAsManyAssetsAsChosen chooses how many assets a page shows (the parameter limit). The links of the page,
+// and the link back from an asset, must have the same limit. The links to statistics and to the feed must not have
+// it.
 func TestAPageHasAsManyAssetsAsChosen(t *testing.T) {
 	for _, c := range []struct {
 		path string

@@ -15,7 +15,7 @@ var wordForm = regexp.MustCompile(letters + "(?:" + within + letters + ")*")
 // letters matches letters and digits, and the signs inside decimals and fractions.
 const letters = "(?:\\d+[.,/])*[\\p{L}\\p{N}\\p{M}]+"
 
-// within matches signs between letters that do not end a word. Most of them are invisible.
+// within matches a sign that may stand between two letters of a word. Most of these signs are invisible.
 const within = "['’ʼ`\\-\\x{AD}\\x{200B}-\\x{200F}\\x{2060}\\x{FEFF}]"
 
 // mostLine is the number of characters of a description that a hit shows around a found word.

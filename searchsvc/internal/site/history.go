@@ -18,7 +18,7 @@ type history struct {
 // historyState says which part of the changes a page has.
 type historyState string
 
-// All states of a history. Names of texts end with them.
+// All states of a history. The template has a text for each of them, except allThere.
 const (
 	allThere historyState = "there"
 	noLog    historyState = "none"    // the registry keeps no log, or the record has no public change

@@ -31,7 +31,7 @@ func TestPagesLeadToMapsAndSales(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		asset []byte
-		want  []string // links of the fact place, the fact sale, the item, and the process
+		want  []string // links, in order: two facts (the place and the sale), the item, the process
 	}{
 		{"coordinates", whole, []string{at, lot, at, lot}},
 		{"an address", with(t, place, ""), []string{

@@ -62,8 +62,8 @@ func TestAPageThatHasLostItsAssetsLeadsBack(t *testing.T) {
 	mustLack(t, body, "The registry has no assets yet.", "Nothing was found")
 }
 
-// TestAnAssetLeadsBackToItsPage opens assets of later pages. The asset must link back to its page. One page has
-// an address that is too long for that; there, the asset must link to the first page.
+// TestAnAssetLeadsBackToItsPage opens assets of later pages. The asset must link back to its page. If the address
+// of the page is too long for a link, the asset must link to the first page.
 func TestAnAssetLeadsBackToItsPage(t *testing.T) {
 	long := search.Reading{Steps: []search.Step{search.BySynonym}}
 	for range 20 {

@@ -35,7 +35,7 @@ func addresses(text string) []span {
 // dialled matches a text that may be a telephone number.
 var dialled = regexp.MustCompile(`\+?\(?[0-9][0-9 .()\x{a0}\x{2010}\x{2011}\x{2013}-]*[0-9]`)
 
-// telephones does what addresses does, for the telephone numbers in a text.
+// telephones splits a text as the function addresses does, but its links are the telephone numbers in the text.
 func telephones(text string) []span {
 	return spansOf(text, dialled, func(found string) span { return span{found, phoneLink(found), false} })
 }

@@ -80,8 +80,8 @@ func TestUnitsAreDeclined(t *testing.T) {
 	mustHave(t, named, `<bdi data-path="items.1.unit.name">штука</bdi>`, `data-path="items.1.unit.code"`)
 }
 
-// TestADocumentThatIsAddedIsOneLine compares the states of a record before and after it gets a new document, or
-// a new version of one.
+// TestADocumentThatIsAddedIsOneLine compares the states of a record before and after it gets a new document, or a new
+// version of one. In the list of changes, each document must be one line.
 func TestADocumentThatIsAddedIsOneLine(t *testing.T) {
 	const path = "documents"
 	before := changed(t, func(a map[string]any) { a[path] = a[path].([]any)[:1] })

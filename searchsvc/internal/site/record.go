@@ -95,7 +95,7 @@ type cursor struct {
 	path  string
 }
 
-// in returns the member of an object with a name.
+// in returns the member with the given name, if the value is an object.
 func (c cursor) in(name string) cursor {
 	return cursor{c.l, c.names, c.v.get(name), join(c.path, name)}
 }
@@ -184,8 +184,8 @@ func (c cursor) quantity(read reader) []part {
 	return appendPart(read(c, "quantity").all(), "\u00a0", c.in("unit").after(number, read))
 }
 
-// after returns the unit that follows a number. A common unit is declined; any other unit has its name, or its
-// code if the record has no name for it.
+// after returns the unit that follows a number. A common unit is in the grammatical form that the number needs. Any
+// other unit has the name in the record, or its code if the record has no name.
 func (c cursor) after(number string, read reader) part {
 	if common, known := units[c.v.string("code")]; known {
 		unit := read(c, "code")
@@ -254,7 +254,7 @@ func (c cursor) registered() []part {
 	id := c.in("id")
 	parts := id.part()
 	if parts.Path != "" {
-		parts.Text, parts.Value = id.v.text, "" // shown unchanged even if it is a number
+		parts.Text, parts.Value = id.v.text, "" // the id is shown unchanged even if it is a number
 	}
 	return appendPart(c.in("scheme").part().all(), " ", parts)
 }
@@ -263,7 +263,7 @@ func (c cursor) contact() []part {
 	return c.parts(", ", "name", "telephone", "email", "faxNumber", "url")
 }
 
-// documents returns each document, the newest first, by its newest version.
+// documents groups versions by document, the newest document first. Each document shows its newest version.
 func documents(versions []cursor) []document {
 	modified := func(c cursor) time.Time { return timeOf(client.Timestamp(c.v.string("dateModified"))) }
 	slices.Reverse(versions) // of two versions with the same time, the later one in the record comes first

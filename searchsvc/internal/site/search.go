@@ -59,7 +59,7 @@ type foundPage struct {
 	IsCut   bool   // the files do not have all assets that the search finds
 	Sorts   []choice
 	Units   []choice // units for the range of quantities
-	Rows    []choice // numbers of assets on a page
+	Rows    []choice // choices of how many assets a page shows
 	IsBegun bool     // the search has a text or a filter
 	Read    reading
 	Tries   []link // other searches to try; empty if something was found
@@ -339,8 +339,9 @@ const mostExportQuery = 300
 
 const mostTries = 6 // links on a page of a search that found nothing
 
-// tries returns searches that people may try after a search that finds nothing: the same words with second
-// tries, if the question forbids them, and the question without one of its words.
+// tries returns searches that people may try after a search that finds nothing. If the question forbids second tries
+// (docs/search.md, "Second tries"), the first of these searches permits them. Each other search leaves out one word
+// of the question.
 func tries(l Lang, root string, q search.Query) (all []link) {
 	q.After = nil
 	if q.Exact {
@@ -511,7 +512,7 @@ func sorts(l Lang, q search.Query) []choice {
 			continue
 		}
 		value := string(sort)
-		if sort == defaultSort(q) { // the form leaves it out, so that hits for a later text are sorted by relevance
+		if sort == defaultSort(q) { // the default is left out, so that a text added later changes it to relevance
 			value = ""
 		}
 		all = append(all, choice{
@@ -533,7 +534,7 @@ func unitsOf(l Lang, q search.Query) (all []choice) {
 
 const rowsParam = "limit"
 
-// rowChoices are the numbers of assets that people may choose for a page.
+// rowChoices has the choices of how many assets a page shows.
 var rowChoices = []int{search.DefaultLimit, 50, search.MaxLimit}
 
 // rowsIn returns the chosen number of assets on a page. If it is not one of rowChoices, it is the default.

@@ -140,8 +140,8 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r.WithContext(withVisitor(r.Context(), r.Header.Get(httpserver.ClientHeader))))
 }
 
-// contentSecurityPolicy lets pages load from and call only their own origin, and forbids other pages to show
-// them in a frame.
+// contentSecurityPolicy lets a page load files only from its own origin, and call only this origin. It forbids
+// other pages to show the page in a frame.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 

@@ -197,7 +197,8 @@ func TestTextsKeepTheirDirection(t *testing.T) {
 	}
 }
 
-// TestHarmIsFound checks that the function harm finds everything that TestForeignTextsDoNoHarm relies on.
+// TestHarmIsFound calls the function "harm" with pages. It must find everything that TestForeignTextsDoNoHarm relies
+// on.
 func TestHarmIsFound(t *testing.T) {
 	for _, c := range []struct {
 		body   string
@@ -505,8 +506,8 @@ func files(body string) (addresses []string) {
 	return addresses
 }
 
-// TestFilesOfAPageAreFound checks that the function files finds the files that TestTheFirstPageIsSmall adds to
-// the size of the page.
+// TestFilesOfAPageAreFound calls the function "files" with a small page. It must return the addresses of all files
+// that TestTheFirstPageIsSmall adds to the size of a page.
 func TestFilesOfAPageAreFound(t *testing.T) {
 	got := files(`<link rel="stylesheet" href="/site/a.css?1"><a href="/uk/"><script defer src="/site/b.js"></script>`)
 	if want := []string{"/site/a.css?1", "/site/b.js"}; !slices.Equal(got, want) {

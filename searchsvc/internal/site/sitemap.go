@@ -25,7 +25,7 @@ const (
 
 // mapParts has the places in the feed where parts begin, as far as they were found.
 type mapParts struct {
-	turn   turns           // one turn, for the request that looks for parts
+	turn   turns           // has one turn; only the request that holds it looks for parts
 	starts []int64         // microseconds since the epoch
 	next   client.Position // where the part after the last one begins
 	until  time.Time       // no request looks for new parts before this time

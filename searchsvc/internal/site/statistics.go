@@ -23,7 +23,7 @@ const (
 
 // figures keeps the counts of all assets for a while.
 type figures struct {
-	turn  turns // one turn, for the request that counts
+	turn  turns // one turn, for the request that counts the assets
 	until time.Time
 	found search.Result
 }
@@ -145,8 +145,8 @@ func (s *Site) statistics(w http.ResponseWriter, r request) error {
 // statisticsPath is the path of the statistics after the language.
 const statisticsPath = "/statistics"
 
-// newBars returns the chart of a property. If the argument whole names this property, the chart has as many rows
-// as a page may show.
+// newBars returns the chart of a property. If the last argument is this property, the chart has as many rows as a
+// page may show.
 func newBars(l Lang, q search.Query, f search.Facet, whole search.FacetName) bars {
 	chart := bars{Name: string(f.Name), More: f.More}
 	most := firstShown

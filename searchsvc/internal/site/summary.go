@@ -10,8 +10,8 @@ import (
 
 // Limits of the facts at the top of a page.
 const (
-	mostKinds = 2 // kinds of property that the fact names
-	mostUnits = 3 // units whose sums the fact names
+	mostKinds = 2 // most kinds of property in one fact
+	mostUnits = 3 // most units in one fact; each unit has a separate sum
 	mostAbout = 200
 	maxDigits = 40 // characters of a quantity; longer ones are not added up
 )
@@ -206,8 +206,8 @@ func isCity(locality, region string) bool {
 	return locality != "" && strings.TrimPrefix(region, "м. ") == strings.TrimPrefix(locality, "м. ")
 }
 
-// telephone returns the first telephone number of an organisation that can be a link. If no number can, it
-// returns the first one.
+// telephone returns a telephone number of an organisation: the first number that can be a link. If no number can
+// be a link, it returns the first number.
 func (c cursor) telephone() (first part) {
 	for _, contact := range append([]cursor{c.in("contactPoint")}, c.each("additionalContactPoints")...) {
 		number := contact.repeat("telephone")

@@ -75,7 +75,7 @@ func read(d *jsontext.Decoder) (*value, error) {
 	return v, err
 }
 
-// get returns the member of an object with a name, or nil.
+// get returns the member of v with the given name, or nil.
 func (v *value) get(name string) *value {
 	if v == nil {
 		return nil
@@ -101,7 +101,7 @@ func (v *value) isScalar() bool {
 	return v.kind != jsontext.KindBeginObject && v.kind != jsontext.KindBeginArray
 }
 
-// leaves calls the function visit for each value that has a text, with the path to the value, such as
+// leaves calls visit() for each value that has a text, with the path to the value, such as
 // items.0.unit.code.
 func (v *value) leaves(path string, visit func(path string, leaf *value)) {
 	switch {

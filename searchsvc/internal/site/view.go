@@ -273,7 +273,7 @@ func isAt(r request, tag string) bool {
 var build = sync.OnceValue(func() string {
 	hash := sha256.New()
 	entries, err := embedded.ReadDir("templates")
-	if err != nil { // cannot happen: they are embedded
+	if err != nil { // cannot happen: the templates are embedded
 		panic(fmt.Sprintf("site: %v", err))
 	}
 	for _, e := range entries {

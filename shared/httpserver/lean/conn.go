@@ -115,8 +115,8 @@ func (c *conn) take(n int) bool {
 	return !c.listener.draining.Load() || !c.state.CompareAndSwap(idleState, overState)
 }
 
-// leastStart is how many bytes after the first request count as the beginning of another one. As in net/http, a
-// connection with fewer bytes is idle.
+// leastStart is the smallest number of bytes that counts as the beginning of a request, after the first request of
+// a connection. As in net/http, a connection with fewer bytes is idle.
 const leastStart = 4
 
 // extendRead lets the connection be idle for Options.Idle from now on. It sets a deadline only when the present

@@ -86,8 +86,8 @@ func answerOf(t *testing.T, r *bufio.Reader) (*http.Response, string) {
 
 func path(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }
 
-// TestNothingThatArrivesIsMissed sends requests in pieces of any size at any time, some
-// while a handler runs. Each must be answered. A request that is cut goes to net/http.
+// TestNothingThatArrivesIsMissed sends requests in pieces of any size at any time, some while a handler runs. Each
+// must be answered. When a request has arrived only in part, net/http gets the connection.
 func TestNothingThatArrivesIsMissed(t *testing.T) {
 	l, handed := start(t, path, Options{})
 	var clients sync.WaitGroup
@@ -237,7 +237,7 @@ func TestAnUnreadAnswerEnds(t *testing.T) {
 }
 
 // TestShutdown shuts down while there are an idle connection, one whose handler runs, and new ones. The first
-// request on a new connection still gets its answer, from either server.
+// request on a new connection must still get its answer, from this package or from net/http.
 func TestShutdown(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	l, _ := start(t, func(w http.ResponseWriter, r *http.Request) {

@@ -139,7 +139,7 @@ func newPair(tb testing.TB, handler http.HandlerFunc) *pair {
 func describe(r *http.Request) string {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<16))
 	u := *r.URL
-	u.User = nil // only a pointer, which always differs; its text is in url
+	u.User = nil // a pointer is different in each run; "url %s" below has the text of User
 	return fmt.Sprintf("%s %q %q %v %q host %q length %d encoding %v close %t body %q %v trailer %v url %s %#v tls %v",
 		r.Method, r.RequestURI, r.Proto, []int{r.ProtoMajor, r.ProtoMinor}, r.Header, r.Host, r.ContentLength,
 		r.TransferEncoding, r.Close, body, err, r.Trailer, r.URL, u, r.TLS)

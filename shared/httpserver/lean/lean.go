@@ -54,8 +54,8 @@ type Options struct {
 	Log    *slog.Logger
 
 	First time.Duration // time limit for the first request of a connection
-	Idle  time.Duration // how long a connection may be idle between two requests; up to an eighth more
-	Write time.Duration // time limit for sending an answer, from the request on; up to an eighth more
+	Idle  time.Duration // longest idle time between two requests; the actual limit is up to an eighth longer
+	Write time.Duration // longest time from a request to its whole answer; the actual limit is up to an eighth longer
 }
 
 // Listener answers simple requests on the connections that it accepts. Accept returns the

@@ -112,10 +112,10 @@ func (w *response) note(name string, values []string) (isSent bool) {
 		if n, err := strconv.ParseInt(first, 10, 64); err == nil && n >= 0 && hasBody(w.status) {
 			w.length = n
 		}
-		return false // the method begin decides whether it is sent
+		return false // the method begin decides whether this field is sent
 	case "Transfer-Encoding":
 		w.encoded = first != ""
-		return false // the method begin decides whether it is sent
+		return false // the method begin decides whether this field is sent
 	case "Content-Type":
 		w.typed = true
 		return w.status != http.StatusNotModified // as in net/http (RFC 9110, section 15.4.5)

@@ -26,8 +26,9 @@ func calls(t *testing.T) (reads, writes int) {
 	return reads, writes
 }
 
-// TestSystemCallsOfARequest uses a client whose socket blocks, so that the client itself makes one write and
-// one read for each request.
+// TestSystemCallsOfARequest counts the reads and writes of this process. The server must make about one read and one
+// write for each request. The client is in the same process; its socket blocks, so it adds exactly one write and one
+// read for each request.
 func TestSystemCallsOfARequest(t *testing.T) {
 	body := make([]byte, 4<<10) // as large as an asset
 	l, _ := start(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }, Options{})

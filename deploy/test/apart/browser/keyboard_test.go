@@ -12,7 +12,7 @@ func TestTheKeyboardAloneIsEnough(t *testing.T) {
 	b := open(t, r.console)
 	key := r.operator(t)
 	b.goTo("/sign-in")
-	b.mustFocus("#key") // it has the focus without pressing Tab
+	b.mustFocus("#key") // the field has the focus before Tab is pressed
 	b.run(chromedp.KeyEvent(key))
 	b.press("\r")
 	if b.path() != "/keys" {

@@ -140,7 +140,7 @@ type ledger struct {
 	*service
 	mu     sync.Mutex
 	assets []*promise
-	made   int // number of titles and descriptions so far; makes each of them unique
+	made   int // number of titles and descriptions so far; this number makes each of them unique
 	oks    int // number of successes
 	nos    int // number of failures
 }

@@ -68,8 +68,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// killMove starts a move to the new place, and kills it when the directory dir has at least as many files as the
-// parameter moved says.
+// killMove starts a move to the new place, and kills it when the directory dir has at least the given number of
+// files.
 func killMove(t *testing.T, r *registry, to, dir string, moved int) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(*bin, "registry"), "files", "move", "--data", r.data, "--to", to)
@@ -134,7 +134,7 @@ func TestKilledUploads(t *testing.T) {
 }
 
 // copyOut copies the files of a bucket to a directory with the program filesvc. It fails the test if there are
-// fewer files than the parameter least says.
+// fewer files than the given number.
 func copyOut(t *testing.T, r *registry, from string, least int) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "files")

@@ -194,7 +194,7 @@ func (r *registry) upload(text string) (path string, a answer, err error) {
 	var stored struct {
 		GetURL string `json:"get_url"`
 	}
-	_ = json.Unmarshal([]byte(a.text), &stored) // fails after a refusal, and stored stays empty
+	_ = json.Unmarshal([]byte(a.text), &stored) // fails if the upload was refused; the variable stored then stays empty
 	return pathForm.FindString(stored.GetURL), a, nil
 }
 

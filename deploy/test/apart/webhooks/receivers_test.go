@@ -27,7 +27,7 @@ type receivers struct {
 	mu     sync.Mutex
 	all    []*receiver
 	faults []string
-	delays []time.Duration // times until a healthy receiver has a change; recorded while the field timing is true
+	delays []time.Duration // times until a healthy receiver has a change; recorded while r.timing is true
 	conns  atomic.Int64    // number of open connections
 	life   int             // how many sending processes were killed so far
 	timing bool

@@ -210,8 +210,8 @@ func Standalone(ctx context.Context, bin, addr, dir string, output *Output, args
 	return Start(ctx, addr, output, filepath.Join(bin, "registry"), args...)
 }
 
-// Search starts a search service. The parameter of is the address of its registry, and dir the directory of its
-// index.
+// Search starts a search service for the registry at the given address (of). The service keeps its index in the
+// directory dir.
 func Search(ctx context.Context, bin, addr, of, dir string, output *Output, args ...string) (*Process, error) {
 	args = append([]string{"--addr", addr, "--of", of, "--data", dir}, args...)
 	return Start(ctx, addr, output, filepath.Join(bin, "searchsvc"), args...)
@@ -232,7 +232,7 @@ type Stores struct {
 	// Environment variables that the services need for these stores, such as "ASSETSVC_TIMEOUT=50s".
 	Env []string
 
-	AssetServices, Gateways int // 0 means 1; several asset services need Assets and Tokens
+	AssetServices, Gateways int // 0 means 1; for several asset services, the fields Assets and Tokens must be set
 	// Directory of the program for all asset services except the first; if empty, the directory of the first.
 	Beside string
 }
