@@ -18,7 +18,7 @@ absent() { # COMMAND...
 	local command
 	for command; do
 		[ "$command" = hunspell-uk ] && [ -e /usr/share/hunspell/uk_UA.dic ] && continue # a dictionary
-		[ "$command" = python3-pandas ] && /usr/bin/python3 -c 'import pandas' 2>/dev/null && continue # a library
+		case $command in python3-*) /usr/bin/python3 -c "import ${command#python3-}" 2>/dev/null && continue ;; esac # a library
 		command -v "$command" >/dev/null || echo "$command"
 	done
 }

@@ -103,7 +103,7 @@ func JSONLD(s Settings, base string, m export.Manifest) ([]byte, error) {
 	}
 	published := func(o object) object {
 		if s.DataPublisher != "" {
-			o["dct:publisher"] = object{"@type": "foaf:Organization", "foaf:name": s.DataPublisher}
+			o["dct:publisher"] = object{"@type": "foaf:Agent", "foaf:name": s.DataPublisher}
 		}
 		return licensed(o)
 	}
@@ -162,7 +162,7 @@ func Descriptions() (map[string]*static.File, error) {
 		return nil
 	}
 	for _, t := range export.Tables {
-		if err := add(csvw(t.Name+".csv"), "application/csvm+json", table(t)); err != nil {
+		if err := add(csvw(t.Name+".csv"), "application/csvm+json", tables()); err != nil {
 			return nil, err
 		}
 	}
@@ -173,7 +173,19 @@ func Descriptions() (map[string]*static.File, error) {
 	return found, add(SchemaPath, "application/schema+json", schema)
 }
 
-// table returns the description of a table (Metadata Vocabulary for Tabular Data).
+// tables returns the description of all tables as one group (Metadata Vocabulary for Tabular Data). A table may only
+// refer to tables of its group, so each table has the same description.
+func tables() object {
+	var group []object
+	for _, t := range export.Tables {
+		group = append(group, table(t))
+	}
+	return object{
+		"@context": "http://www.w3.org/ns/csvw", "tables": group, "dialect": object{"lineTerminators": []string{"\r\n"}},
+	}
+}
+
+// table returns the description of a table.
 func table(t export.Table) object {
 	var columns []object
 	for _, c := range t.Columns() {
@@ -190,8 +202,5 @@ func table(t export.Table) object {
 			"columnReference": export.OfAsset, "reference": object{"resource": "assets.csv", "columnReference": "id"},
 		}}
 	}
-	return object{
-		"@context": "http://www.w3.org/ns/csvw", "url": t.Name + ".csv", "tableSchema": schema,
-		"dialect": object{"lineTerminators": []string{"\r\n"}},
-	}
+	return object{"url": t.Name + ".csv", "tableSchema": schema}
 }

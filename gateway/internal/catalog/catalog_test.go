@@ -103,7 +103,8 @@ func TestALicenceIsAnAddress(t *testing.T) {
 	}
 }
 
-// TestEachTableIsDescribed compares the described columns with the header of each table.
+// TestEachTableIsDescribed compares the described columns with the header of each table. A table must refer only to
+// tables of the same description.
 // Promises: whole-schemas
 func TestEachTableIsDescribed(t *testing.T) {
 	files, err := Descriptions()
@@ -115,29 +116,46 @@ func TestEachTableIsDescribed(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, want) {
 		t.Fatalf("got the descriptions %q, want %q", got, want)
 	}
-	for _, table := range export.Tables {
+	for _, of := range export.Tables {
 		w := httptest.NewRecorder()
-		files["/data/"+table.Name+".csv-metadata.json"].ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-		var got struct {
-			URL         string `json:"url"`
-			TableSchema struct {
-				Columns []struct{ Name, Titles, Datatype string }
+		files["/data/"+of.Name+".csv-metadata.json"].ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		var group struct {
+			Tables []struct {
+				URL         string `json:"url"`
+				TableSchema struct {
+					Columns     []struct{ Name, Titles, Datatype string }
+					ForeignKeys []struct {
+						Reference struct{ Resource, ColumnReference string }
+					}
+				}
 			}
 		}
-		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		if err := json.Unmarshal(w.Body.Bytes(), &group); err != nil {
 			t.Fatal(err)
 		}
-		var header strings.Builder
-		whole := export.Whole[slices.IndexFunc(export.Whole, func(f export.Form) bool { return f.Name == got.URL })]
-		if _, err := whole.Open(&header); err != nil {
-			t.Fatal(err)
+		described := map[string][]string{}
+		for _, table := range group.Tables {
+			for _, c := range table.TableSchema.Columns {
+				described[table.URL] = append(described[table.URL], c.Titles)
+			}
 		}
-		var names []string
-		for _, c := range got.TableSchema.Columns {
-			names = append(names, c.Titles)
+		if len(described[of.Name+".csv"]) == 0 {
+			t.Errorf("%s: the description is of other tables: %v", of.Name, described)
 		}
-		if want := strings.TrimSpace(header.String()); strings.Join(names, ",") != want {
-			t.Errorf("%s: got the columns %q, want those of the file, %s", table.Name, names, want)
+		for _, table := range group.Tables {
+			var header strings.Builder
+			whole := export.Whole[slices.IndexFunc(export.Whole, func(f export.Form) bool { return f.Name == table.URL })]
+			if _, err := whole.Open(&header); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := strings.Join(described[table.URL], ","), strings.TrimSpace(header.String()); got != want {
+				t.Errorf("%s: got the columns %s, want those of the file, %s", table.URL, got, want)
+			}
+			for _, key := range table.TableSchema.ForeignKeys {
+				if to := key.Reference; !slices.Contains(described[to.Resource], to.ColumnReference) {
+					t.Errorf("%s: refers to %+v, which the group does not have", table.URL, to)
+				}
+			}
 		}
 	}
 }

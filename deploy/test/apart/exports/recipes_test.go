@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/xuri/excelize/v2"
 
 	"asset-registry/shared/needtest"
@@ -120,13 +121,11 @@ func startPostgreSQL(t *testing.T) (env []string) {
 	}
 }
 
-// TestRecipes loads whole copies as docs/data.md says, and compares the titles and the quantities.
-func TestRecipes(t *testing.T) {
-	needtest.Commands(t, "curl", "sqlite3", "psql", "python3", "ssconvert")
-	if *bin == "" {
-		t.Fatal("name the folder of the programs with -bin; make test-search does so")
-	}
-	base := strings.TrimSuffix(start(t, "--snapshot-interval", "1s"), "/api/2.5/")
+// startWithCopies starts a registry, and waits until its whole copies have an asset for each of texts. It returns the
+// address of the registry.
+func startWithCopies(t *testing.T, args ...string) string {
+	t.Helper()
+	base := strings.TrimSuffix(start(t, append(args, "--snapshot-interval", "1s")...), "/api/2.5/")
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		resp, err := http.Get(base + "/data/manifest.json")
 		if err != nil {
@@ -138,12 +137,34 @@ func TestRecipes(t *testing.T) {
 		err = json.NewDecoder(resp.Body).Decode(&newest)
 		resp.Body.Close()
 		if err == nil && len(newest.Data.Files) > 0 && newest.Data.Files[0].Rows == len(texts) {
-			break
+			return base
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("got no whole copy with %d assets within 30 s", len(texts))
 		}
 	}
+}
+
+// python3 is Debian's Python, which has the libraries. PATH may begin with another one.
+const python3 = "/usr/bin/python3"
+
+// needLibraries skips the test if Python lacks a library.
+func needLibraries(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if _, err := exec.Command(python3, "-c", "import "+name).Output(); err != nil {
+			needtest.Missing(t, "python3-"+name, err)
+		}
+	}
+}
+
+// TestRecipes loads whole copies as docs/data.md says, and compares the titles and the quantities.
+func TestRecipes(t *testing.T) {
+	needtest.Commands(t, "curl", "sqlite3", "psql", "python3", "ssconvert")
+	if *bin == "" {
+		t.Fatal("name the folder of the programs with -bin; make test-search does so")
+	}
+	base := startWithCopies(t)
 	var titles, exact, quantities []string
 	for i, text := range texts {
 		titles, exact = append(titles, text.want), append(exact, text.sent)
@@ -183,10 +204,7 @@ func TestRecipes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(w.dir, "recipe.py"), []byte(python[0]+program), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const python3 = "/usr/bin/python3" // Debian's Python, which has pandas; PATH may begin with another one
-	if _, err := exec.Command(python3, "-c", "import pandas").Output(); err != nil {
-		needtest.Missing(t, "python3-pandas", err)
-	}
+	needLibraries(t, "pandas")
 	said := w.run(t, "bash", "-c", python3+" recipe.py 2>&1 >sums")
 	same("pandas: titles", list(said), exact)
 	sheet, err := excelize.OpenFile(filepath.Join(w.dir, "assets.xlsx"))
@@ -208,4 +226,27 @@ func TestRecipes(t *testing.T) {
 	}
 	slices.Sort(cells)
 	same("spreadsheet: titles", shown, cells)
+}
+
+// TestAPortalHarvestsTheCopies lets foreign readers of catalogues, schemas and tables read the whole copies.
+// Promises: whole-catalogue, whole-schemas
+func TestAPortalHarvestsTheCopies(t *testing.T) {
+	needtest.Commands(t, "python3")
+	needLibraries(t, "rdflib", "jsonschema")
+	const licence, publisher = "https://licence.example/by/4.0/", "Фонд <майна> & партнери"
+	base := startWithCopies(t, "--data-licence", licence, "--data-publisher", publisher)
+	script, err := filepath.Abs("harvest.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]int
+	out := workshop{dir: t.TempDir()}.run(t, python3, script, base, licence, publisher)
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("got %s, %v; want the rows of each file", out, err)
+	}
+	n := len(texts)
+	want := map[string]int{"assets.csv": n, "items.csv": n, "documents.csv": n, "assets.jsonl.gz": n, "assets.geojson": n}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
 }
