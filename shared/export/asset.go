@@ -38,10 +38,10 @@ func Read(line []byte) (a *Asset, ok bool, err error) {
 	return a, r.Mode == "" && r.Status != "deleted" && r.Status != "draft", nil
 }
 
-// row returns the cells of the asset.
+// row returns the cells of the asset. Several files have the same cells.
 func (a *Asset) row() []cell {
 	if a.cells == nil {
-		a.cells = Tables[0].row(nil, &a.record, 0)
+		a.cells = Tables[0].row(make([]cell, 0, len(Tables[0].columns)), &a.record, 0)
 	}
 	return a.cells
 }

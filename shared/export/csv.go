@@ -11,7 +11,7 @@ type csvFile struct {
 	table Table
 	to    io.Writer
 	line  bytes.Buffer
-	cells []cell
+	cells []cell // memory of a row
 }
 
 // openCSV returns a function that begins a CSV file of the table with this index in Tables.
@@ -28,8 +28,7 @@ func openCSV(table int) func(io.Writer) (writer, error) {
 func (f *csvFile) add(a *Asset) (rows int, err error) {
 	rows = f.table.rows(&a.record)
 	for row := range rows {
-		f.cells = f.table.row(f.cells[:0], &a.record, row)
-		for i, c := range f.cells {
+		for i, c := range f.row(a, row) {
 			if !c.isNumber {
 				c.text = harmless(c.text)
 			}
@@ -40,6 +39,14 @@ func (f *csvFile) add(a *Asset) (rows int, err error) {
 		}
 	}
 	return rows, nil
+}
+
+func (f *csvFile) row(a *Asset, row int) []cell {
+	if f.table.Name == Tables[0].Name {
+		return a.row()
+	}
+	f.cells = f.table.row(f.cells[:0], &a.record, row)
+	return f.cells
 }
 
 // cell adds a cell to the line. It does not use encoding/csv, because that package changes line breaks within texts.

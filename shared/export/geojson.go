@@ -2,21 +2,30 @@ package export
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // places is a GeoJSON file (RFC 7946): a feature for each asset that has a place.
 type places struct {
-	to  io.Writer
-	any bool
+	to    io.Writer
+	names [][]byte // names of the properties, as JSON
+	line  bytes.Buffer
+	any   bool
 }
 
 func openGeoJSON(w io.Writer) (writer, error) {
+	p := &places{to: w}
+	for _, c := range Tables[0].columns {
+		p.quote(c.name)
+		p.names = append(p.names, bytes.Clone(p.line.Bytes()))
+		p.line.Reset()
+	}
 	_, err := io.WriteString(w, `{"type":"FeatureCollection","features":[`)
-	return &places{to: w}, err
+	return p, err
 }
 
 func (p *places) add(a *Asset) (rows int, err error) {
@@ -24,43 +33,44 @@ func (p *places) add(a *Asset) (rows int, err error) {
 	if geometry == "" {
 		return 0, nil
 	}
-	var line bytes.Buffer
 	if p.any {
-		line.WriteByte(',')
+		p.line.WriteByte(',')
 	}
 	p.any = true
-	line.WriteString("\n{\"type\":\"Feature\",\"id\":" + quoted(a.record.ID))
-	line.WriteString(`,"geometry":` + geometry + `,"properties":{`)
+	p.line.WriteString("\n{\"type\":\"Feature\",\"id\":")
+	p.quote(a.record.ID)
+	p.line.WriteString(`,"geometry":` + geometry + `,"properties":{`)
 	begun := false
 	for i, c := range a.row() {
 		if c.text == "" {
 			continue
 		}
 		if begun {
-			line.WriteByte(',')
+			p.line.WriteByte(',')
 		}
 		begun = true
-		line.WriteString(quoted(Tables[0].columns[i].name) + ":")
+		p.line.Write(p.names[i])
+		p.line.WriteByte(':')
 		if c.isNumber {
-			line.WriteString(c.text)
+			p.line.WriteString(c.text)
 		} else {
-			line.WriteString(quoted(c.text))
+			p.quote(c.text)
 		}
 	}
-	line.WriteString("}}")
-	_, err = line.WriteTo(p.to)
+	p.line.WriteString("}}")
+	_, err = p.line.WriteTo(p.to)
 	return 1, err
+}
+
+// quote adds a text as JSON to the line.
+func (p *places) quote(text string) {
+	quoted, _ := jsontext.AppendQuote(p.line.AvailableBuffer(), text) // an error only says that bytes were replaced
+	p.line.Write(quoted)
 }
 
 func (p *places) close() error {
 	_, err := io.WriteString(p.to, "\n]}\n")
 	return err
-}
-
-// quoted returns a text as JSON.
-func quoted(text string) string {
-	encoded, _ := json.Marshal(text) // encoding a string never fails
-	return string(encoded)
 }
 
 // geometryOf returns the places of items as a GeoJSON geometry, or "" if no item has a place.

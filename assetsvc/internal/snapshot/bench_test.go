@@ -65,21 +65,17 @@ func BenchmarkMake(b *testing.B) {
 	}
 }
 
-// BenchmarkWritesDuringMaking changes assets with 16 writers, first without a maker, and then while a maker
-// makes snapshots all the time.
+// BenchmarkWritesDuringMaking changes assets with 16 writers: alone, while a maker makes snapshots all the time, and
+// while it also makes whole copies.
 func BenchmarkWritesDuringMaking(b *testing.B) {
 	s, ids := filled(b)
-	for _, making := range []bool{false, true, false, true} {
-		name := "alone"
-		if making {
-			name = "during"
-		}
+	for _, name := range []string{"alone", "snapshots", "copies", "alone", "snapshots", "copies"} {
 		b.Run(name, func(b *testing.B) {
 			ctx, stop := context.WithCancel(b.Context())
 			var maker sync.WaitGroup
-			if making {
+			if name != "alone" {
 				k := keeper(b, s, b.TempDir())
-				k.pause = rest
+				k.pause, k.o.Copies = rest, name == "copies"
 				maker.Go(func() {
 					for ctx.Err() == nil {
 						_, _ = k.Make(ctx) // the last call is interrupted

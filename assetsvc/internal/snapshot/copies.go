@@ -45,76 +45,168 @@ func (k *Keeper) makeMissingCopies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return k.makeCopies(ctx, newest)
+	c := k.beginCopies(ctx)
+	for _, s := range newest.Segments {
+		c.add(s)
+	}
+	return errors.Join(c.keep(newest), k.tidy(everyOne))
 }
 
-// makeCopies makes the whole copies of a snapshot from its segments, so that it need not read the store again.
-// The caller must hold the lock.
-func (k *Keeper) makeCopies(ctx context.Context, of Manifest) error {
-	begun := time.Now()
-	m := of
-	m.Segments = nil
-	var files []*copyFile
-	err := k.writeCopies(ctx, of, &files)
-	for _, f := range files {
-		if err == nil {
-			err = f.keep(k, &m)
-		}
-		_ = f.file.Close() // an error does not matter: the file is complete, or will be removed
+// mostBehind is the number of segments that whole copies may be behind their snapshot. Then the maker of the
+// snapshot waits. They have at most 16 GiB of lines.
+const mostBehind = 4096
+
+// copies makes the whole copies of a snapshot from its segments, so that it need not read the store. It works
+// beside the maker of the snapshot. A nil *copies makes nothing.
+type copies struct {
+	keeper   *Keeper
+	begun    time.Time
+	stop     context.CancelFunc
+	segments chan Segment
+	files    []*copyFile
+	ended    chan error // the result of write
+}
+
+// beginCopies begins whole copies, unless none are wanted. The caller must hold the lock, and must call keep or
+// drop.
+func (k *Keeper) beginCopies(ctx context.Context) *copies {
+	if !k.o.Copies {
+		return nil
 	}
+	ctx, stop := context.WithCancel(ctx)
+	c := &copies{
+		keeper: k, begun: time.Now(), stop: stop, segments: make(chan Segment, mostBehind), ended: make(chan error, 1),
+	}
+	go func() {
+		err := c.write(ctx)
+		if err != nil {
+			c.remove()
+		}
+		for range c.segments { // the maker of the snapshot must not wait for copies that have failed
+		}
+		c.ended <- err
+	}()
+	return c
+}
+
+// add adds the next segment of the snapshot.
+func (c *copies) add(s Segment) {
+	if c != nil {
+		c.segments <- s
+	}
+}
+
+// keep waits until the copies are complete, and publishes them as those of the snapshot. Unfinished files remain
+// for tidy.
+func (c *copies) keep(of Manifest) error {
+	if c == nil {
+		return nil
+	}
+	err := c.wait()
 	if err == nil {
-		var text []byte
-		if text, err = json.Marshal(m); err == nil {
-			err = durable.WriteFile(manifest(k.copies(), m.Begun), text, fileMode)
-		}
+		err = c.publish(of)
 	}
-	err = errors.Join(err, k.tidy(everyOne)) // also removes unfinished files
 	if err != nil {
 		return fmt.Errorf("make whole copies: %w", err)
 	}
-	k.o.Log.Info("whole copies were made", "assets", m.Assets, "seconds", time.Since(begun).Seconds())
+	c.keeper.o.Log.Info("whole copies were made", "assets", of.Assets, "seconds", time.Since(c.begun).Seconds())
 	return nil
 }
 
-// writeCopies writes the whole copies of a snapshot under temporary names.
-func (k *Keeper) writeCopies(ctx context.Context, of Manifest, files *[]*copyFile) error {
-	for _, form := range export.Whole {
-		f, err := k.newCopyFile(form)
-		if err != nil {
-			return err
-		}
-		*files = append(*files, f)
-		if f.export, err = form.Open(f.buffer); err != nil {
+// drop ends copies whose snapshot has failed. Unfinished files remain for tidy.
+func (c *copies) drop() {
+	if c != nil {
+		c.stop()
+		_ = c.wait() // the error of the snapshot is reported instead
+	}
+}
+
+// remove removes unfinished files, so that the snapshot has room on a full disk.
+func (c *copies) remove() {
+	for _, f := range c.files {
+		_ = os.Remove(f.file.Name()) // tidy removes what remains
+		_ = f.file.Close()           // the disk has room only then
+	}
+}
+
+// wait waits until the files are complete, and closes them.
+func (c *copies) wait() error {
+	close(c.segments)
+	err := <-c.ended
+	c.stop()
+	for _, f := range c.files {
+		_ = f.file.Close() // an error does not matter: the file is synced, or removed
+	}
+	return err
+}
+
+// publish gives the files their names, and writes the manifest.
+func (c *copies) publish(of Manifest) error {
+	of.Segments = nil
+	for _, f := range c.files {
+		if err := f.keep(c.keeper, &of); err != nil {
 			return err
 		}
 	}
+	text, err := json.Marshal(of)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(manifest(c.keeper.copies(), of.Begun), text, fileMode)
+}
+
+// write writes the files under temporary names.
+func (c *copies) write(ctx context.Context) error {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return err
 	}
 	defer decoder.Close()
-	p := &pace{store: k.store, pause: k.pause, upto: of.Position, beside: true}
-	r := segmentReader{keeper: k, decoder: decoder}
-	for _, s := range of.Segments {
+	r := segmentReader{keeper: c.keeper, decoder: decoder}
+	for s := range c.segments {
 		begun := time.Now()
+		if err := c.open(); err != nil {
+			return err
+		}
 		text, err := r.read(s)
 		if err != nil {
 			return err
 		}
 		for line := range bytes.Lines(text) {
-			if err := addLine(*files, bytes.TrimSuffix(line, []byte{'\n'})); err != nil {
+			if err := addLine(c.files, bytes.TrimSuffix(line, []byte{'\n'})); err != nil {
 				return err
 			}
 		}
-		if err := p.look(ctx); err != nil {
-			return err
-		}
-		if err := p.rest(ctx, time.Since(begun)); err != nil {
+		// It rests half as long as it worked, and no longer while others write, as the maker of the snapshot does: that
+		// would take three times as long, and writes would gain little (docs/data.md, "Cost").
+		if err := c.keeper.pause(ctx, time.Since(begun)/2); err != nil {
 			return err
 		}
 	}
-	for _, f := range *files {
+	if err := c.open(); err != nil { // there are no segments
+		return err
+	}
+	for _, f := range c.files {
 		if err := errors.Join(f.export.Close(), f.buffer.Flush(), f.file.Sync()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open begins the files, unless it was called before. The maker of the snapshot tidies the directory before the first
+// segment, so no file must be there earlier.
+func (c *copies) open() error {
+	if len(c.files) > 0 {
+		return nil
+	}
+	for _, form := range export.Whole {
+		f, err := c.keeper.newCopyFile(form)
+		if err != nil {
+			return err
+		}
+		c.files = append(c.files, f)
+		if f.export, err = form.Open(f.buffer); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -188,19 +189,11 @@ func TestAFailureKeepsTheOldCopies(t *testing.T) {
 	mustMake(t, k)
 	old, _ := copiesOf(t, k)
 	listAsset(t, s, "")
-	pauses := 0
-	k.pause = func(ctx context.Context, _ time.Duration) error {
-		if pauses++; pauses == 3 { // the first two pauses are in the snapshot, this one is in its whole copies
-			return errors.New("the maker is stopped")
-		}
-		return ctx.Err()
-	}
-	if _, err := k.Make(t.Context()); err == nil || !strings.Contains(err.Error(), "whole copies") {
+	newest := makeWithoutCopies(t, k)
+	never := k.pause
+	k.pause = func(context.Context, time.Duration) error { return errors.New("the maker is stopped") }
+	if err := k.makeMissingCopies(t.Context()); err == nil || !strings.Contains(err.Error(), "whole copies") {
 		t.Fatalf("got %v, want an error of the whole copies", err)
-	}
-	newest, err := k.Newest()
-	if err != nil || newest.Begun == old.Begun {
-		t.Errorf("got the snapshot %d, %v; want a new one", newest.Begun, err)
 	}
 	if got, _ := copiesOf(t, k); got.Begun != old.Begun {
 		t.Errorf("got the copies of %d, want those of before, %d", got.Begun, old.Begun)
@@ -208,6 +201,7 @@ func TestAFailureKeepsTheOldCopies(t *testing.T) {
 	if manifests, files := copyNames(t, dir); manifests != 1 || files != len(export.Whole) {
 		t.Errorf("got %d manifests and %d files, want 1 and 5", manifests, files)
 	}
+	k.pause = never
 	if err := k.makeMissingCopies(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -216,16 +210,78 @@ func TestAFailureKeepsTheOldCopies(t *testing.T) {
 	}
 }
 
+// makeWithoutCopies makes a snapshot, but not its whole copies.
+func makeWithoutCopies(t *testing.T, k *Keeper) Manifest {
+	t.Helper()
+	unlock, err := k.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	m, err := k.make(t.Context(), func(Segment) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestCopiesAndSnapshotFailApart lets each rest of the makers fail once. The snapshot must be published each time,
+// nothing unfinished may stay, and missing copies must be made later.
+// Promises: whole-complete
+func TestCopiesAndSnapshotFailApart(t *testing.T) {
+	s, dir := openStore(t), t.TempDir()
+	k := copying(t, s, dir)
+	for range 150 {
+		listAsset(t, s, fmt.Sprintf(`,"title":%q`, strings.Repeat("я", 20_000)))
+	}
+	old := mustMake(t, k)
+	failing := 1
+	for ; ; failing++ {
+		listAsset(t, s, "")
+		var rests atomic.Int64
+		k.pause = func(ctx context.Context, _ time.Duration) error {
+			if rests.Add(1) == int64(failing) {
+				return errors.New("the maker is stopped")
+			}
+			return ctx.Err()
+		}
+		_, errMake := k.Make(t.Context())
+		newest, err := k.Newest()
+		if err != nil || newest.Begun <= old.Begun {
+			t.Fatalf("rest %d fails: got the snapshot %d after %d (%v), want a new one", failing, newest.Begun, old.Begun, err)
+		}
+		if k.lacksCopies() != (errMake != nil) {
+			t.Errorf("rest %d fails: got %v, and copies are missing: %t", failing, errMake, k.lacksCopies())
+		}
+		if manifests, files := copyNames(t, dir); files > manifests*len(export.Whole) {
+			t.Errorf("rest %d fails: got %d manifests and %d files, want no unfinished ones", failing, manifests, files)
+		}
+		if err := k.makeMissingCopies(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := copiesOf(t, k); got.Begun != newest.Begun {
+			t.Errorf("rest %d fails: got the copies of %d, want %d", failing, got.Begun, newest.Begun)
+		}
+		if errMake == nil {
+			break
+		}
+		old = newest
+	}
+	if failing < 5 {
+		t.Errorf("got %d rests, want several in the snapshot and in the copies", failing-1)
+	}
+}
+
 func TestADamagedSegmentMakesNoCopies(t *testing.T) {
 	s := openStore(t)
 	k := copying(t, s, t.TempDir())
 	listAsset(t, s, "")
-	m := mustMake(t, k)
+	m := makeWithoutCopies(t, k)
 	if err := os.WriteFile(k.segment(m.Segments[0].SHA256), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.makeCopies(t.Context(), m); err == nil {
-		t.Error("got no error, want one")
+	if err := k.makeMissingCopies(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("got %v, want an error that says what is damaged", err)
 	}
 	mustMake(t, k) // repairs the segment
 	copiesOf(t, k)

@@ -1,35 +1,49 @@
 package snapshot
 
 import (
+	"errors"
+	"fmt"
+	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"asset-registry/assetsvc/internal/registry"
-	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/disktest"
+	"asset-registry/shared/randtest"
 )
 
-// TestAFullDiskKeepsTheOldSnapshot makes a snapshot on a full disk, which must fail and keep the old snapshot.
-// Then it makes one on the same disk with free space.
-func TestAFullDiskKeepsTheOldSnapshot(t *testing.T) {
-	s, dir := openStore(t), disktest.New(t, 4)
-	create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(10)})
-	k := keeper(t, s, dir)
-	first := mustMake(t, k)
-	create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(10)})
-	free := disktest.Fill(t, dir)
-	if _, err := k.Make(t.Context()); err == nil {
-		t.Error("on a full disk: got no error, want one")
+// TestCopiesThatFillTheDiskLeaveRoomForTheSnapshot makes snapshots on disks that have room for a snapshot, but not for
+// its copies. The snapshot must be published each time, whichever of the two finds the disk full.
+// Promises: whole-complete
+func TestCopiesThatFillTheDiskLeaveRoomForTheSnapshot(t *testing.T) {
+	s := openStore(t)
+	for range 300 { // segments of 3 MiB, and copies of more than 8 MiB
+		title := make([]byte, 20_000)
+		for i := range title {
+			title[i] = "0123456789abcdef"[randtest.IntN(16)]
+		}
+		listAsset(t, s, fmt.Sprintf(`,"title":%q`, title))
 	}
-	newest, err := k.Newest()
-	if diff := cmp.Diff(first, newest); err != nil || diff != "" {
-		t.Errorf("got %v; the newest snapshot differs (-want +got):\n%s", err, diff)
-	}
-	lines(t, k, newest)
-	free()
-	second := mustMake(t, k)
-	if diff := cmp.Diff(wantFiles(first, second), names(t, dir)); diff != "" {
-		t.Errorf("the files differ (-want +got):\n%s", diff)
+	for range 3 {
+		dir := disktest.New(t, 8)
+		k := copying(t, s, dir)
+		if _, err := k.Make(t.Context()); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("got %v, want that the disk is full", err)
+		}
+		m, err := k.Newest()
+		if err != nil || m.Assets != 300 {
+			t.Fatalf("got a snapshot of %d assets, %v; want one of 300", m.Assets, err)
+		}
+		for _, segment := range m.Segments {
+			f, err := k.Segment(segment.SHA256)
+			if err != nil {
+				t.Fatalf("segment %s: %v", segment.SHA256, err)
+			}
+			f.Close()
+		}
+		if manifests, files := copyNames(t, dir); manifests+files != 0 {
+			t.Errorf("got %d manifests and %d files of copies, want none", manifests, files)
+		}
+		if !k.lacksCopies() {
+			t.Error("got a snapshot with copies, want that they are made later")
+		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/durable"
 )
 
-// Make makes a snapshot and then its whole copies. It returns the manifest of the snapshot. It returns ErrBusy
+// Make makes a snapshot and its whole copies. It returns the manifest of the snapshot. It returns ErrBusy
 // if another process or call is making a snapshot. After an error all older snapshots and whole copies stay. If
 // only the copies have failed, the new snapshot exists.
 func (k *Keeper) Make(ctx context.Context) (Manifest, error) {
@@ -24,22 +24,28 @@ func (k *Keeper) Make(ctx context.Context) (Manifest, error) {
 		return Manifest{}, err
 	}
 	defer unlock()
-	m, err := k.make(ctx)
-	if err != nil {
-		return Manifest{}, errors.Join(fmt.Errorf("make a snapshot: %w", err), k.tidy(everyOne))
+	c := k.beginCopies(ctx)
+	m, err := k.make(ctx, c.add)
+	if err == nil {
+		return m, errors.Join(c.keep(m), k.tidy(everyOne))
 	}
-	if k.o.Copies {
-		err = k.makeCopies(ctx, m)
+	c.drop()
+	if c != nil && ctx.Err() == nil { // perhaps the copies have filled the disk
+		errBoth := err
+		if m, err = k.make(ctx, func(Segment) {}); err == nil {
+			return m, errors.Join(fmt.Errorf("make whole copies: %w", errBoth), k.tidy(everyOne))
+		}
 	}
-	return m, err
+	return Manifest{}, errors.Join(fmt.Errorf("make a snapshot: %w", err), k.tidy(everyOne))
 }
 
 // everyOne returns true for all snapshots. With this function, tidy removes no snapshot because of the
 // snapshot's position.
 func everyOne(Manifest) bool { return true }
 
-// make makes a snapshot. The caller must hold the lock.
-func (k *Keeper) make(ctx context.Context) (m Manifest, err error) {
+// make makes a snapshot, and calls the function made with each segment. The caller must hold the lock, and must call
+// tidy afterwards.
+func (k *Keeper) make(ctx context.Context, made func(Segment)) (m Manifest, err error) {
 	// The position must be read before the first asset (docs/snapshot.md, S1).
 	now, err := k.store.Page(ctx, registry.HorizonQuery())
 	if err != nil {
@@ -57,17 +63,14 @@ func (k *Keeper) make(ctx context.Context) (m Manifest, err error) {
 			return m, fmt.Errorf("read the checkpoint: %w", err)
 		}
 	}
-	if err := k.write(ctx, &m); err != nil {
+	if err := k.write(ctx, &m, made); err != nil {
 		return m, err
 	}
 	text, err := json.Marshal(m)
 	if err != nil {
 		return m, err
 	}
-	if err := durable.WriteFile(manifest(k.manifests(), m.Begun), text, fileMode); err != nil {
-		return m, err
-	}
-	return m, k.tidy(everyOne)
+	return m, durable.WriteFile(manifest(k.manifests(), m.Begun), text, fileMode)
 }
 
 // begin returns the time in µs that names a new snapshot: the current time, or a later time if another snapshot
@@ -89,7 +92,7 @@ func newEncoder() (*zstd.Encoder, error) {
 }
 
 // write writes the segments of a snapshot, and adds them to the manifest m.
-func (k *Keeper) write(ctx context.Context, m *Manifest) error {
+func (k *Keeper) write(ctx context.Context, m *Manifest, made func(Segment)) error {
 	encoder, err := newEncoder()
 	if err != nil {
 		return err
@@ -111,6 +114,7 @@ func (k *Keeper) write(ctx context.Context, m *Manifest) error {
 		if err := k.put(segment.SHA256, file); err != nil {
 			return err
 		}
+		made(segment)
 		m.Segments = append(m.Segments, segment)
 		m.Assets += assets
 		m.Bytes += segment.Bytes

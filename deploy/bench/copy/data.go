@@ -21,27 +21,31 @@ import (
 	"asset-registry/shared/sleep"
 )
 
-// measureData measures whole copies (docs/data.md, "Whole copies"): how long a snapshot takes without and with
-// whole copies, while one client writes; the size of each file; and the speed of downloads, in turns with nginx,
-// which serves the same file.
+// measureData measures whole copies (docs/data.md, "Whole copies"): how long it takes to make a first snapshot without
+// and with them, while one writer waits for its changes, the size of each file, and downloads beside nginx with the
+// same file, in turns.
 func (b *bench) measureData(ctx context.Context) error {
-	plain, err := b.makeWithout(ctx)
+	alone, err := b.makeFirst(ctx, "a snapshot", nil, "--no-whole-copies")
 	if err != nil {
 		return fmt.Errorf("make a snapshot without whole copies: %w", err)
 	}
-	r, err := b.start(ctx, b.data())
+	whole, err := b.makeFirst(ctx, "a snapshot and whole copies", b.measureDownloads)
 	if err != nil {
-		return err
+		return fmt.Errorf("make whole copies: %w", err)
 	}
-	return errors.Join(b.measureCopies(ctx, r, plain), r.stop())
+	fmt.Printf("with whole copies a snapshot takes %.2f of the time (goal 1.3)\n", whole.Seconds()/alone.Seconds())
+	return nil
 }
 
-// makeWithout makes the first snapshot of a registry, without whole copies.
-func (b *bench) makeWithout(ctx context.Context) (took time.Duration, err error) {
+// makeFirst makes the first snapshot of a registry with arguments, beside a writer. Then it calls the function
+// measure with the running registry.
+func (b *bench) makeFirst(
+	ctx context.Context, what string, measure func(context.Context, *registry) error, args ...string,
+) (took time.Duration, err error) {
 	if err := os.RemoveAll(filepath.Join(b.data(), "snapshots")); err != nil {
 		return 0, err
 	}
-	r, err := b.start(ctx, b.data(), "--no-whole-copies")
+	r, err := b.start(ctx, b.data(), args...)
 	if err != nil {
 		return 0, err
 	}
@@ -49,27 +53,19 @@ func (b *bench) makeWithout(ctx context.Context) (took time.Duration, err error)
 	if err := r.rest(ctx); err != nil {
 		return 0, err
 	}
-	err = r.write(ctx, "nothing beside it", func() error { sleep.For(ctx, 10*time.Second); return ctx.Err() })
+	err = r.write(ctx, "nothing", func() error { sleep.For(ctx, 10*time.Second); return ctx.Err() })
 	if err != nil {
 		return 0, err
 	}
-	err = r.write(ctx, "a snapshot beside it", func() error { took, err = r.makeSnapshot(ctx, b); return err })
+	err = r.write(ctx, what, func() error { took, err = r.makeSnapshot(ctx, b); return err })
+	if err == nil && measure != nil {
+		err = measure(ctx, r)
+	}
 	return took, err
 }
 
-func (b *bench) measureCopies(ctx context.Context, r *registry, plain time.Duration) error {
-	if err := r.rest(ctx); err != nil {
-		return err
-	}
-	var took time.Duration
-	err := r.write(ctx, "a snapshot and whole copies beside it", func() (err error) {
-		took, err = r.makeSnapshot(ctx, b) // few segments have changed, so the copies take nearly all of the time
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Printf("whole copies: %.2f of the time of the first snapshot (goal 1.3)\n", took.Seconds()/plain.Seconds())
+// measureDownloads prints the size of each file, and the speed of its downloads.
+func (b *bench) measureDownloads(ctx context.Context, r *registry) error {
 	resp, err := http.Get("http://" + r.addr + routes.CopyManifest)
 	if err != nil {
 		return err
@@ -104,7 +100,7 @@ func (b *bench) measureCopies(ctx context.Context, r *registry, plain time.Durat
 	return stop()
 }
 
-// write prints how long one writer waits for its changes while the function do runs.
+// write prints how long one writer waits for its changes while do runs.
 func (r *registry) write(ctx context.Context, beside string, do func() error) error {
 	c, err := client.New(client.Config{URL: "http://" + r.addr, Key: "broker"})
 	if err != nil {
@@ -123,7 +119,7 @@ func (r *registry) write(ctx context.Context, beside string, do func() error) er
 		select {
 		case err := <-done:
 			slices.Sort(waits)
-			fmt.Printf("creations with %s: p50 %.1f ms, p99 %.1f ms, longest %.1f ms\n", beside,
+			fmt.Printf("creations beside %s: p50 %.1f ms, p99 %.1f ms, longest %.1f ms\n", beside,
 				ms(waits[len(waits)/2]), ms(waits[len(waits)*99/100]), ms(waits[len(waits)-1]))
 			return err
 		default:
