@@ -37,7 +37,7 @@ type follower struct {
 	stopped  bool          // yield has returned false
 }
 
-// run follows the feed until ctx is done or the loop ends.
+// run follows the feed until ctx is done or the caller ends its loop over the pages.
 func (f *follower) run(ctx context.Context) {
 	for {
 		wait, err := f.try(ctx)

@@ -104,8 +104,8 @@ func TestAFileHasTheBytesThatTheSnapshotSays(t *testing.T) {
 	}
 }
 
-// TestASnapshotOfSmallFilesTakesLittleMemory reads a snapshot that says that its files are empty. The output of
-// each file has 64 MiB. Such files must be refused without memory for their output.
+// TestASnapshotOfSmallFilesTakesLittleMemory reads a snapshot that says that its files are empty when decompressed. In
+// fact each has 64 MiB. Such files must be refused before memory is taken for these 64 MiB.
 func TestASnapshotOfSmallFilesTakesLittleMemory(t *testing.T) {
 	packed := bomb(t, 64<<20)
 	sum := sha256.Sum256(packed)

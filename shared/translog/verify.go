@@ -166,7 +166,7 @@ func (w *walk) add(ctx context.Context, b bundle) error {
 	return nil
 }
 
-// check checks one leaf and hands it to the caller.
+// check checks one leaf, and calls the function Leaf with it.
 func (w *walk) check(index int64, entry []byte) error {
 	leaf, err := ParseLeaf(entry)
 	if err != nil {

@@ -139,8 +139,8 @@ func (v *View) Parts(p Part, parts record.List) record.List {
 	return shown
 }
 
-// Patch returns a JSON Patch of an asset (RFC 6902) without operations on hidden fields, and without hidden
-// fields in their values.
+// Patch returns a JSON Patch of an asset (RFC 6902) without operations on hidden fields. The values of the remaining
+// operations have no hidden fields either.
 func (v *View) Patch(patch record.List) record.List {
 	if v.IsWhole() {
 		return patch

@@ -17,7 +17,8 @@ import (
 )
 
 // The index of brokers has one key for each asset: the broker, a zero byte, and the position. The value is the id
-// and one more byte, with the facts by which a page selects assets: testFact, and above it the index into states.
+// and one more byte, with the facts by which a page selects assets. Its lowest bit is testFact, and the higher bits
+// are an index into states.
 //
 // An earlier version of the program may have written the file. Such a version does not know the index, so it
 // neither creates nor updates the index. Therefore the file also has the newest position up to which the index

@@ -55,8 +55,8 @@ func (c *connections) lags(now time.Time) map[string]time.Duration {
 		if now.Sub(heard) > silentAfter {
 			heard = now
 		}
-		// Servers report at different times. So the age of a server's newest write is its age at the moment of
-		// that server's report.
+		// Servers report at different times. So each server's newest write is compared with the time at which that
+		// server reported it.
 		behind[server] = max(0, heard.Sub(m.wrote)-primary.heard.Sub(primary.wrote))
 	}
 	return behind

@@ -86,8 +86,8 @@ func TestPartsOfALogAreReadAsTheyAre(t *testing.T) {
 	})
 }
 
-// growing is a log that grows once, at the next read of its head. A reader of a part first looks for the full
-// part, and then reads the head.
+// growing is a log that grows once, at the next read of its head. A reader of a part first looks for the full part,
+// and then reads the head. So the log grows between these two steps.
 type growing struct {
 	*world
 	grow func()

@@ -36,7 +36,7 @@ func (w watching) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// pipeline stands for the name of the command in metrics and traces of a pipeline.
+// pipeline is the name of a pipeline in metrics and traces. It stands where other calls have the name of their command.
 const pipeline = "PIPELINE"
 
 // ProcessPipelineHook measures a pipeline.

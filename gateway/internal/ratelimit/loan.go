@@ -72,8 +72,8 @@ func (l *loan) idle(now int64) bool {
 // has reports whether the loan has enough tokens for a cost.
 func (l *loan) has(now, cost int64) bool { return now < l.until && l.left >= cost }
 
-// wait returns how long a cost must wait according to the remembered refusal, and the rate with the longest
-// wait.
+// wait returns how long a request with a cost must wait according to the remembered refusal, and the index of the
+// rate with the longest wait.
 func (l *loan) wait(now, cost int64) (time.Duration, int) {
 	if now < l.refusal.until {
 		return l.refusal.shortage.wait(time.Duration(now-l.refusal.at), cost)

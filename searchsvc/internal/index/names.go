@@ -131,7 +131,8 @@ type said struct {
 	by   []sayer // of different custodians
 }
 
-// sayer is a custodian who uses a description, and one of the custodian's assets that has it.
+// sayer is the number of a custodian who uses a description, and the number of one of the custodian's assets with
+// this description.
 type sayer struct{ custodian, asset uint32 }
 
 // said returns the descriptions that most custodians of a segment use for a code. It remembers them as long as all
