@@ -585,8 +585,11 @@ func TestMakingTakesLittleMemory(t *testing.T) {
 	k := keeper(t, s, t.TempDir())
 	k.o.Copies = true
 	before := heap()
+	var mu sync.Mutex // two makers rest
 	var most uint64
 	k.pause = func(ctx context.Context, _ time.Duration) error {
+		mu.Lock()
+		defer mu.Unlock()
 		most = max(most, heap())
 		return ctx.Err()
 	}
