@@ -6,5 +6,6 @@ if [ "${CI:-false}" != false ]; then
 	echo "$1: $2 is missing, and CI is set: $3" >&2
 	exit 1
 fi
-echo "$1: $2 is missing: $3" >&2
-[ -z "${NOT_TESTED:-}" ] || echo "$1: $2 is missing" >>"$NOT_TESTED"
+line="$1: $2 is missing: $3"
+echo "$line" >&2
+[ -z "${NOT_TESTED:-}" ] || echo "$line" >>"$NOT_TESTED"

@@ -115,7 +115,9 @@ summarize() { # LOST
 	done
 	printf '\n%s' "$table" && row total "$SECONDS" '' || failed+=' output'
 	for stage in "${stages[@]}"; do
-		[ ! -s "$work/$stage.missing" ] || sed "s/^/not tested here: $stage: /" "$work/$stage.missing" || failed+=' output'
+		[ -s "$work/$stage.missing" ] || continue
+		sed "s/^/not tested here: $stage: /" "$work/$stage.missing" || failed+=' output'
+		[ -z "${NOT_TESTED:-}" ] || cat "$work/$stage.missing" >>"$NOT_TESTED" || failed+=' output' # of the stage that runs this script
 	done
 	[ -z "$failed" ] || {
 		echo "FAILED:$failed"

@@ -14,11 +14,16 @@ shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
+# The locks have no licences of these packages, which only tests need. Their own files say MIT or Unlicense; those of
+# get-document say nothing.
+looked='@mapbox/jsonlint-lines-primitives|component-indexof|fast-shallow-equal|get-document|rc-time-picker|rc-trigger'
+looked+='|react-universal-interface|reserved|sort-asc|sort-desc|sort-object'
 
 for lock in $(git ls-files '*package-lock.json'); do
 	jq -r '.packages | to_entries[] | select(.key != "") | "\(.key) \(.value.license // "none")"' "$lock" >"$work/licences"
 	echo "$lock: $(wc -l <"$work/licences") packages, of $(git log -1 --format=%cs -- "$lock")"
-	if grep -vE ' \(?((Apache-2.0|MIT|ISC|0?BSD(-[23]-Clause)?|MPL-2.0|OFL-1.1|CC0-1.0|Zlib|BlueOak-1.0.0|Python-2.0|Unlicense|none)( (OR|AND) )?)+\)?$' "$work/licences"; then
+	if grep -vE ' \(?((Apache-2.0|MIT|ISC|0?BSD(-[23]-Clause)?|MPL-2.0|OFL-1.1|CC0-1.0|Zlib|BlueOak-1.0.0|Python-2.0|Unlicense)( (OR|AND) )?)+\)?$' "$work/licences" |
+		grep -vE "^node_modules/($looked) none$"; then
 		echo "$lock: these have licences that nobody has looked at" >&2
 		failed=1
 	fi

@@ -3,6 +3,7 @@
 package needtest
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -29,7 +30,7 @@ func Missing(t testing.TB, need string, reason any) {
 	if list := os.Getenv("NOT_TESTED"); list != "" {
 		file, err := os.OpenFile(list, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 		if err == nil {
-			_, err = file.WriteString(t.Name() + ": " + need + " is missing\n")
+			_, err = fmt.Fprintf(file, "%s: %s is missing: %v\n", t.Name(), need, reason)
 			file.Close()
 		}
 		if err != nil {

@@ -15,8 +15,8 @@ func TestAMissingNeedIsToldOrFails(t *testing.T) {
 		failed, skipped bool
 		told            string
 	}{
-		{"a machine of a developer", "", false, true, "one: x is missing\n"},
-		{"CI=false", "false", false, true, "one: x is missing\n"},
+		{"a machine of a developer", "", false, true, "one: x is missing: no x here\n"},
+		{"CI=false", "false", false, true, "one: x is missing: no x here\n"},
 		{"the gate", "true", true, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

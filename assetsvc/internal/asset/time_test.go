@@ -1,9 +1,10 @@
 package asset
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
+
+	"asset-registry/shared/randtest"
 )
 
 func TestTimesArePrintedAsByPackageTime(t *testing.T) {
@@ -21,7 +22,7 @@ func TestTimesArePrintedAsByPackageTime(t *testing.T) {
 		time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
 	for range 10_000 {
-		times = append(times, time.UnixMicro(rand.Int64N(400e15)-100e15))
+		times = append(times, time.UnixMicro(int64(randtest.N(400e15))-100e15))
 	}
 	for _, zone := range zones {
 		for _, at := range times {

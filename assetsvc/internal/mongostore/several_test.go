@@ -23,7 +23,7 @@ import (
 // random.
 type several []registry.Store
 
-func (s several) any() registry.Store { return s[rand.IntN(len(s))] }
+func (s several) any() registry.Store { return s[randtest.IntN(len(s))] }
 
 func (s several) Create(ctx context.Context, r registry.Record) (int64, error) {
 	return s.any().Create(ctx, r)

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/randtest"
 )
 
 // naive is a store without a protocol for the feed: it takes the time of a change first and writes later, so its
@@ -22,7 +22,7 @@ type naive struct {
 
 func (s *naive) put(r registry.Record, guard func(current registry.Record, found bool) error) (int64, error) {
 	position := time.Now().UnixMicro()
-	time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond) // a slow write
+	time.Sleep(time.Duration(randtest.IntN(300)) * time.Microsecond) // a slow write
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	current, found := s.assets[r.ID]

@@ -7,20 +7,22 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/randtest"
 )
 
 // illustration returns a PNG of 1,600 x 800 pixels. No two have the same bytes.
 func illustration(t *testing.T) string {
 	t.Helper()
 	p := image.NewRGBA(image.Rect(0, 0, 1600, 800))
-	p.SetRGBA(0, 0, color.RGBA{R: uint8(rand.Uint32()), G: uint8(rand.Uint32()), B: uint8(rand.Uint32()), A: 255})
+	n := randtest.Uint32()
+	p.SetRGBA(0, 0, color.RGBA{R: uint8(n), G: uint8(n >> 8), B: uint8(n >> 16), A: 255})
 	var out bytes.Buffer
 	if err := png.Encode(&out, p); err != nil {
 		t.Fatal(err)

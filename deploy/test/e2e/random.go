@@ -9,9 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/randtest"
 )
 
 // moves lists the roles that take an asset from one state to another
@@ -43,8 +44,7 @@ func mayMove(role, from, to string) bool {
 // request may get a 5xx answer, and a refused request must change nothing. The state of an asset must change only
 // in the ways that are in the table above (moves). The feed must list every change.
 func testRandomCalls(t *testing.T, a api) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := randtest.Uint64()
 	const walkers, steps = 6, 120
 	start := a.now(t)
 	final := make([]entry, walkers)

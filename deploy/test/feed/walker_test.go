@@ -3,9 +3,9 @@ package feed
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
+	"asset-registry/shared/randtest"
 	"asset-registry/shared/sleep"
 )
 
@@ -23,8 +23,8 @@ func (h *history) walk(ctx context.Context) {
 		}
 		h.mu.Unlock()
 		count, pages := len(want), 0
-		path := fmt.Sprintf("/api/2.5/assets?mode=_all_&limit=%d", 30+rand.IntN(70))
-		if rand.IntN(2) == 0 {
+		path := fmt.Sprintf("/api/2.5/assets?mode=_all_&limit=%d", 30+randtest.IntN(70))
+		if randtest.IntN(2) == 0 {
 			path += "&opt_fields=description"
 		}
 		for ctx.Err() == nil {

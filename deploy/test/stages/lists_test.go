@@ -41,7 +41,8 @@ func packages(t *testing.T) map[string]read {
 		}
 		// If isTest is false, the file may still belong to a package that only tests import.
 		isTest := strings.HasSuffix(path, "_test.go")
-		if !isTest && !(strings.HasSuffix(path, ".go") && strings.HasSuffix(filepath.Dir(path), "test")) {
+		isPart := strings.HasSuffix(filepath.Dir(path), "test") || strings.HasPrefix(path, filepath.Join(root, "deploy", "test"))
+		if !isTest && !(strings.HasSuffix(path, ".go") && isPart) {
 			return nil
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)

@@ -61,6 +61,28 @@ func TestNoSkipIsSilent(t *testing.T) {
 	}
 }
 
+// TestRandomNumbersHaveASeed checks that tests take random numbers from package randtest, or from a generator with a
+// seed that they print. Otherwise nobody could repeat a failure. Benchmarks are free.
+func TestRandomNumbersHaveASeed(t *testing.T) {
+	seeded := 0
+	for _, p := range packages(t) {
+		for _, call := range p.calls {
+			if call.on == "randtest" {
+				seeded++
+			}
+			isSecret := call.name == "Read" || call.name == "Text"            // functions of crypto/rand
+			others := []string{"bench_test.go", "porttest.go", "randtest.go"} // processes must try different ports
+			isFree := strings.HasPrefix(call.name, "New") || isSecret || slices.Contains(others, filepath.Base(call.file))
+			if call.on == "rand" && !isFree {
+				t.Errorf("%s calls rand.%s; want a call of package randtest", call.file, call.name)
+			}
+		}
+	}
+	if seeded < 20 {
+		t.Errorf("got %d random numbers in tests, want more: is the name of the package still right?", seeded)
+	}
+}
+
 // TestEveryNeedIsInTheList checks that everything that tests need is in the row of their stage.
 func TestEveryNeedIsInTheList(t *testing.T) {
 	rows, all, seen := needs(t), packages(t), 0
@@ -111,7 +133,8 @@ func (r read) needs() (all []string) {
 }
 
 // TestAMissingNeedIsToldAtTheEnd runs a stage that cannot run one of its tests. With CI set, the stage must fail.
-// Without CI, it must pass, and the end of the output must say which test did not run.
+// Without CI, it must pass. The end of its own output, and of the output of a stage that runs it, must say which test did
+// not run, and why.
 func TestAMissingNeedIsToldAtTheEnd(t *testing.T) {
 	missing, err := filepath.Abs("../missing.sh")
 	if err != nil {
@@ -125,8 +148,9 @@ func TestAMissingNeedIsToldAtTheEnd(t *testing.T) {
 		{"", "good passed, lacks passed", 0, true},
 		{"true", "good passed, lacks FAILED, FAILED: lacks", 1, false},
 	} {
+		outer := filepath.Join(t.TempDir(), "missing") // of the stage that runs the script, as "test" does
 		cmd := script(t.Context(), t, t.TempDir(), "good lacks")
-		cmd.Env = append(cmd.Env, "CI="+c.ci, "MISSING="+missing)
+		cmd.Env = append(cmd.Env, "CI="+c.ci, "MISSING="+missing, "NOT_TESTED="+outer)
 		printed, err := cmd.CombinedOutput()
 		if got := end(t, err); got != c.status {
 			t.Errorf("CI=%s: got the status %d, want %d", c.ci, got, c.status)
@@ -134,8 +158,12 @@ func TestAMissingNeedIsToldAtTheEnd(t *testing.T) {
 		if got := table(printed); got != c.table {
 			t.Errorf("CI=%s: got the table %q, want %q", c.ci, got, c.table)
 		}
-		if got := strings.Contains(string(printed), "\nnot tested here: lacks: one: x is missing\n"); got != c.told {
+		const line = "one: x is missing: there is none\n"
+		if got := strings.Contains(string(printed), "\nnot tested here: lacks: "+line); got != c.told {
 			t.Errorf("CI=%s: told at the end: got %v, want %v; output: %s", c.ci, got, c.told, printed)
+		}
+		if passed, _ := os.ReadFile(outer); string(passed) == line != c.told {
+			t.Errorf("CI=%s: told the stage that runs it %q; want the same line: %v", c.ci, passed, c.told)
 		}
 	}
 }

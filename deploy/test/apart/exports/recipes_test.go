@@ -148,14 +148,10 @@ func startWithCopies(t *testing.T, args ...string) string {
 // python3 is Debian's Python, which has the libraries. PATH may begin with another one.
 const python3 = "/usr/bin/python3"
 
-// needLibraries skips the test if Python lacks a library.
-func needLibraries(t *testing.T, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		if _, err := exec.Command(python3, "-c", "import "+name).Output(); err != nil {
-			needtest.Missing(t, "python3-"+name, err)
-		}
-	}
+// imports returns an error if Python lacks a library.
+func imports(library string) error {
+	_, err := exec.Command(python3, "-c", "import "+library).Output()
+	return err
 }
 
 // TestRecipes loads whole copies as docs/data.md says, and compares the titles and the quantities.
@@ -204,7 +200,9 @@ func TestRecipes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(w.dir, "recipe.py"), []byte(python[0]+program), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	needLibraries(t, "pandas")
+	if err := imports("pandas"); err != nil {
+		needtest.Missing(t, "python3-pandas", err)
+	}
 	said := w.run(t, "bash", "-c", python3+" recipe.py 2>&1 >sums")
 	same("pandas: titles", list(said), exact)
 	sheet, err := excelize.OpenFile(filepath.Join(w.dir, "assets.xlsx"))
@@ -232,7 +230,12 @@ func TestRecipes(t *testing.T) {
 // Promises: whole-catalogue, whole-schemas
 func TestAPortalHarvestsTheCopies(t *testing.T) {
 	needtest.Commands(t, "python3")
-	needLibraries(t, "rdflib", "jsonschema")
+	if err := imports("rdflib"); err != nil {
+		needtest.Missing(t, "python3-rdflib", err)
+	}
+	if err := imports("jsonschema"); err != nil {
+		needtest.Missing(t, "python3-jsonschema", err)
+	}
 	const licence, publisher = "https://licence.example/by/4.0/", "Фонд <майна> & партнери"
 	base := startWithCopies(t, "--data-licence", licence, "--data-publisher", publisher)
 	script, err := filepath.Abs("harvest.py")

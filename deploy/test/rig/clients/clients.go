@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/randtest"
 )
 
 // Clients sends load to one registry. New creates it.
@@ -106,10 +106,10 @@ func (c *Clients) one(ctx context.Context) {
 	var a *owned
 	c.mu.Lock()
 	if len(c.assets) > 0 {
-		a = c.assets[rand.IntN(len(c.assets))]
+		a = c.assets[randtest.IntN(len(c.assets))]
 	}
 	c.mu.Unlock()
-	switch dice := rand.IntN(100); {
+	switch dice := randtest.IntN(100); {
 	case a == nil || dice < 8:
 		c.create(ctx)
 	case dice < 18:
