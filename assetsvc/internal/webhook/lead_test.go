@@ -67,9 +67,48 @@ func TestATermThatCannotBeRenewedLastsToItsEnd(t *testing.T) {
 // renewal fails. No warning must be logged.
 func TestARenewalThatEndsWithTheProcessIsNotTold(t *testing.T) {
 	inWorld(t, conduct{}, func(w *world, _ *receiver, p *process) {
+		time.Sleep(renewEvery / 2) // between two renewals
 		p.freeze(time.Second)
-		time.Sleep(1500 * time.Millisecond) // a renewal is under way
+		time.Sleep(renewEvery) // a renewal is under way
 		w.store.fail("Lead")
+		if err := p.sender.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := w.warnings(); got != "" {
+			t.Errorf("got the warnings %q, want none", got)
+		}
+	})
+}
+
+// TestATermAskedForAtTheEndIsNotTold closes a process that asks for the term of another process. The answer is an
+// error. No warning must be logged.
+func TestATermAskedForAtTheEndIsNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5)
+		w.store.holder, w.store.term.Until = "another process", time.Now().Add(time.Hour)
+		p := w.start(0)
+		time.Sleep(renewEvery + renewEvery/2) // between two attempts
+		p.freeze(time.Second)
+		time.Sleep(renewEvery) // an attempt is under way
+		w.store.fail("Lead")
+		if err := p.sender.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := w.warnings(); got != "" {
+			t.Errorf("got the warnings %q, want none", got)
+		}
+	})
+}
+
+// TestAListThatEndsWithTheProcessIsNotTold closes the process while it reads the list of webhooks, so that this
+// read fails. No warning must be logged.
+func TestAListThatEndsWithTheProcessIsNotTold(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, _ *receiver, p *process) {
+		time.Sleep(renewEvery / 2) // between two renewals
+		w.set(func() { w.add("s", conduct{}) })
+		p.freeze(time.Second)
+		time.Sleep(3 * time.Second) // the renewal took two seconds, and the list is being read
+		w.store.fail("Endpoints")
 		if err := p.sender.Close(); err != nil {
 			t.Error(err)
 		}
