@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,4 +127,38 @@ func TestALoanFollowsWhatIsUsed(t *testing.T) {
 				l.tokens, l.left, l.until, l.unreported)
 		}
 	}
+}
+
+// TestTheAnswerOfRedisIsTheStateThatIsShown has a grant of Redis, in whose answer other gateways have used a part of
+// the limit. The state must have no more left than this answer.
+func TestTheAnswerOfRedisIsTheStateThatIsShown(t *testing.T) {
+	e := &entry{rates: []limiter.Rate{{Limit: 100, Period: time.Minute}}}
+	r := e.renew(second, "key", 1, 2)
+	r.granted, r.states = grant{tokens: 4}, []State{{Left: 30, Next: 20 * time.Second}}
+	r.finish(2*second, nil)
+	got := e.loan.state(3*second, 0, 0, State{Left: 99})
+	if got.Left != 34 || got.Next != 19*time.Second {
+		t.Errorf("got %d left and more in %v, want 34 and 19s", got.Left, got.Next)
+	}
+}
+
+// TestAHalfReadStateIsNone reads the states of two buckets. Redis answers for one of them only. There must be no
+// result, because states of one bucket would count as those of another.
+func TestAHalfReadStateIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Borrower{queued: make(chan struct{}, 1)}
+		rates := []limiter.Rate{{Limit: 100, Period: time.Minute}}
+		read := make(chan []State)
+		go func() {
+			read <- s.read(t.Context(), []Bucket{{Key: Key{Name: "a"}, Rates: rates}, {Key: Key{Name: "b"}, Rates: rates}})
+		}()
+		synctest.Wait()
+		readings := s.dequeue()
+		readings[0].states = []State{{Left: 30}}
+		readings[0].finish(0, nil)
+		readings[1].finish(0, ErrStoreDown)
+		if got := <-read; got != nil {
+			t.Errorf("got %v, want no states", got)
+		}
+	})
 }
