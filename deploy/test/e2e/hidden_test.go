@@ -63,7 +63,8 @@ func withCanaries() fields {
 }
 
 // TestHiddenFieldsAreNowhere hides all groups of fields. It then looks for their values in everything that the
-// registry shows without a key (docs/contract.md, "Hidden fields").
+// registry shows without a key (docs/contract.md, "Hidden fields"). One more registry shows locations, because GeoJSON
+// has no asset without one.
 // Promises: hidden
 func TestHiddenFieldsAreNowhere(t *testing.T) {
 	t.Parallel()
@@ -72,6 +73,12 @@ func TestHiddenFieldsAreNowhere(t *testing.T) {
 		standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{}, "--search", "--snapshot-interval", "1s",
 			"--hide", "contacts,addresses,locations", "--webhook-networks", "127.0.0.0/8", "--webhook-http")
 		testHidden(t, api{"http://" + addr, "2.5"})
+	})
+	t.Run("one process that shows locations", func(t *testing.T) {
+		addr := freeAddr(t)
+		standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{}, "--search", "--snapshot-interval", "1s",
+			"--hide", "contacts,addresses")
+		testHiddenInMaps(t, api{"http://" + addr, "2.5"})
 	})
 	t.Run("four processes", func(t *testing.T) {
 		stores := processes.Stores{Search: true, Env: []string{"ASSETSVC_HIDE=contacts,addresses,locations",
@@ -91,7 +98,7 @@ func TestHiddenFieldsAreNowhere(t *testing.T) {
 const statistics = "/uk/statistics?q="
 
 func testHidden(t *testing.T, a api) {
-	shown := &shownTexts{in: map[string]string{}}
+	shown := &shownTexts{in: map[string]string{}, hidden: canaries}
 	hook := newPlainReceiver(t, shown)
 	a.makeHook(t, "broker", fields{"url": hook, "opt_fields": "*"})
 	f := withCanaries().set("items.0.unit.code", "MTK")
@@ -164,7 +171,34 @@ func testHidden(t *testing.T, a api) {
 	shown.expectNone(t, c)
 }
 
-// wholeCopies waits for whole copies that contain the asset, and adds their files.
+// testHiddenInMaps looks for the values of contacts and addresses in files with locations. Each file must have the
+// asset with its location.
+func testHiddenInMaps(t *testing.T, a api) {
+	shown := &shownTexts{in: map[string]string{}, hidden: maps.Clone(canaries), showsLocations: true}
+	maps.DeleteFunc(shown.hidden, func(path, _ string) bool { return strings.HasPrefix(path, "items.0.location.") })
+	f := withCanaries()
+	word := nonsense()
+	f["title"] = word
+	c := a.publish(t, f)
+	shown.want(t, "the answer to the owner", c.text)
+	a.awaitSearch(t)
+	a.awaitFound(t, url.Values{"q": {word}}, c.id)
+	const search = "the export as geojson"
+	shown.add(search, a.export(t, "geojson", word, "broker").text)
+	shown.wholeCopies(t, a, c)
+	for _, place := range []string{search, "the whole copy assets.geojson"} {
+		feature := `"geometry":{"type":"Point","coordinates":[` + canaries["items.0.location.longitude"] + `,`
+		if !strings.Contains(shown.in[place], feature) {
+			t.Errorf("%s: got %.300s, want %s", place, shown.in[place], feature)
+		}
+	}
+	shown.expectNone(t, c)
+}
+
+// hashes are hashes in hexadecimal. By chance, one could contain a postal code.
+var hashes = regexp.MustCompile(`[0-9a-f]{64}`)
+
+// wholeCopies waits for whole copies that contain the asset, and adds their files and descriptions.
 func (s *shownTexts) wholeCopies(t *testing.T, a api, c created) {
 	t.Helper()
 	plain := func(file string) string {
@@ -189,12 +223,19 @@ func (s *shownTexts) wholeCopies(t *testing.T, a api, c created) {
 	}
 	for _, file := range []string{"assets.csv", "items.csv", "documents.csv", "assets.jsonl.gz", "assets.geojson"} {
 		text := plain(file)
-		// The file leaves the asset out because its places are hidden. The id is added because expectNone looks for
-		// it.
-		if file == "assets.geojson" {
+		// The file leaves the asset out if its places are hidden. The id is added because expectNone looks for it.
+		if file == "assets.geojson" && !s.showsLocations {
 			text += c.id
 		}
 		s.add("the whole copy "+file, text)
+	}
+	for _, path := range []string{
+		"/api/2.5/dictionaries", "/data/catalog.jsonld", "/data/manifest.json", "/data/assets.schema.json", "/en/data"} {
+		got := a.do(t, call{method: "GET", path: path})
+		if got.status != http.StatusOK {
+			t.Errorf("%s: got %d, want 200", path, got.status)
+		}
+		s.add(path, hashes.ReplaceAllString(got.text, "")+c.id) // no description names an asset
 	}
 	a.expectCatalogue(t)
 }
@@ -279,6 +320,9 @@ func (a api) expectTags(t *testing.T, c created) {
 type shownTexts struct {
 	mu sync.Mutex
 	in map[string]string // texts by the place that shows them
+
+	hidden         map[string]string // the canaries that no text may contain
+	showsLocations bool              // GeoJSON has the asset
 }
 
 func (s *shownTexts) add(place, text string) {
@@ -323,7 +367,7 @@ func (s *shownTexts) expectNone(t *testing.T, c created) {
 		if place != "items" && !strings.HasPrefix(place, statistics) && !strings.Contains(text, c.id) {
 			t.Errorf("%s: got no asset %s in %.300s, want it", place, c.id, text)
 		}
-		for path, value := range canaries {
+		for path, value := range s.hidden {
 			if strings.Contains(text, value) {
 				t.Errorf("%s: got %s, want it hidden: %s", place, path, text)
 			}
