@@ -76,16 +76,26 @@ type about struct {
 }
 
 var files = map[string]about{
-	"assets.csv": {"Таблиця активів", "Table of assets", "text/csv", "CSV", csvw("assets.csv")},
+	"assets.csv": {"Таблиця активів", "Table of assets", tableMedia, "CSV", csvw("assets.csv")},
 	"items.csv": {
 		"Таблиця об'єктів у складі активів", "Table of items of assets",
-		"text/csv", "CSV", csvw("items.csv")},
-	"documents.csv": {"Таблиця документів", "Table of documents", "text/csv", "CSV", csvw("documents.csv")},
+		tableMedia, "CSV", csvw("items.csv")},
+	"documents.csv": {"Таблиця документів", "Table of documents", tableMedia, "CSV", csvw("documents.csv")},
 	"assets.jsonl.gz": {
 		"Повні записи, рядок JSON на актив", "Whole records, a line of JSON for each asset",
 		"application/json", "JSON", SchemaPath},
 	"assets.geojson": {"Активи з координатами", "Assets with coordinates", "application/geo+json", "GEOJSON", ""},
 }
+
+// tableMedia is the media type of tables.
+const tableMedia = "text/csv"
+
+// formulas says how tables differ from the records (docs/contract.md, "Exports"). GeoJSON and JSON do not differ.
+var formulas = both(
+	"Перед текстом, який починається з =, @, табуляції чи повернення каретки, стоїть ', щоб таблиця не прочитала його як "+
+		"формулу. Так само перед текстом, який починається з + чи -, якщо він не схожий на число чи телефон.",
+	"A text that begins with =, @, a tab or a carriage return has a ' in front, so that no spreadsheet reads it as a "+
+		"formula. So has a text that begins with + or -, unless it looks like a number or a telephone.")
 
 // zipped is the media type of files in gzip.
 const zipped = "application/gzip"
@@ -125,6 +135,9 @@ func JSONLD(s Settings, base string, m export.Manifest) ([]byte, error) {
 				"@type": "spdx:Checksum", "spdx:algorithm": id("spdx:checksumAlgorithm_sha256"),
 				"spdx:checksumValue": object{"@value": f.SHA256, "@type": "xsd:hexBinary"},
 			},
+		}
+		if a.media == tableMedia {
+			d["dct:description"] = formulas
 		}
 		if a.schema != "" {
 			d["dct:conformsTo"] = id(base + a.schema)

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http/httptest"
 	"slices"
@@ -74,6 +75,13 @@ func TestTheCatalogueHasEachFile(t *testing.T) {
 			}
 			if got := at(list[i], steps...); got != want {
 				t.Errorf("%s: %s: got %v, want %v", f.Name, path, got, want)
+			}
+		}
+		for n, want := range []string{"uk: Перед текстом, який починається з =, @,", "en: A text that begins with =, @,"} {
+			of := at(list[i], "dct:description", n)
+			got := fmt.Sprintf("%v: %v", at(of, "@language"), at(of, "@value"))
+			if strings.HasPrefix(got, want) != strings.HasSuffix(f.Name, ".csv") {
+				t.Errorf("%s: got the description %s, want %q of tables only", f.Name, got, want)
 			}
 		}
 	}

@@ -26,7 +26,8 @@ func TestThePageOfWholeCopies(t *testing.T) {
 		t.Fatalf("got %d, want 200", resp.StatusCode)
 	}
 	mustHave(t, body, `<a href="/data/assets.csv" download>assets.csv</a>`, "1,234", "2.5\u00a0MB", "/data/assets.csv-metadata.json",
-		`<a href="https://licence.example/4.0" rel="license">`, "Фонд &lt;i&gt;", "abc&lt;b&gt;", "22 November 2026, 15:00")
+		`<a href="https://licence.example/4.0" rel="license">`, "Фонд &lt;i&gt;", "abc&lt;b&gt;", "22 November 2026, 15:00",
+		"a text that begins as a formula has an apostrophe in front")
 	if strings.Contains(body, "evil") || strings.Contains(body, "elsewhere") {
 		t.Errorf("got\n%s\nwant no file that the page does not know", body)
 	}

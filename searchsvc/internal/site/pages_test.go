@@ -51,6 +51,17 @@ func TestResultsHavePages(t *testing.T) {
 	}
 }
 
+// TestResultsAreFiles looks for a link to a file of each form. A page with a very long query has none.
+func TestResultsAreFiles(t *testing.T) {
+	s := newSite(t, newRegistry(whole), newFound())
+	_, body := get(t, s, "/en/?status=active")
+	_, long := get(t, s, "/en/?status=active&q="+strings.Repeat("x", 300))
+	for _, form := range []string{"csv", "xlsx", "geojson"} {
+		mustHave(t, body, `<a href="/api/2.5/search.`+form+`?`)
+		mustLack(t, long, "/api/2.5/search."+form)
+	}
+}
+
 // TestAPageThatHasLostItsAssetsLeadsBack has an empty page, with assets only on the page before it. The empty
 // page must say so, and link to the page before.
 func TestAPageThatHasLostItsAssetsLeadsBack(t *testing.T) {
