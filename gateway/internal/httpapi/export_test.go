@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"asset-registry/gateway/internal/proxy"
@@ -38,4 +41,50 @@ func TestAnExportReadsSoManyBytes(t *testing.T) {
 			t.Errorf("asset %d: got %v, want an error of the third only", n+1, err)
 		}
 	}
+}
+
+// TestAnExportRestsAsLongAsItWorks exports three pages of 100 assets by a clock of the test. A read of an asset takes
+// a second, so the export must ask for a page 200 s after the page before.
+func TestAnExportRestsAsLongAsItWorks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		assets := proxy.Local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(time.Second)
+			fmt.Fprint(w, `{"data":{"status":"active"}}`)
+		}), signer)
+		begun := time.Now()
+		var asked []time.Duration // when the export asked for each page
+		search := proxy.Local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var ids []string
+			for n := range exportPage {
+				ids = append(ids, fmt.Sprintf(`{"id":"%d-%d"}`, len(asked), n))
+			}
+			next := ""
+			if asked = append(asked, time.Since(begun)); len(asked) < 3 {
+				next = "more"
+			}
+			fmt.Fprintf(w, `{"data":[%s],"next_page":{"search_after":"%s"}}`, strings.Join(ids, ","), next)
+		}), signer)
+		e := exporting{
+			API: &API{config: Config{Assets: assets, Search: search}}, ctx: t.Context(),
+			out: &parts{w: httptest.NewRecorder()}, more: func() bool { return true },
+		}
+		query := url.Values{}
+		found, err := e.foundIDs(e.ctx, query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.run(export.Searches[0], query, found); err != nil {
+			t.Fatal(err)
+		}
+		if want := []time.Duration{0, 200 * time.Second, 400 * time.Second}; !slices.Equal(asked, want) {
+			t.Errorf("got pages asked for after %v, want after %v", asked, want)
+		}
+		if got := time.Since(begun); got != 500*time.Second {
+			t.Errorf("got a file after %v, want it after 500 s", got)
+		}
+	})
 }
