@@ -138,7 +138,7 @@ test-docs: build ## the documents: settings, examples, links, paths and citation
 	@deploy/test/setup.sh $@
 	go test -count=1 ./deploy/test/docs -bin $(CURDIR)/bin
 
-test-traces: ## traces, metrics and logs of all services; the scripts of compose
+test-traces: ## traces, metrics and logs of three services together; the scripts of compose
 	$(RACE) -count=1 ./deploy/test/traces ./deploy/test/compose
 
 test-stores: ## the MongoDB store, on the rig or on the server that MONGODB_URI names

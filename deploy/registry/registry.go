@@ -1,6 +1,7 @@
-// Package registry runs the whole registry in one process. The three services call
-// each other in memory and keep their data in files of one directory. The package
-// also backs up, restores, checks and migrates such a directory.
+// Package registry runs the whole registry in one process: the gateway, the services
+// of assets, tokens and files, and with Config.Search the search service. They call
+// each other in memory and keep their data in one directory. The package also backs
+// up, restores, checks and migrates such a directory.
 package registry
 
 import (
@@ -184,7 +185,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	return httpserver.Serve(ctx, on.public, service.Handler(), logger, serving)
 }
 
-// process has the settings that the three services share.
+// process has the settings that the services share.
 type process struct {
 	secrets   keyring.Ring
 	logKeys   []translog.Key
@@ -280,8 +281,9 @@ func (on listeners) close() {
 	}
 }
 
-// start starts the three services and the control socket on an open data directory, and returns the gateway. It adds
-// a function to the closers for everything that it has started, even if it then fails.
+// start starts the services and the control socket on an open data directory, and returns the gateway. It starts the
+// search service only with c.Search. It adds a function to the closers for everything that it has started, even if it
+// then fails.
 func (c Config) start(ctx context.Context, p process, admin net.Listener, opened *closers) (*gateway.Server, error) {
 	authConfig := c.auth(p)
 	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminServing = admin, c.TrustedProxies, c.Serving(nil, nil)

@@ -163,7 +163,7 @@ func (b *bench) startOne(ctx context.Context) (addr string, p *processes.Process
 	return addr, p, err
 }
 
-// startSplit starts the registry with one process for each service.
+// startSplit starts the registry with one process for each service, without the search.
 func (b *bench) startSplit(ctx context.Context) (addr string, err error) {
 	if addr, err = porttest.FreeAddr(); err != nil {
 		return "", err

@@ -80,7 +80,7 @@ func standalone(t *testing.T, addr, dir string, output *processes.Output, args .
 	return p
 }
 
-// split starts the three services on dir and stops them when the test ends.
+// split starts the services on dir, each as a process, and stops them when the test ends.
 func split(t *testing.T, dir string, stores processes.Stores, output *processes.Output,
 	args ...string) *processes.Split {
 	t.Helper()

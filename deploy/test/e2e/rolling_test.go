@@ -29,7 +29,7 @@ type member struct {
 	process    *processes.Process
 }
 
-// fleet is two processes of each service, on shared stores.
+// fleet is two gateways, two asset services and two auth services, on shared stores.
 type fleet struct {
 	members  []*member
 	gateways []string // URLs
@@ -37,7 +37,7 @@ type fleet struct {
 	output   processes.Output
 }
 
-// startFleet starts two processes of each service. Every process gets args, too.
+// startFleet starts two gateways, two asset services and two auth services. Every process gets args, too.
 func startFleet(t *testing.T, stores processes.Stores, args ...string) *fleet {
 	t.Helper()
 	build(t)

@@ -1,5 +1,5 @@
-// Command split runs the services of the registry as separate processes on this machine, with file stores by
-// default. `make run-split` starts it.
+// Command split runs the services of the registry, except for the search, as separate processes on this machine, with
+// file stores by default. `make run-split` starts it.
 package main
 
 import (
@@ -27,7 +27,8 @@ func main() { command.Main("split", run, nil) }
 
 func run(ctx context.Context, args []string) error {
 	var s settings
-	_, err := config.Parse(&s, "split", "The three services of the asset registry on one machine.", "SPLIT", args)
+	const about = "The services of the asset registry on one machine, without the search."
+	_, err := config.Parse(&s, "split", about, "SPLIT", args)
 	if err != nil {
 		return err
 	}
