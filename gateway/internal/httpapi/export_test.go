@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
 	"asset-registry/gateway/internal/proxy"
 	"asset-registry/shared/export"
 	"asset-registry/shared/identity"
@@ -41,6 +43,45 @@ func TestAnExportReadsSoManyBytes(t *testing.T) {
 			t.Errorf("asset %d: got %v, want an error of the third only", n+1, err)
 		}
 	}
+}
+
+// TestAnExportEndsAfterFiveMinutes exports 400 assets by a clock of the test. A read of an asset takes a second. The
+// export must end before its file is complete, so that the client cannot hold its turn for longer.
+// Promises: export-bounds
+func TestAnExportEndsAfterFiveMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		assets := proxy.Local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(time.Second)
+			fmt.Fprint(w, `{"data":{"status":"active"}}`)
+		}), signer)
+		search := proxy.Local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var ids []string
+			for n := range 400 {
+				ids = append(ids, fmt.Sprintf(`{"id":"%d"}`, n))
+			}
+			fmt.Fprintf(w, `{"data":[%s],"next_page":{"search_after":""}}`, strings.Join(ids, ","))
+		}), signer)
+		a := &API{config: Config{Assets: assets, Search: search}}
+		c, _ := gin.CreateTestContext(httptest.NewRecorder())
+		c.Request = httptest.NewRequest(http.MethodGet, "/search.csv", nil)
+		begun := time.Now()
+		defer func() {
+			if end := recover(); end != http.ErrAbortHandler {
+				t.Errorf("got %v at the end, want a connection that is closed without the rest", end)
+			}
+			if took := time.Since(begun); took < exportWithin || took > exportWithin+exportRead {
+				t.Errorf("got an export of %v, want one of %v", took, exportWithin)
+			}
+			time.Sleep(exportRead) // the last read ends
+		}()
+		if err := a.export(export.Searches[0])(c); err != nil {
+			t.Errorf("got %v, want an answer that begins", err)
+		}
+	})
 }
 
 // TestAnExportRestsAsLongAsItWorks exports three pages of 100 assets by a clock of the test. A read of an asset takes
