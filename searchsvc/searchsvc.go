@@ -40,7 +40,6 @@ type Config struct {
 	Timeout   time.Duration // longest time of a search; 0: DefaultTimeout
 	MaxBehind time.Duration // how far the index may be behind before /readyz fails; 0: no limit
 	AskEvery  time.Duration // pause between requests for the end of the feed; 0: DefaultAskEvery
-	BaseURL   string        // start of links, if the gateway does not report one; empty: none
 	Memory    int64         // bytes that the process may use, a quarter of them for answers; 0: memory.Limit
 
 	Links Links // templates of links from pages to other sites

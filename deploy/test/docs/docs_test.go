@@ -80,7 +80,7 @@ func TestConfigurationIsWhatTheProgramsDeclare(t *testing.T) {
 // TestFewSettingsComeFirst counts the settings without a group. Only settings that nearly everybody needs should
 // have no group.
 func TestFewSettingsComeFirst(t *testing.T) {
-	const most = 12
+	const most = 10
 	known := map[string]bool{}
 	for _, name := range programs {
 		p, err := settingsOf(t.Context(), build(t), name)

@@ -16,7 +16,8 @@ import (
 const (
 	longestLine   = 140 // characters in a line of a document
 	longestCode   = 120 // characters in a line of Go code outside tests
-	longestReadme = 150 // lines of README.md
+	longestReadme = 149 // lines of README.md
+	longestGuide  = 450 // lines of docs/operations.md; runbooks, scaling and settings have documents of their own
 )
 
 // document is a document of the repository.
@@ -71,8 +72,8 @@ func TestLinesAreShort(t *testing.T) {
 				t.Errorf("%s:%d: got %d characters, want at most %d", d.path, i+1, got, longestLine)
 			}
 		}
-		if d.path == "README.md" && len(lines) >= longestReadme {
-			t.Errorf("README.md: got %d lines, want under %d", len(lines), longestReadme)
+		if most := map[string]int{"README.md": longestReadme, "docs/operations.md": longestGuide}[d.path]; most > 0 && len(lines) > most {
+			t.Errorf("%s: got %d lines, want at most %d", d.path, len(lines), most)
 		}
 	}
 }

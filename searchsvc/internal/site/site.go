@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"asset-registry/searchsvc/internal/codenames"
@@ -33,10 +32,6 @@ type Config struct {
 	// Registry is the address of the gateway from which the site reads records.
 	Registry  string
 	Transport http.RoundTripper // for requests to Registry; nil: the network
-
-	// BaseURL is the public address with which links start. If it is empty, links start with the address that
-	// the gateway reports, or with the address of the request.
-	BaseURL string
 
 	// LogKeys are the public keys of the public log, with which the script checks records. Without a key, pages
 	// name the command that checks a record.
@@ -77,7 +72,6 @@ func New(c Config) (*Site, error) {
 	if c.Answers == nil {
 		c.Answers = memory.NewInFlight(math.MaxInt64)
 	}
-	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	for _, key := range c.LogKeys {
 		if !logKey.MatchString(key) {
 			return nil, fmt.Errorf("%.200q is no public key of a log", key)
@@ -181,11 +175,8 @@ func (s *Site) page(l Lang, next handler) http.Handler {
 	})
 }
 
-// baseURL returns the public address with which links to the registry start.
+// baseURL returns the public address with which links to the registry start: the one that the gateway reports.
 func (s *Site) baseURL(r *http.Request) string {
-	if s.config.BaseURL != "" {
-		return s.config.BaseURL
-	}
 	if base := r.Header.Get(httpserver.BaseURLHeader); base != "" {
 		return base
 	}
