@@ -211,6 +211,7 @@ func TestTheFirstGuideIsSentFromThePage(t *testing.T) {
 	if status, answer := b.try(step(0)); !strings.HasPrefix(status, "201") {
 		t.Errorf("in Ukrainian: got %s: %s; want 201", status, answer)
 	}
+	b.mustBeAccessible("the first guide with an answer in Ukrainian")
 	b.openDocs("/docs")
 	if evaluate[bool](b, step(1)+`.checkValidity()`) {
 		t.Error("got a step that can be sent without an id, want it refused")
@@ -262,6 +263,7 @@ func TestTheReferenceSendsRequestsWithTheSandboxKey(t *testing.T) {
 				want.operation, want.value, status, answer, want.status, want.answer)
 		}
 	}
+	b.mustBeAccessible("the reference with answers, also refused ones")
 	command := evaluate[string](b, operation("get-/assets")+`.querySelector(".curl").textContent`)
 	want := "curl -s -u broker: \\\n  \"" + base + `/api/2.5/assets?offset=a%26b%3D%D1%97&opt_fields=title%2Cstatus&opt_pretty=1"`
 	if command != want {
@@ -275,12 +277,15 @@ func TestEveryPartOfTheDocumentationIsAccessible(t *testing.T) {
 	b := open(t, startDocs(t, true))
 	for _, dark := range []bool{false, true} {
 		b.dark(dark)
-		for _, path := range []string{"/docs", "/docs/uk"} {
+		for _, path := range []string{"/docs", "/docs/uk", "/docs/2.4"} {
 			b.openDocs(path)
 			evaluate[chromedp.Void](b, `document.querySelectorAll("details").forEach(d => d.open = true); undefined`)
 			b.mustBeAccessible(fmt.Sprintf("%s with all operations open, dark: %t", path, dark))
 		}
 	}
+	b.phone()
+	b.openDocs("/docs/uk")
+	b.mustBeAccessible("the documentation in Ukrainian on a phone")
 }
 
 // TestTheDocumentationIsSearched types queries into the search field of the page, and checks the results.
@@ -315,6 +320,9 @@ func TestTheDocumentationIsSearched(t *testing.T) {
 		if c.first == "" && c.count == 0 && (len(found) > 0 || status != c.status) {
 			t.Errorf("%q: got %q and %q, want %q and no results", c.query, status, found, c.status)
 		}
+		if c.status == "No result" {
+			b.mustBeAccessible("a search without a result")
+		}
 	}
 	b.tabTo(".search input")
 	b.run(chromedp.KeyEvent("revisions of an asset"))
@@ -327,6 +335,12 @@ func TestTheDocumentationIsSearched(t *testing.T) {
 	b.tabTo(`.found a[href="#get-/assets/-id-/revisions"]`)
 	b.run(chromedp.KeyEvent("\r"))
 	b.wait(operation("get-/assets/-id-/revisions") + `.open`)
+	b.openDocs("/docs/uk")
+	b.tabTo(".search input")
+	b.run(chromedp.KeyEvent("передати актив іншому"))
+	b.wait(results + `.includes("#tokens")`)
+	b.mustSay("Знайдено")
+	b.mustBeAccessible("the results of a search in Ukrainian on a phone")
 	b.mustBeContent()
 }
 
@@ -353,6 +367,7 @@ func TestTheDocumentationSendsNothingWithoutASandbox(t *testing.T) {
 	}
 	b.mustSay("version 2.4")
 	b.mustNotSay("Sandbox keys are on")
+	b.mustBeAccessible("the documentation without a sandbox")
 	b.mustBeContent()
 }
 
